@@ -1,0 +1,59 @@
+"""What every retriever is: backends write `search`, callers call the object."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, Self
+
+from dspy.utils.callback import with_callbacks
+
+from retrieval.errors import UsageError
+from retrieval.passage import Passage
+
+__all__ = ["Retriever"]
+
+
+class Retriever(ABC):
+    """Finds passages for a query.
+
+    A backend subclasses this and writes `search`, and `search_batch` where it can answer many queries faster than one
+    after the other. Callers call the object: arguments are checked, and DSPy callbacks see the search. A retriever is
+    shared, never copied: DSPy's optimizers deep-copy programs, and an index must not go with them.
+    """
+
+    @abstractmethod
+    def search(self, query: str, k: int) -> list[Passage]:
+        """The at most `k` best passages for `query`, best first, each id once, with scores."""
+
+    def search_batch(self, queries: Sequence[str], k: int) -> list[list[Passage]]:
+        """`search` for each query, in the order of the queries."""
+        return [self.search(query, k) for query in queries]
+
+    @with_callbacks
+    def __call__(self, query: str, k: int = 5) -> list[Passage]:
+        """Search for one query.
+
+        Args:
+            query: What to look for; an empty or blank query finds nothing.
+            k: How many passages at most.
+
+        Raises:
+            UsageError: `k` is below 1.
+            RetrievalError: the backend could not answer.
+        """
+        if k < 1:
+            raise UsageError(f"k is the number of passages to find and must be at least 1, not {k}")
+        return self.search(query, k) if query.strip() else []
+
+    def batch(self, queries: Sequence[str], k: int = 5) -> list[list[Passage]]:
+        """Search for many queries at once; one list of passages per query, as calling the object would give.
+
+        Callbacks do not see these searches: the methods search one query at a time, batches are for evaluation.
+        """
+        if k < 1:
+            raise UsageError(f"k is the number of passages to find and must be at least 1, not {k}")
+        asked = [query for query in queries if query.strip()]
+        found = iter(self.search_batch(asked, k) if asked else [])
+        return [next(found) if query.strip() else [] for query in queries]
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self

@@ -1,0 +1,54 @@
+"""Passages, and the pure functions that the methods use on lists of them."""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+__all__ = ["Passage", "number", "pick", "union"]
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """One passage of a corpus. Two passages are the same when their ids are.
+
+    Attributes:
+        id: Identifier, unique in its corpus. An extract keeps its parent's id; text that an LM wrote has an id
+            that begins with ``lm:``.
+        text: The passage itself, without its title.
+        title: Title of the article it comes from; may be empty.
+        score: Score given by the retriever or ranker that returned it, higher is better; None where nothing scored it.
+    """
+
+    id: str
+    text: str = field(compare=False)
+    title: str = field(default="", compare=False)
+    score: float | None = field(default=None, compare=False)
+
+
+def number(passages: Sequence[Passage]) -> str:
+    """Render passages for a prompt, one line each: ``[1] Title | text``, counted from 1.
+
+    This is the only place where passages become prompt text, so "passage 3" means the same in every method and for
+    every adapter. Line breaks are folded and ``[[ ##`` is broken up: no passage can pass for another passage or for a
+    field marker of the prompt. No passages give an empty string.
+    """
+    return "\n".join(f"[{n}] {_line(passage)}" for n, passage in enumerate(passages, 1))
+
+
+def pick(passages: Sequence[Passage], numbers: Iterable[int]) -> list[Passage]:
+    """The passages with these numbers, counted from 1 as in `number`, in the passages' own order.
+
+    Numbers that no passage has are dropped and repeated ones count once: both are what LMs do.
+    """
+    wanted = set(numbers)
+    return [passage for n, passage in enumerate(passages, 1) if n in wanted]
+
+
+def union(*lists: Iterable[Passage]) -> list[Passage]:
+    """All passages of the lists in order of appearance, the first copy of each id kept."""
+    return list(dict.fromkeys(passage for passages in lists for passage in passages))
+
+
+def _line(passage: Passage) -> str:
+    text = f"{passage.title} | {passage.text}" if passage.title else passage.text
+    return re.sub(r"\[\[(?=\s*##)", "[ [", " ".join(text.split()))
