@@ -1,1 +1,84 @@
+"""Language models by name: everything `dspy.LM` takes, what this machine offers, and a reader that needs nothing.
 
+lms.load("openai/gpt-4o-mini")      any model string of dspy.LM; api_base for a server of your own
+lms.load("extractive")              the built-in extractive reader, which is no language model
+lms.load("auto")                    the first that there is: ODQA_LM, an OpenAI key, Ollama, the extractive reader
+"""
+
+import json
+import logging
+import os
+import urllib.error
+import urllib.request
+from typing import Any
+
+import dspy
+
+from retrieval.errors import UsageError
+
+__all__ = ["load"]
+
+logger = logging.getLogger(__name__)
+
+_OPENAI_MODEL = "openai/gpt-4o-mini"
+_OLLAMA_URL = "http://127.0.0.1:11434"
+
+
+def load(spec: str = "auto", *, api_base: str | None = None, **settings: Any) -> dspy.LM:
+    """The language model that `spec` names.
+
+    Args:
+        spec: "auto", "extractive", or a model string of dspy.LM such as "openai/gpt-4o-mini" or "ollama_chat/llama3.2".
+        api_base: Address of an OpenAI-compatible server that has the model.
+        settings: Further arguments of dspy.LM, such as temperature. The extractive reader has none and ignores them.
+
+    Raises:
+        UsageError: `spec` is no model string, or DSPy refuses the settings.
+
+    "auto" takes the model in ODQA_LM, else OpenAI's where OPENAI_API_KEY is set, else the first model of an Ollama on
+    this machine, else the extractive reader, and logs a warning that says which: Python shows it on stderr.
+    """
+    if spec == "auto":
+        spec, reason = _choose()
+        logger.warning("LM: %s (%s)", spec, reason)
+    if spec == "extractive":
+        if api_base:
+            raise UsageError("the extractive reader has no server: leave out api_base, or name a model")
+        from lms.extractive import extractive_lm
+
+        return extractive_lm()
+    if "/" not in spec.strip("/"):
+        raise UsageError(
+            f"there is no LM {spec!r}; say auto, extractive, or PROVIDER/MODEL such as openai/gpt-4o-mini or "
+            "ollama_chat/llama3.2, with an api_base for a server of your own"
+        )
+    try:
+        return dspy.LM(spec, **({"api_base": api_base} if api_base else {}), **settings)
+    except (TypeError, ValueError) as error:
+        raise UsageError(f"LM {spec!r}: {error}") from None
+
+
+def _choose() -> tuple[str, str]:
+    """What "auto" stands for on this machine now, and why."""
+    if spec := os.environ.get("ODQA_LM", "").strip():
+        return spec if spec != "auto" else "extractive", "from ODQA_LM"
+    if os.environ.get("OPENAI_API_KEY", "").strip():
+        return _OPENAI_MODEL, "OPENAI_API_KEY is set; --lm or ODQA_LM chooses another"
+    if model := _ollama_model():
+        return f"ollama_chat/{model}", "the first model of the Ollama on this machine; --lm or ODQA_LM chooses another"
+    return "extractive", (
+        "the built-in extractive reader, which is no language model: it copies spans from the passages; "
+        "set OPENAI_API_KEY, start Ollama, or choose with --lm or ODQA_LM"
+    )
+
+
+def _ollama_model() -> str | None:
+    """The first model of an Ollama that listens at its usual address; None where nothing listens, or not an Ollama."""
+    try:
+        # No proxy: the question is about this machine.
+        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        with opener.open(f"{_OLLAMA_URL}/api/tags", timeout=0.5) as reply:
+            models = json.load(reply)["models"]
+        return str(models[0]["name"]) if models else None
+    except (OSError, ValueError, KeyError, TypeError, IndexError):
+        return None

@@ -1,1 +1,32 @@
+"""The methods: one file each, every one a dspy.Module that takes a question and any retriever.
 
+from programs.blendfilter import BlendFilter
+BlendFilter(retriever)(question="…").answer
+"""
+
+import importlib
+import pkgutil
+
+import dspy
+
+from retrieval.errors import UsageError
+
+__all__ = ["load", "names"]
+
+
+def names() -> list[str]:
+    """Names of the methods, which are the names of their modules, in alphabetical order."""
+    return sorted(module.name for module in pkgutil.iter_modules(__path__) if not module.name.startswith("_"))
+
+
+def load(name: str) -> type[dspy.Module]:
+    """The class of the method with this name.
+
+    Raises:
+        UsageError: there is no such method.
+    """
+    if name not in names():
+        raise UsageError(f"there is no program {name!r}; there are: {', '.join(names())}")
+    module = importlib.import_module(f"programs.{name}")
+    (class_name,) = module.__all__
+    return getattr(module, class_name)  # type: ignore[no-any-return]

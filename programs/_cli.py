@@ -1,0 +1,184 @@
+"""The one command line that all methods share, derived from their classes; its parts serve eval and optimizers too.
+
+A method's flags are the keyword-only arguments of its `__init__`: type and default from the signature, help from the
+Args section of the class docstring.
+"""
+
+import argparse
+import inspect
+import json
+import os
+import re
+import sys
+import types
+import typing
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from typing import Any, NoReturn
+
+import dspy
+from dspy.utils.exceptions import LMError
+
+import lms
+import retrieval
+from programs._cost import measured
+from programs._state import load_state
+from retrieval import OdqaError, Passage, Retriever, UsageError
+
+__all__ = ["Parser", "add_environment", "add_settings", "load_lm", "load_retriever", "main", "make", "run", "say"]
+
+
+class Parser(argparse.ArgumentParser):
+    """An argument parser whose errors are one line."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: error: {message}; --help lists the flags\n")
+
+
+def main(program: type[dspy.Module], argv: Sequence[str] | None = None) -> NoReturn:
+    """Run `python -m programs.NAME`: answer one question with the program and exit."""
+    name = program.__module__ if program.__module__ != "__main__" else _module_name()
+    parser = Parser(prog=f"python -m {name}", description=_first_paragraph(program))
+    parser.add_argument("question", help="the question to answer")
+    parser.add_argument("--trace", action="store_true", help="print one JSON object with everything that led there")
+    add_environment(parser)
+    add_settings(parser, program)
+    run(parser.prog, lambda: _answer(program, parser.parse_args(argv)))
+
+
+def run(prog: str, command: Callable[[], None]) -> NoReturn:
+    """Run the command and exit: 0; 2 with one line on stderr for errors raised on purpose or by an LM's provider."""
+    try:
+        command()
+        sys.stdout.flush()
+    except (OdqaError, LMError) as error:
+        line = " ".join(str(error).split())
+        sys.exit(_fail(f"{prog}: error: {_without_secrets(line)}"))
+    except KeyboardInterrupt:
+        sys.exit(130)
+    except BrokenPipeError:  # the reader of our output has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    sys.exit(0)
+
+
+def add_environment(parser: argparse.ArgumentParser) -> None:
+    """Add the flags that say what a program works with: LM, retriever, state."""
+    group = parser.add_argument_group("environment")
+    group.add_argument(
+        "--lm",
+        default="auto",
+        metavar="SPEC",
+        help="auto, extractive, or a model of dspy.LM such as openai/gpt-4o-mini or ollama_chat/llama3.2; auto takes "
+        "ODQA_LM, else OpenAI with OPENAI_API_KEY, else an Ollama on this machine, else the extractive reader "
+        "(default: %(default)s)",
+    )
+    group.add_argument(
+        "--api-base",
+        default=os.environ.get("ODQA_API_BASE") or None,
+        metavar="URL",
+        help="address of an OpenAI-compatible server for the LM (default: ODQA_API_BASE)",
+    )
+    group.add_argument(
+        "--retriever",
+        default=os.environ.get("ODQA_RETRIEVER") or "sample",
+        metavar="SPEC",
+        help="sample, bm25:DIR or colbertv2:URL (default: ODQA_RETRIEVER, else sample, the packaged corpus)",
+    )
+    group.add_argument("--state", metavar="FILE", help="state file with compiled prompts, from python -m optimizers")
+
+
+def add_settings(parser: argparse.ArgumentParser, program: type[dspy.Module]) -> None:
+    """Add one flag for each setting of the program."""
+    group = parser.add_argument_group(f"settings of {program.__name__}")
+    hints, helps = typing.get_type_hints(program.__init__), _argument_helps(program)
+    for name, parameter in _settings(program).items():
+        help_ = f"{helps[name]} (default: {parameter.default})".replace("%", "%%")
+        flag = "--" + name.replace("_", "-")
+        hint = hints[name]
+        if isinstance(hint, types.UnionType):  # X | None
+            (hint,) = (kind for kind in typing.get_args(hint) if kind is not type(None))
+        if hint is bool:
+            group.add_argument(flag, action=argparse.BooleanOptionalAction, default=parameter.default, help=help_)
+        elif typing.get_origin(hint) is typing.Literal:
+            group.add_argument(flag, choices=typing.get_args(hint), default=parameter.default, help=help_)
+        else:
+            group.add_argument(flag, type=hint, default=parameter.default, metavar=hint.__name__.upper(), help=help_)
+
+
+def make(program: type[dspy.Module], args: argparse.Namespace, retriever: Retriever) -> dspy.Module:
+    """The program with the settings and the state that the flags ask for."""
+    made = program(retriever, **{name: getattr(args, name) for name in _settings(program)})
+    if args.state:
+        load_state(made, args.state)
+    return made
+
+
+def load_lm(args: argparse.Namespace) -> dspy.LM:
+    """The LM that the flags ask for. Greedy decoding: what the papers use, and repeatable."""
+    return lms.load(args.lm, api_base=args.api_base)
+
+
+def load_retriever(args: argparse.Namespace) -> Retriever:
+    """The retriever that the flags ask for; says on stderr when it is the sample."""
+    if args.retriever == "sample":
+        say("retriever: sample (the packaged corpus of a few hundred abstracts; --retriever or ODQA_RETRIEVER chooses)")
+    return retrieval.load(args.retriever)
+
+
+def say(line: str) -> None:
+    """Talk goes to stderr; stdout is for data."""
+    print(line, file=sys.stderr)
+
+
+def _answer(program: type[dspy.Module], args: argparse.Namespace) -> None:
+    if not args.question.strip():
+        raise UsageError("the question is empty")
+    made = make(program, args, load_retriever(args))
+    with dspy.context(lm=load_lm(args)), measured() as cost:
+        prediction = made(question=args.question)
+    if args.trace:
+        record = {"question": args.question, **prediction.toDict(), "cost": asdict(cost)}
+        print(json.dumps(record, ensure_ascii=False, default=_as_json))
+    else:
+        print(prediction.answer)
+
+
+def _as_json(value: Any) -> Any:
+    if isinstance(value, Passage):
+        return asdict(value)
+    raise TypeError(f"a result holds a {type(value).__name__}, which JSON cannot")
+
+
+def _settings(program: type[dspy.Module]) -> dict[str, inspect.Parameter]:
+    parameters = inspect.signature(program.__init__).parameters
+    return {name: p for name, p in parameters.items() if p.kind is inspect.Parameter.KEYWORD_ONLY}
+
+
+def _argument_helps(program: type[dspy.Module]) -> dict[str, str]:
+    """What the Args section of the class docstring says of each argument."""
+    _, _, section = inspect.getdoc(program).partition("\nArgs:\n")  # type: ignore[union-attr]
+    entries = re.findall(r"^    (\w+): (.*(?:\n {8}.*)*)", section, re.MULTILINE)
+    return {name: " ".join(text.split()).rstrip(".") for name, text in entries}
+
+
+def _first_paragraph(program: type[dspy.Module]) -> str:
+    return inspect.getdoc(program).split("\n\n")[0]  # type: ignore[union-attr]
+
+
+def _module_name() -> str:
+    """The name given to `python -m`, which runs the module as __main__."""
+    spec = sys.modules["__main__"].__spec__
+    return spec.name if spec else "programs"
+
+
+def _without_secrets(line: str) -> str:
+    """The line with the values of this environment's keys, tokens and passwords blotted out."""
+    for name, value in os.environ.items():
+        if re.search(r"KEY|TOKEN|SECRET|PASSWORD", name) and len(value) > 7:
+            line = line.replace(value, "***")
+    return line
+
+
+def _fail(line: str) -> int:
+    say(line)
+    return 2

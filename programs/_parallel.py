@@ -1,0 +1,53 @@
+"""Calls that do not wait for each other, made side by side; and a synchronous `forward` awaited from asyncio."""
+
+import asyncio
+import contextvars
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+
+import dspy
+
+__all__ = ["in_thread", "side_by_side"]
+
+T = TypeVar("T")
+
+
+def side_by_side(*calls: Callable[[], Any]) -> list[Any]:
+    """Make the calls at the same time, one thread each, and return their results in the order of the arguments.
+
+    Each call runs in a copy of the caller's context, so `dspy.context` settings, callbacks and usage tracking hold in
+    it, and records its predictions in a trace of its own. These are appended to the caller's trace in argument order,
+    so that a compiled program does not depend on which call happened to finish first.
+
+    Raises:
+        Exception: the first exception in argument order, once every call has ended.
+    """
+    traces: list[list[Any] | None] = [None if dspy.settings.trace is None else [] for _ in calls]
+    with ThreadPoolExecutor(max_workers=max(len(calls), 1)) as pool:
+        futures = [
+            pool.submit(contextvars.copy_context().run, _traced, call, trace)
+            for call, trace in zip(calls, traces, strict=True)
+        ]
+    for trace in traces:
+        if trace is not None:
+            dspy.settings.trace.extend(trace)
+    return [future.result() for future in futures]
+
+
+async def in_thread(call: Callable[..., T], *args: Any) -> T:
+    """Await `call(*args)`, run in a thread of its own with the caller's context.
+
+    `asyncio.to_thread` would do, were its pool not so small on small machines that awaited questions queue up.
+    """
+    pool = ThreadPoolExecutor(max_workers=1)
+    try:
+        context = contextvars.copy_context()
+        return await asyncio.get_running_loop().run_in_executor(pool, lambda: context.run(call, *args))
+    finally:
+        pool.shutdown(wait=False)
+
+
+def _traced(call: Callable[[], Any], trace: list[Any] | None) -> Any:
+    with dspy.context(trace=trace):
+        return call()

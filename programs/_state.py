@@ -1,0 +1,80 @@
+"""State files: what an optimizer learned for a program, as JSON that any DSPy program can load."""
+
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import dspy
+from dspy.utils.saving import get_dependency_versions
+
+from retrieval import UsageError
+
+__all__ = ["load_state", "save_state"]
+
+
+def save_state(program: dspy.Module, path: str | Path, manifest: dict[str, Any]) -> None:
+    """Write the program's state: per predictor its instructions and demonstrations, and a manifest.
+
+    The file is what `program.save` writes, with a `manifest` beside the predictors, so `dspy.Module.load` reads it too.
+    No LM is saved (whoever loads the state chooses one) and no retriever. An old file is replaced whole or not at all.
+
+    Args:
+        program: The program.
+        path: Where to; ends in .json.
+        manifest: How the state came about; values that JSON can hold.
+    """
+    path = Path(path)
+    state: dict[str, Any] = {name: {**predictor, "lm": None} for name, predictor in program.dump_state().items()}
+    state["manifest"] = {"program": type(program).__name__, "fields": _fields(program), **manifest}
+    state["metadata"] = {"dependency_versions": get_dependency_versions()}
+    text = json.dumps(state, indent=2, ensure_ascii=False)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
+    with os.fdopen(handle, "w", encoding="utf-8") as file:
+        file.write(text + "\n")
+    os.replace(temporary, path)
+
+
+def load_state(program: dspy.Module, path: str | Path) -> dict[str, Any]:
+    """Give the program the state in the file and return the file's manifest (empty for a file that DSPy wrote).
+
+    Every predictor of the program must be in the file, and have the same fields there; the file may have more, since a
+    switch can turn predictors off. Nothing in the file is executed, and an LM named in it is ignored.
+
+    Raises:
+        UsageError: the file cannot be read, is no state file, or belongs to another program.
+    """
+    try:
+        state = json.loads(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UsageError(f"cannot read the state file {path}: {error.strerror}") from None
+    except ValueError:
+        raise UsageError(f"{path} is no state file: it is not JSON") from None
+    name = type(program).__name__
+    manifest = state.get("manifest", {}) if isinstance(state, dict) else None
+    if not isinstance(manifest, dict):
+        raise UsageError(f"{path} is no state file: optimizers write those, with `python -m optimizers`")
+    if manifest.get("program", name) != name:
+        raise UsageError(f"{path} is a state of {manifest['program']}, not of {name}")
+    saved_fields = manifest.get("fields", {})
+    for predictor, fields in _fields(program).items():
+        if not isinstance(state.get(predictor), dict):
+            raise UsageError(f"{path} does not fit {name}: it has no predictor {predictor!r}")
+        if saved_fields.get(predictor, fields) != fields:
+            raise UsageError(
+                f"{path} does not fit {name} with these settings: {predictor!r} has the fields "
+                f"{', '.join(saved_fields[predictor])} there, and {', '.join(fields)} here"
+            )
+    try:
+        for predictor, module in program.named_predictors():
+            module.load_state({**state[predictor], "lm": None})
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise UsageError(f"{path} is a damaged state file: {type(error).__name__} in {predictor!r}") from None
+    return manifest
+
+
+def _fields(program: dspy.Module) -> dict[str, list[str]]:
+    """The names of each predictor's fields: the part of a program that a state must fit."""
+    return {name: list(predictor.signature.fields) for name, predictor in program.named_predictors()}

@@ -1,0 +1,167 @@
+"""BlendFilter: three queries for one question, each one's passages filtered by the LM, an answer over what is left.
+
+Wang et al., "BlendFilter: Advancing Retrieval-Augmented Large Language Models via Query Generation Blending and
+Knowledge Filtering", EMNLP 2024; section 3, Algorithm 1 and appendix F. Where the paper asks in two completions, for a
+judgement and then ids or for reasoning and then a short answer, one typed reply carries both here.
+
+question -> [q, external draft + q, passage from memory + q] -> k passages each -> filter each -> union -> answer
+"""
+
+from functools import partial
+from typing import Literal, NamedTuple
+
+import dspy
+
+from programs._ask import ask
+from programs._parallel import in_thread, side_by_side
+from programs._result import result, say
+from retrieval import Passage, Retriever, UsageError, number, pick, union
+from signatures.answer import AnswerShort, AnswerYesNo
+from signatures.filter import NameTopic, SelectPassages, SelectPassagesOrNone
+from signatures.generate import WritePassage
+
+__all__ = ["BlendFilter"]
+
+
+class _Search(NamedTuple):
+    query: str
+    found: list[Passage]
+
+
+class BlendFilter(dspy.Module):
+    """Blend the question with a draft answer and a passage from memory, filter what each finds, answer.
+
+    Per question: 7 LM calls (6 in yes/no style) and 3 searches; 3 LM calls deep, the first after one search. An
+    unparsable reply costs one call more, in which DSPy asks for JSON.
+
+    The result has these fields besides the common four: `topic`; `found` and `kept`, passage ids of each list before
+    and after filtering, by the name of the list (q, q_ex, q_in; or union); `unfiltered`, the lists that were kept whole
+    because the selection could not be parsed; `reasoning`, which led to the answer.
+
+    Args:
+        retriever: Finds the passages. The paper uses ColBERTv2, and BM25 in Table 4, over the Wikipedia 2017 abstracts.
+        k: Passages per query. Paper: 5 (appendix D); 3 to 8 in Fig. 3.
+        style: Form of the answers: "short" for a short phrase, filtering with a topic (HotPotQA, 2WikiMultiHopQA);
+            "yesno" for yes or no, filtering without one (StrategyQA).
+        original: Search with the question as it is (q). Table 5 leaves it out.
+        external: Search with the draft answer over the first passages in front of the question (q_ex). Likewise.
+        internal: Search with a passage from the LM's own memory in front of the question (q_in). Likewise.
+        filter: "each" filters each query's passages by themselves, as in the paper; "union" filters after the union
+            (Remark 2); "off" keeps everything.
+        hops: Turns of external augmentation, each drafting over what the last one found. Paper: 1 (Remark 1).
+    """
+
+    def __init__(
+        self,
+        retriever: Retriever,
+        *,
+        k: int = 5,
+        style: Literal["short", "yesno"] = "short",
+        original: bool = True,
+        external: bool = True,
+        internal: bool = True,
+        filter: Literal["each", "union", "off"] = "each",
+        hops: int = 1,
+    ) -> None:
+        super().__init__()
+        if not (original or external or internal):
+            raise UsageError("BlendFilter needs at least one of the queries original, external and internal")
+        if hops < 1:
+            raise UsageError(f"hops must be at least 1, not {hops}; external=False leaves the augmentation out")
+        self.retriever = retriever
+        self.k = k
+        self.original = original
+        self.hops = hops
+        self.filter = filter
+        answer = AnswerYesNo if style == "yesno" else AnswerShort
+        select = SelectPassagesOrNone if style == "yesno" else SelectPassages
+        self.draft = dspy.ChainOfThought(answer) if external else None
+        self.recall = dspy.Predict(WritePassage) if internal else None
+        self.topic = dspy.Predict(NameTopic) if "topic" in select.input_fields and filter != "off" else None
+        self.select = dspy.ChainOfThought(select) if filter != "off" else None
+        self.answer = dspy.ChainOfThought(answer)
+
+    def forward(self, question: str) -> dspy.Prediction:
+        # Query blending and retrieval (3.2; Algorithm 1, lines 1-4). The two augmentations and the topic of the
+        # question, which filtering asks for first, do not wait for each other.
+        external, internal, topic = side_by_side(
+            partial(self._external, question), partial(self._internal, question), partial(self._topic, question)
+        )
+        lists: dict[str, list[Passage]] = {}
+        if self.original:
+            lists["q"] = external[0].found
+        if self.draft:
+            lists["q_ex"] = external[-1].found
+        if self.recall:
+            lists["q_in"] = internal[0].found
+
+        # Knowledge filtering (3.3; Algorithm 1, line 5), each list by itself unless Remark 2 is tried.
+        if self.filter == "union":
+            lists = {"union": union(*lists.values())}
+        kept = lists
+        unfiltered: list[str] = []
+        if self.select:
+            selections = side_by_side(*(partial(self._select, question, topic, found) for found in lists.values()))
+            chosen = dict(zip(lists, selections, strict=True))
+            kept = {name: found if chosen[name] is None else pick(found, chosen[name]) for name, found in lists.items()}
+            unfiltered = [name for name in lists if chosen[name] is None]
+        evidence = union(*kept.values())  # line 6
+
+        # Answer generation (3.4; Algorithm 1, line 7).
+        reply = ask(self.answer, context=number(evidence), question=question)
+        searches = external + internal
+        return result(
+            answer=reply.answer,
+            queries=[search.query for search in searches],
+            passages=union(*(search.found for search in searches)),
+            evidence=evidence,
+            topic=topic,
+            found={name: [passage.id for passage in found] for name, found in lists.items()},
+            kept={name: [passage.id for passage in found] for name, found in kept.items()},
+            unfiltered=unfiltered,
+            reasoning=say(reply.reasoning),
+        )
+
+    async def aforward(self, question: str) -> dspy.Prediction:
+        return await in_thread(self.forward, question)
+
+    def _external(self, question: str) -> list[_Search]:
+        """K_q = R(q), then per hop a_ex = M(CoT(q, K)), q_ex = a_ex || q and K_qex = R(q_ex)."""
+        if not (self.original or self.draft):
+            return []
+        searches = [self._search(question)]
+        for _ in range(self.hops if self.draft else 0):
+            draft = ask(self.draft, context=number(searches[-1].found), question=question)
+            searches.append(self._search(_blend(draft.reasoning, say(draft.answer), question)))
+        return searches
+
+    def _internal(self, question: str) -> list[_Search]:
+        """a_in = M(q), q_in = a_in || q and K_qin = R(q_in)."""
+        if not self.recall:
+            return []
+        return [self._search(_blend(ask(self.recall, question=question).passage, question))]
+
+    def _topic(self, question: str) -> str | None:
+        return say(ask(self.topic, question=question).topic) if self.topic else None
+
+    def _select(self, question: str, topic: str | None, found: list[Passage]) -> list[int] | None:
+        """Numbers of the passages that the LM keeps; None where its reply could not be parsed."""
+        if not found:
+            return []
+        # A topic that could not be parsed is replaced by the question itself, which it stands for.
+        about = {"topic": topic or question} if self.topic else {}
+        return ask(self.select, context=number(found), question=question, **about).relevant  # type: ignore[no-any-return]
+
+    def _search(self, query: str) -> _Search:
+        return _Search(query, self.retriever(query, self.k))
+
+
+def _blend(*parts: str | None) -> str:
+    """The augmentation and the question as one query, in that order (the paper's ||)."""
+    return " ".join(part.strip() for part in parts if part and part.strip())
+
+
+if __name__ == "__main__":
+    from programs._cli import main
+
+    main(BlendFilter)

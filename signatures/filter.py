@@ -1,0 +1,36 @@
+"""Keeping the passages that bear on a question."""
+
+import dspy
+
+__all__ = ["NameTopic", "SelectPassages", "SelectPassagesOrNone"]
+
+
+# BlendFilter, appendix F, first step of knowledge filtering on HotPotQA and 2WikiMultiHopQA.
+class NameTopic(dspy.Signature):
+    """Name the general topic that the question belongs to."""
+
+    question: str = dspy.InputField()
+    topic: str = dspy.OutputField(desc="a noun phrase of a few words")
+
+
+# BlendFilter, appendix F, knowledge filtering on HotPotQA and 2WikiMultiHopQA. The paper asks for the judgement in one
+# completion and for the ids in a second; asked with dspy.ChainOfThought, one reply carries both.
+class SelectPassages(dspy.Signature):
+    """Set aside whatever you know about the topic and go by the numbered passages alone. Take them one after the other
+    and judge whether each is relevant to the question: a passage is relevant when it states a fact that the answer
+    depends on, even if it covers only one step. More than one can be. Then give the numbers of the relevant ones."""
+
+    topic: str = dspy.InputField(desc="what the question is about in general")
+    context: str = dspy.InputField(desc="numbered passages, one per line")
+    question: str = dspy.InputField()
+    relevant: list[int] = dspy.OutputField(desc="numbers of the relevant passages, such as [1, 4]")
+
+
+# BlendFilter, appendix F, knowledge filtering on StrategyQA: no topic, and there may be nothing to keep.
+class SelectPassagesOrNone(dspy.Signature):
+    """Take the numbered passages one after the other and judge carefully whether each is relevant to the question. It
+    can be that none is. Then give the numbers of the relevant ones."""
+
+    context: str = dspy.InputField(desc="numbered passages, one per line")
+    question: str = dspy.InputField()
+    relevant: list[int] = dspy.OutputField(desc="numbers of the relevant passages, such as [1, 4]; [] for none")
