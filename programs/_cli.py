@@ -82,7 +82,8 @@ def add_environment(parser: argparse.ArgumentParser) -> None:
         "--retriever",
         default=os.environ.get("ODQA_RETRIEVER") or "sample",
         metavar="SPEC",
-        help="sample, bm25:DIR or colbertv2:URL (default: ODQA_RETRIEVER, else sample, the packaged corpus)",
+        help="sample, bm25:DIR, colbertv2:URL, or none for closed book (default: ODQA_RETRIEVER, else sample, the "
+        "packaged corpus)",
     )
     group.add_argument("--state", metavar="FILE", help="state file with compiled prompts, from python -m optimizers")
 
@@ -105,8 +106,14 @@ def add_settings(parser: argparse.ArgumentParser, program: type[dspy.Module]) ->
             group.add_argument(flag, type=hint, default=parameter.default, metavar=hint.__name__.upper(), help=help_)
 
 
-def make(program: type[dspy.Module], args: argparse.Namespace, retriever: Retriever) -> dspy.Module:
-    """The program with the settings and the state that the flags ask for."""
+def make(program: type[dspy.Module], args: argparse.Namespace, retriever: Retriever | None) -> dspy.Module:
+    """The program with the settings and the state that the flags ask for.
+
+    Raises:
+        UsageError: there is no retriever and the program needs one; a setting or the state file does not fit.
+    """
+    if retriever is None and type(None) not in typing.get_args(typing.get_type_hints(program.__init__)["retriever"]):
+        raise UsageError(f"{program.__name__} needs a retriever: --retriever none is for programs that can do without")
     made = program(retriever, **{name: getattr(args, name) for name in _settings(program)})
     if args.state:
         load_state(made, args.state)
@@ -118,8 +125,10 @@ def load_lm(args: argparse.Namespace) -> dspy.LM:
     return lms.load(args.lm, api_base=args.api_base)
 
 
-def load_retriever(args: argparse.Namespace) -> Retriever:
-    """The retriever that the flags ask for; says on stderr when it is the sample."""
+def load_retriever(args: argparse.Namespace) -> Retriever | None:
+    """The retriever that the flags ask for, or none; says on stderr when it is the sample."""
+    if args.retriever == "none":
+        return None
     if args.retriever == "sample":
         say("retriever: sample (the packaged corpus of a few hundred abstracts; --retriever or ODQA_RETRIEVER chooses)")
     return retrieval.load(args.retriever)

@@ -26,7 +26,8 @@ class Cost:
     searches: int = 0
     """Queries sent to a retriever."""
     input_tokens: int = 0
-    """Prompt tokens as the provider reported them, when the reply was first paid for where it is cached."""
+    """Prompt tokens as the provider reported them; for a cached reply, those of the call that was paid for. DSPy's
+    LiteLLM engine forgets these: its cached replies count 0."""
     output_tokens: int = 0
     """Likewise for the replies."""
     unparsable: int = 0
@@ -81,14 +82,15 @@ class _Meter(BaseCallback):
 def _add_tokens(cost: Cost, record: dict[str, Any]) -> None:
     """Add the tokens of one record of an LM's history.
 
-    On a cache hit DSPy leaves the record's usage empty; the stored response still has it.
+    On a cache hit DSPy leaves the record's usage empty. The native engine's stored response still has it; LiteLLM's is
+    marked as a hit instead.
     """
     responses = record["response"] if isinstance(record["response"], tuple | list) else [record["response"]]
     for response in responses:
         usage = getattr(response, "usage", None)
         cost.input_tokens += _tokens(usage, "input_tokens", "prompt_tokens")
         cost.output_tokens += _tokens(usage, "output_tokens", "completion_tokens")
-        cost.cached_calls += bool(usage and not record["usage"])
+        cost.cached_calls += bool(getattr(response, "cache_hit", False) or (usage and not record["usage"]))
 
 
 def _tokens(usage: Any, *names: str) -> int:

@@ -1,0 +1,262 @@
+"""BlendFilter against the paper's case study (Fig. 6), its switches, and replies that are no use."""
+
+import asyncio
+from typing import Any
+
+import dspy
+import pytest
+from scripted import Reply, scripted
+
+from programs._cost import measured
+from programs.blendfilter import BlendFilter
+from retrieval import Memory, Passage, UsageError
+from signatures.answer import AnswerShort, AnswerYesNo
+from signatures.filter import NameTopic, SelectPassages, SelectPassagesOrNone
+from signatures.generate import WritePassage
+
+# The case of Fig. 6: who finds what is the paper's, the words are ours.
+QUESTION = "Which role did an actress of SuperMansion play again and again on Workaholics?"
+TABLE = {
+    "SuperMansion": "A stop-motion series on Crackle since 2015 with Bryan Cranston and Jillian Bell.",
+    "Superman (1987 film)": "An Indian superhero film with Puneet Issar.",
+    "Joan Alexander": "An actress heard as Lois Lane in a Superman radio serial.",
+    "Superman and the Mole Men": "A superhero film released by Lippert Pictures.",
+    "Sarah Douglas": "An English actress of the series Falcon Crest.",
+    "Atom Man vs. Superman": "A film serial of 1950.",
+    "Superman Returns": "An American superhero film of 2006.",
+    "Gillian Jacobs": "An American actress born in 1982.",
+    "Jillian Bell": "An American comedian who kept returning to Workaholics as Jillian Belk.",
+    "Gillian Vigman": "An American comic actress.",
+    "Gillian Jones": "An actress of the drama Packed to the Rafters.",
+    "Jan Hooks": "An American actress and comedian.",
+}
+REASONING = "Bryan Cranston is in SuperMansion and was the boss on Workaholics."
+RECALLED = "An actress who came back on Workaholics several times."
+Q_EX = f"{REASONING} the boss {QUESTION}"
+Q_IN = f"{RECALLED} {QUESTION}"
+FOUND = {
+    QUESTION: ["SuperMansion", "Superman (1987 film)", "Joan Alexander", "Superman and the Mole Men", "Sarah Douglas"],
+    Q_EX: [
+        "SuperMansion",
+        "Superman and the Mole Men",
+        "Superman (1987 film)",
+        "Atom Man vs. Superman",
+        "Superman Returns",
+    ],
+    Q_IN: ["Gillian Jacobs", "Jillian Bell", "Gillian Vigman", "Gillian Jones", "Jan Hooks"],
+}
+
+DRAFT = Reply(AnswerShort, {"reasoning": REASONING, "answer": "the boss"})
+RECALL = Reply(WritePassage, {"passage": RECALLED})
+TOPIC = Reply(NameTopic, {"topic": "television comedy"})
+SELECT_Q = Reply(SelectPassages, {"reasoning": "The series.", "relevant": "[1]"}, when="Joan Alexander")
+SELECT_EX = Reply(SelectPassages, {"reasoning": "The series.", "relevant": "[1]"}, when="Atom Man")
+SELECT_IN = Reply(SelectPassages, {"reasoning": "The actress.", "relevant": "[2]"}, when="Gillian Jacobs")
+ANSWER = Reply(AnswerShort, {"reasoning": "Jillian Bell is in both.", "answer": " Jillian Belk "}, when="Jillian Belk")
+CASE = (DRAFT, RECALL, TOPIC, SELECT_Q, SELECT_EX, SELECT_IN, ANSWER)
+
+
+def case_retriever(**more: list[str]) -> Memory:
+    return Memory((Passage(title, text, title) for title, text in TABLE.items()), {**FOUND, **more})
+
+
+def replies(*wanted: Reply) -> list[Reply]:
+    """Copies, for a script uses its replies up."""
+    return [Reply(r.to, r.fields, r.when, r.delay) for r in wanted]
+
+
+def titles(passages: list[Passage]) -> list[str]:
+    return [passage.title for passage in passages]
+
+
+def test_the_case_of_figure_6() -> None:
+    with scripted(*replies(*CASE)) as script, measured() as cost:
+        seen = BlendFilter(case_retriever())(question=QUESTION)
+    assert seen.queries == [QUESTION, Q_EX, Q_IN]
+    assert seen.found == {"q": FOUND[QUESTION], "q_ex": FOUND[Q_EX], "q_in": FOUND[Q_IN]}
+    assert seen.kept == {"q": ["SuperMansion"], "q_ex": ["SuperMansion"], "q_in": ["Jillian Bell"]}
+    assert titles(seen.evidence) == ["SuperMansion", "Jillian Bell"]
+    assert titles(seen.passages) == list(TABLE)
+    assert (seen.answer, seen.topic, seen.unfiltered) == ("Jillian Belk", "television comedy", [])
+    assert seen.reasoning == "Jillian Bell is in both."
+    # The promise of the class docstring: 7 LM calls and 3 searches.
+    assert (cost.lm_calls, cost.searches, cost.unparsable) == (7, 3, 0)
+    # The draft reads the first passages; filters read the topic and the question, never the augmented query.
+    drafting = next(user for _, user in script.prompts if "[5] Sarah Douglas" in user and "topic" not in user)
+    assert "[1] SuperMansion | A stop-motion" in drafting
+    for _, user in script.prompts:
+        assert RECALLED not in user
+        assert ("television comedy" in user) == ("## topic ##" in user and "## context ##" in user)
+
+
+def test_awaited_it_gives_the_same() -> None:
+    with scripted(*replies(*CASE)):
+        called = BlendFilter(case_retriever())(question=QUESTION)
+    with scripted(*replies(*CASE)):
+        awaited = asyncio.run(BlendFilter(case_retriever()).acall(question=QUESTION))
+    assert awaited.toDict() == called.toDict()
+
+
+@pytest.mark.parametrize("slow", range(6))
+@pytest.mark.parametrize("awaited", [False, True])
+def test_the_trace_does_not_depend_on_what_finishes_first(slow: int, awaited: bool) -> None:
+    script = replies(*CASE)
+    script[slow].delay = 0.05
+    program = BlendFilter(case_retriever())
+    with scripted(*script), dspy.context(trace=[]):
+        if awaited:
+            asyncio.run(program.acall(question=QUESTION))
+        else:
+            program(question=QUESTION)
+        steps = dspy.settings.trace
+    names = {id(predictor): name for name, predictor in program.named_predictors()}
+    assert [names[id(step[0])] for step in steps] == [
+        "draft.predict",
+        "recall",
+        "topic",
+        "select.predict",
+        "select.predict",
+        "select.predict",
+        "answer.predict",
+    ]
+    assert [list(step[2].relevant) for step in steps[3:6]] == [[1], [1], [2]]
+
+
+def test_an_empty_union_answers_from_the_question_alone() -> None:
+    nothing = [Reply(SelectPassages, {"reasoning": "None.", "relevant": "[]"}, when=r.when) for r in CASE[3:6]]
+    answer = Reply(AnswerShort, {"reasoning": "From memory.", "answer": "Jillian Belk"}, when="[[ ## context ## ]]\n\n")
+    with scripted(*replies(DRAFT, RECALL, TOPIC), *nothing, answer) as script:
+        seen = BlendFilter(case_retriever())(question=QUESTION)
+    assert seen.evidence == []
+    assert seen.kept == {"q": [], "q_ex": [], "q_in": []}
+    assert seen.answer == "Jillian Belk"
+    assert "SuperMansion |" not in script.prompts[-1][1]
+
+
+def test_numbers_out_of_range_are_dropped() -> None:
+    wild = Reply(SelectPassages, {"reasoning": "Some.", "relevant": "[0, 1, 6, -2, 1, 99]"}, when="Joan Alexander")
+    with scripted(*replies(DRAFT, RECALL, TOPIC, SELECT_EX, SELECT_IN, ANSWER), wild):
+        seen = BlendFilter(case_retriever())(question=QUESTION)
+    assert seen.kept["q"] == ["SuperMansion"]
+    assert seen.unfiltered == []
+
+
+def test_an_unparsable_selection_keeps_its_list_whole_and_is_counted() -> None:
+    garbled = [Reply(SelectPassages, "The first one, I should say.", when="Joan Alexander") for _ in range(2)]
+    with scripted(*replies(DRAFT, RECALL, TOPIC, SELECT_EX, SELECT_IN, ANSWER), *garbled), measured() as cost:
+        seen = BlendFilter(case_retriever())(question=QUESTION)
+    assert seen.kept["q"] == FOUND[QUESTION]
+    assert titles(seen.evidence) == [*FOUND[QUESTION], "Jillian Bell"]
+    assert seen.unfiltered == ["q"]
+    # DSPy asks once more, for JSON, before it gives up.
+    assert (cost.unparsable, cost.lm_calls) == (1, 8)
+
+
+def test_unparsable_augmentations_leave_the_question_as_the_query() -> None:
+    garbled = [Reply(to, "no fields here") for to in (AnswerShort, WritePassage, NameTopic) for _ in range(2)]
+    selects = [
+        Reply(SelectPassages, {"reasoning": "", "relevant": "[1]"}, when=f"[[ ## topic ## ]]\n{QUESTION}")
+        for _ in range(3)
+    ]
+    with scripted(*garbled, *selects, Reply(AnswerShort, "nothing"), Reply(AnswerShort, "")), measured() as cost:
+        seen = BlendFilter(case_retriever())(question=QUESTION)
+    assert seen.queries == [QUESTION] * 3
+    assert (seen.answer, seen.reasoning, seen.topic) == ("", "", "")
+    assert cost.unparsable == 4
+
+
+def test_a_query_that_finds_nothing_is_not_filtered() -> None:
+    answer = Reply(
+        AnswerShort, {"reasoning": "A guess.", "answer": "a friend"}, when="[1] SuperMansion | A stop-motion"
+    )
+    with scripted(*replies(DRAFT, RECALL, TOPIC, SELECT_Q, SELECT_EX), answer), measured() as cost:
+        seen = BlendFilter(case_retriever(**{Q_IN: []}))(question=QUESTION)
+    assert seen.kept["q_in"] == []
+    assert seen.unfiltered == []
+    assert cost.lm_calls == 6
+
+
+class TestSwitches:
+    def run(self, *script: Reply, question: str = QUESTION, **settings: Any) -> tuple[dspy.Prediction, Any]:
+        with scripted(*replies(*script)), measured() as cost:
+            seen = BlendFilter(case_retriever(), **settings)(question=question)
+        return seen, cost
+
+    def answer(self, when: str) -> Reply:
+        return Reply(AnswerShort, {"reasoning": "So.", "answer": "Jillian Belk"}, when=when)
+
+    def test_without_the_question_it_is_still_what_the_draft_reads(self) -> None:
+        seen, cost = self.run(DRAFT, RECALL, TOPIC, SELECT_EX, SELECT_IN, ANSWER, original=False)
+        assert seen.queries == [QUESTION, Q_EX, Q_IN]
+        assert list(seen.kept) == ["q_ex", "q_in"]
+        assert (cost.lm_calls, cost.searches) == (6, 3)
+
+    def test_without_external_augmentation(self) -> None:
+        seen, cost = self.run(RECALL, TOPIC, SELECT_Q, SELECT_IN, ANSWER, external=False)
+        assert seen.queries == [QUESTION, Q_IN]
+        assert list(seen.kept) == ["q", "q_in"]
+        assert (cost.lm_calls, cost.searches) == (5, 2)
+
+    def test_without_internal_augmentation(self) -> None:
+        seen, cost = self.run(DRAFT, TOPIC, SELECT_Q, SELECT_EX, self.answer("[1] SuperMansion"), internal=False)
+        assert seen.queries == [QUESTION, Q_EX]
+        assert list(seen.kept) == ["q", "q_ex"]
+        assert (cost.lm_calls, cost.searches) == (5, 2)
+
+    def test_internal_augmentation_alone_never_searches_the_question(self) -> None:
+        seen, cost = self.run(RECALL, TOPIC, SELECT_IN, ANSWER, original=False, external=False)
+        assert seen.queries == [Q_IN]
+        assert (cost.lm_calls, cost.searches) == (4, 1)
+
+    def test_no_query_at_all_is_refused(self) -> None:
+        with pytest.raises(UsageError, match="at least one"):
+            BlendFilter(case_retriever(), original=False, external=False, internal=False)
+
+    def test_without_filtering_everything_is_read(self) -> None:
+        seen, cost = self.run(DRAFT, RECALL, ANSWER, filter="off")
+        assert titles(seen.evidence) == list(TABLE)
+        assert seen.kept == seen.found
+        assert (seen.topic, seen.unfiltered) == (None, [])
+        assert cost.lm_calls == 3
+
+    def test_filtering_after_the_union(self) -> None:
+        select = Reply(SelectPassages, {"reasoning": "Two.", "relevant": "[9, 1]"}, when="[12] Jan Hooks")
+        seen, cost = self.run(DRAFT, RECALL, TOPIC, select, ANSWER, filter="union")
+        assert seen.found == {"union": list(TABLE)}
+        assert titles(seen.evidence) == ["SuperMansion", "Jillian Bell"]
+        assert cost.lm_calls == 5
+
+    def test_two_hops_draft_over_what_the_first_draft_found(self) -> None:
+        second = Reply(AnswerShort, {"reasoning": "Jillian Bell is in it.", "answer": "Belk"}, when="Atom Man")
+        third = f"Jillian Bell is in it. Belk {QUESTION}"
+        found = ["Jillian Bell", "SuperMansion"]
+        select = Reply(SelectPassages, {"reasoning": "Both.", "relevant": "[1, 2]"}, when="[1] Jillian Bell")
+        with scripted(*replies(second, DRAFT, RECALL, TOPIC, SELECT_Q, select, SELECT_IN, ANSWER)):
+            seen = BlendFilter(case_retriever(**{third: found}), hops=2)(question=QUESTION)
+        assert seen.queries == [QUESTION, Q_EX, third, Q_IN]
+        assert seen.found["q_ex"] == found
+        assert "Atom Man vs. Superman" in titles(seen.passages)
+        assert "Atom Man vs. Superman" not in titles(seen.evidence)
+
+    def test_no_hop_is_refused(self) -> None:
+        with pytest.raises(UsageError, match="hops must be at least 1"):
+            BlendFilter(case_retriever(), hops=0)
+
+    def test_k_is_what_the_retriever_is_asked_for(self) -> None:
+        seen, _ = self.run(DRAFT, RECALL, self.answer("[1] SuperMansion"), k=1, filter="off")
+        assert seen.found == {"q": ["SuperMansion"], "q_ex": ["SuperMansion"], "q_in": ["Gillian Jacobs"]}
+
+    @pytest.mark.parametrize(("said", "answer"), [("True", "yes"), ("no", "no"), ("false", "no"), ("Yes", "yes")])
+    def test_yes_no_style_asks_for_no_topic_and_may_keep_nothing(self, said: str, answer: str) -> None:
+        question = "Did Jillian Bell appear on Workaholics?"
+        script = [
+            Reply(AnswerYesNo, {"reasoning": "She is in it.", "answer": said}),
+            RECALL,
+            *(Reply(SelectPassagesOrNone, {"reasoning": "None.", "relevant": "[]"}) for _ in range(3)),
+            Reply(AnswerYesNo, {"reasoning": "She is.", "answer": said}, when="[[ ## context ## ]]\n\n"),
+        ]
+        seen, cost = self.run(*script, question=question, style="yesno")
+        assert seen.answer == answer
+        assert seen.queries[1] == f"She is in it. {answer} {question}"
+        assert seen.topic is None
+        assert cost.lm_calls == 6
