@@ -60,8 +60,8 @@ def load(spec: str = "auto", *, api_base: str | None = None, **settings: Any) ->
 
 def _choose() -> tuple[str, str]:
     """What "auto" stands for on this machine now, and why."""
-    if spec := os.environ.get("ODQA_LM", "").strip():
-        return spec if spec != "auto" else "extractive", "from ODQA_LM"
+    if (spec := os.environ.get("ODQA_LM", "").strip()) not in ("", "auto"):
+        return spec, "from ODQA_LM"
     if os.environ.get("OPENAI_API_KEY", "").strip():
         return _OPENAI_MODEL, "OPENAI_API_KEY is set; --lm or ODQA_LM chooses another"
     if model := _ollama_model():

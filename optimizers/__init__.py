@@ -1,1 +1,39 @@
+"""Recipes that turn a program, examples and a metric into a state file: one file each, over DSPy's teleprompters.
 
+from optimizers import load
+compiled = load("bootstrap_few_shot")(program, train, metric=em)
+"""
+
+import importlib
+import pkgutil
+from collections.abc import Sequence
+from typing import Protocol, cast
+
+import dspy
+
+from eval.metrics import Metric
+from retrieval import UsageError
+
+__all__ = ["Recipe", "load", "names"]
+
+
+class Recipe(Protocol):
+    """What every recipe is. The program that comes back is a new one; the retriever is shared, not copied."""
+
+    def __call__(self, program: dspy.Module, train: Sequence[dspy.Example], *, metric: Metric) -> dspy.Module: ...
+
+
+def names() -> list[str]:
+    """Names of the recipes, which are the names of their modules, in alphabetical order."""
+    return sorted(module.name for module in pkgutil.iter_modules(__path__) if not module.name.startswith("_"))
+
+
+def load(name: str) -> Recipe:
+    """The recipe with this name.
+
+    Raises:
+        UsageError: there is no such recipe.
+    """
+    if name not in names():
+        raise UsageError(f"there is no recipe {name!r}; there are: {', '.join(names())}")
+    return cast(Recipe, importlib.import_module(f"optimizers.{name}").compile)

@@ -25,7 +25,18 @@ from programs._cost import measured
 from programs._state import load_state
 from retrieval import OdqaError, Passage, Retriever, UsageError
 
-__all__ = ["Parser", "add_environment", "add_settings", "load_lm", "load_retriever", "main", "make", "run", "say"]
+__all__ = [
+    "Parser",
+    "add_environment",
+    "add_settings",
+    "load_lm",
+    "load_retriever",
+    "main",
+    "make",
+    "run",
+    "say",
+    "settings_of",
+]
 
 
 class Parser(argparse.ArgumentParser):
@@ -79,6 +90,12 @@ def add_environment(parser: argparse.ArgumentParser) -> None:
         help="address of an OpenAI-compatible server for the LM (default: ODQA_API_BASE)",
     )
     group.add_argument(
+        "--temperature",
+        type=float,
+        metavar="T",
+        help="sampling temperature of the LM; 0 for greedy decoding (default: the provider's)",
+    )
+    group.add_argument(
         "--retriever",
         default=os.environ.get("ODQA_RETRIEVER") or "sample",
         metavar="SPEC",
@@ -114,15 +131,21 @@ def make(program: type[dspy.Module], args: argparse.Namespace, retriever: Retrie
     """
     if retriever is None and type(None) not in typing.get_args(typing.get_type_hints(program.__init__)["retriever"]):
         raise UsageError(f"{program.__name__} needs a retriever: --retriever none is for programs that can do without")
-    made = program(retriever, **{name: getattr(args, name) for name in _settings(program)})
+    made = program(retriever, **settings_of(program, args))
     if args.state:
         load_state(made, args.state)
     return made
 
 
+def settings_of(program: type[dspy.Module], args: argparse.Namespace) -> dict[str, Any]:
+    """The settings of the program that the flags ask for, by name."""
+    return {name: getattr(args, name) for name in _settings(program)}
+
+
 def load_lm(args: argparse.Namespace) -> dspy.LM:
-    """The LM that the flags ask for. Greedy decoding: what the papers use, and repeatable."""
-    return lms.load(args.lm, api_base=args.api_base)
+    """The LM that the flags ask for."""
+    sampling = {} if args.temperature is None else {"temperature": args.temperature}
+    return lms.load(args.lm, api_base=args.api_base, **sampling)
 
 
 def load_retriever(args: argparse.Namespace) -> Retriever | None:

@@ -1,0 +1,36 @@
+# From a fresh clone with Python 3.11+ and make:
+#   make answer QUESTION="…"   set up .venv and answer a question
+#   make test                  set up .venv and pass the checks and tests
+
+PYTHON ?= python3
+# PyTorch is pinned here and not in pyproject.toml: which build is right depends on the machine.
+TORCH ?= torch==2.13.0
+export QUESTION ?= In what French town was the chemist who discovered samarium born?
+BIN := .venv/bin
+
+.PHONY: answer test check clean
+
+answer: .venv/base
+	@$(BIN)/python -m programs.blendfilter "$$QUESTION"
+
+test: check
+	$(BIN)/python -m pytest -n 2 --dist loadfile
+
+check: .venv/dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+clean:
+	rm -rf .venv build dist
+
+.venv/base: pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=python3.11")'
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	@touch $@
+
+.venv/dev: .venv/base
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
