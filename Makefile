@@ -5,7 +5,7 @@
 PYTHON ?= python3
 # PyTorch is pinned here and not in pyproject.toml: which build is right depends on the machine.
 TORCH ?= torch==2.13.0
-export QUESTION ?= In what French town was the chemist who discovered samarium born?
+export QUESTION ?= Where in Finland was the designer of the tall stainless-steel arch in St. Louis born?
 BIN := .venv/bin
 
 .PHONY: answer test check clean
