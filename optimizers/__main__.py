@@ -49,7 +49,7 @@ def main() -> None:
     parser.add_argument("--run", type=Path, metavar="DIR", help="where the two evaluations go (default: under runs/)")
     add_environment(parser)
     # The settings of the program belong to the command line once the program is known.
-    chosen = next((name for name in sys.argv[1:2] if name in programs.names()), None)
+    chosen = next((name for name in sys.argv[1:] if name in programs.names()), None)
     if chosen:
         add_settings(parser, programs.load(chosen))
     args = parser.parse_args()

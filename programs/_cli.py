@@ -64,7 +64,7 @@ def run(prog: str, command: Callable[[], None]) -> NoReturn:
         sys.stdout.flush()
     except (OdqaError, LMError) as error:
         line = " ".join(str(error).split())
-        sys.exit(_fail(f"{prog}: error: {_without_secrets(line)}"))
+        sys.exit(_fail(f"{prog}: error: {without_secrets(line)}"))
     except KeyboardInterrupt:
         sys.exit(130)
     except BrokenPipeError:  # the reader of our output has seen enough
@@ -203,7 +203,7 @@ def _module_name() -> str:
     return spec.name if spec else "programs"
 
 
-def _without_secrets(line: str) -> str:
+def without_secrets(line: str) -> str:
     """The line with the values of this environment's keys, tokens and passwords blotted out."""
     for name, value in os.environ.items():
         if re.search(r"KEY|TOKEN|SECRET|PASSWORD", name) and len(value) > 7:

@@ -1,0 +1,59 @@
+"""Exact match and F1, as the evaluation script of SQuAD v1.1 computes them."""
+
+import re
+import string
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+from dspy import Example, Prediction
+
+from programs._result import say
+
+__all__ = ["answer_of", "em", "f1", "golds_of", "normalise"]
+
+_PUNCTUATION = str.maketrans("", "", string.punctuation)
+
+
+def em(example: Example, prediction: Prediction, trace: Any = None, *_: Any) -> float | None:
+    """1 where the answer equals a gold answer, both normalised; else 0."""
+    return _best(lambda answer, gold: float(normalise(answer) == normalise(gold)), example, prediction)
+
+
+def f1(example: Example, prediction: Prediction, trace: Any = None, *_: Any) -> float | None:
+    """F1 of the answer's words against a gold answer's, as multisets, both normalised; the best gold answer counts."""
+    return _best(_f1, example, prediction)
+
+
+def normalise(text: str) -> str:
+    """Lower case, no ASCII punctuation, no articles, single spaces."""
+    return " ".join(re.sub(r"\b(a|an|the)\b", " ", text.lower().translate(_PUNCTUATION)).split())
+
+
+def golds_of(example: Example) -> list[str]:
+    """The gold answers: `answers`, or `answer` alone in an example that has no more, as many DSPy data sets."""
+    if answers := example.get("answers"):
+        return list(answers)
+    return [example.answer] if "answer" in example else []
+
+
+def answer_of(prediction: Prediction) -> str:
+    """The answer as text, of whatever type it is: yes or no for a bool, nothing for None.
+
+    Raises:
+        AttributeError: the prediction has no answer.
+    """
+    answer = prediction.answer
+    return say(answer if answer is None or isinstance(answer, bool) else str(answer))
+
+
+def _best(score: Callable[[str, str], float], example: Example, prediction: Prediction) -> float | None:
+    answer = answer_of(prediction)
+    return max((score(answer, gold) for gold in golds_of(example)), default=None)
+
+
+def _f1(answer: str, gold: str) -> float:
+    words, gold_words = normalise(answer).split(), normalise(gold).split()
+    same = (Counter(words) & Counter(gold_words)).total()
+    # The script's case for no word in common, which is also that of an empty side.
+    return 2 * same / (len(words) + len(gold_words)) if same else 0.0

@@ -1,0 +1,83 @@
+"""Questions from files of JSON lines."""
+
+import gzip
+import json
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import dspy
+
+from retrieval import UsageError
+
+__all__ = ["read"]
+
+
+def read(path: str | Path) -> Iterator[dspy.Example]:
+    """Stream the questions of a file of JSON lines, plain or gzipped.
+
+    Every line is an object with `id` (a string), `question` (a string) and `answers` (strings, at least one, all of
+    them right) and, where known, `type` (a string), `gold_titles` and `gold_passages` (lists of strings: the titles and
+    ids of the passages that the answer follows from). Other keys, such as `decomposition`, are kept as they are. Blank
+    lines are ignored.
+
+    Args:
+        path: The file, UTF-8.
+
+    Returns:
+        One example per line with these fields, and `answer`, the first of the answers. Its input is `question`.
+
+    Raises:
+        UsageError: the file cannot be read, or a line is not as it should be; names the file and the line.
+    """
+    number = 0
+    seen: dict[str, int] = {}
+    try:
+        with open(path, "rb") as file:
+            zipped = file.read(2) == b"\x1f\x8b"
+            file.seek(0)
+            for number, line in enumerate(gzip.GzipFile(fileobj=file) if zipped else file, 1):
+                if line.strip():
+                    example = _example(line)
+                    if (first := seen.setdefault(example.id, number)) != number:
+                        raise _BadLine(f"the id {example.id!r} is already that of line {first}")
+                    yield example
+    except _BadLine as error:
+        raise UsageError(f"{path}, line {number}: {error}") from error
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise UsageError(f"{path} is a damaged gzip file, from line {number + 1} on: {error}") from error
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror}") from error
+
+
+class _BadLine(Exception):
+    """What is wrong with a line."""
+
+
+def _example(line: bytes) -> dspy.Example:
+    try:
+        fields: Any = json.loads(line.decode())
+    except UnicodeDecodeError as error:
+        raise _BadLine(f"not UTF-8, from byte {error.start + 1} on") from error
+    except (ValueError, RecursionError) as error:
+        raise _BadLine(f"not JSON: {error}") from error
+    if not isinstance(fields, dict):
+        raise _BadLine("not a JSON object with id, question and answers")
+    if missing := [key for key in ("id", "question", "answers") if key not in fields]:
+        raise _BadLine(f"no {' and no '.join(missing)}")
+    for key in "id", "question":
+        if not isinstance(fields[key], str) or not fields[key].strip():
+            raise _BadLine(f"the {key} must be a string that is not blank, not {fields[key]!r}")
+    if not _strings(fields["answers"]) or not fields["answers"]:
+        raise _BadLine(f"answers must be a list of at least one string, not {fields['answers']!r}")
+    if not isinstance(fields.get("type", ""), str):
+        raise _BadLine(f"the type must be a string, not {fields['type']!r}")
+    for key in "gold_titles", "gold_passages":
+        if not _strings(fields.get(key, [])):
+            raise _BadLine(f"{key} must be a list of strings, not {fields[key]!r}")
+    return dspy.Example({**fields, "answer": fields["answers"][0]}).with_inputs("question")
+
+
+def _strings(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(item, str) for item in value)
