@@ -1,0 +1,205 @@
+"""Fills the wanted fields of a task: what a field is for is read from its name, its description and its type."""
+
+import re
+from typing import Any
+
+from lms.extractive.prompt import Field, Task, clean
+from lms.extractive.reading import Passage, Reader, passages
+
+__all__ = ["fill"]
+
+_QUESTION = r"question|claim|statement|query|problem"
+_EVIDENCE = (
+    r"context|passage|document|evidence|knowledge|text|source|article|note|fact|extract|summar|statement|premise"
+)
+_ASIDE = r"plan|step|quer|keyword|topic|histor|hint"  # inputs that may be long and are no evidence
+_ROLES = (  # what a text is for: the first whose words begin a word of the field's name
+    ("reasoning", r"\b(?:reason|rationale|thought|explan|analys|justif)"),
+    ("plan", r"\b(?:plan|step|decompos|queries|questions|sub ?questions)"),
+    ("query", r"\b(?:quer|question|search|rewritten question)"),
+    ("evidence", r"\b(?:evidence|summar|extract|snippet|statement|fact|sentence|quot|support|rewrit|observ)"),
+    ("missing", r"\b(?:missing|gap|lack)"),
+    ("topic", r"\b(?:topic|subject|entit|keyword|title)"),
+    ("passage", r"\b(?:passage|document|background|paragraph|knowledge|article|essay|context)"),
+    ("answer", r"\b(?:answer|respon|result|candidate)"),
+)
+_ASSENT = re.compile("yes|true|correct|supported|relevant|sufficient|answerable|entailed|complete")
+_DISSENT = re.compile(
+    "no|false|wrong|refuted|not .*|(?:un|in|ir)(?:correct|supported|relevant|sufficient|answerable|complete)"
+)
+_END = re.compile("finish|stop|end|done|answer")
+_FORMATS = {
+    "date": "2000-01-01",
+    "date-time": "2000-01-01T00:00:00Z",
+    "time": "00:00:00",
+    "duration": "P1D",
+    "uuid": "00000000-0000-4000-8000-000000000000",
+    "uri": "https://example.org/",
+}
+_DEEPEST = 8  # levels of a recursive type
+_LITTLE = 0.4  # coverage of the question below which it counts as not answered
+
+
+def fill(task: Task) -> dict[str, Any]:
+    """A value for each wanted field, of the field's type, from the task's inputs alone."""
+    filler = _Filler(task, Reader(*_inputs(task.inputs)))
+    return {field.name: filler.value(field.schema, field) for field in task.outputs}
+
+
+def _inputs(inputs: dict[str, str]) -> tuple[str, list[Passage]]:
+    """The question among the inputs, and the passages of all inputs that are evidence.
+
+    The question is the input named so, else the one that ends in a question mark, else the shortest. Evidence is what
+    is numbered, named so, or long. Only the first numbered one lends its numbers to the passages.
+    """
+    named = sorted((name for name in inputs if re.search(_QUESTION, name.lower())), key=lambda name: name != "question")
+    asking = [name for name, text in inputs.items() if text.endswith("?")]
+    question = next(iter([*named, *asking, *sorted(inputs, key=lambda name: len(inputs[name]))]), "")
+    found = []
+    for name, text in inputs.items():
+        numbered = re.search(r"(?m)^\[1\] \S", text) is not None
+        long = len(text) > 150 and not re.search(_ASIDE, name.lower())
+        if name != question and (numbered or long or re.search(_EVIDENCE, name.lower())):
+            found.append((not numbered, passages(text)))
+    found.sort(key=lambda pair: pair[0])
+    first = found[0][1] if found else []
+    return inputs.get(question, ""), [*first, *(p._replace(number=0) for _, others in found[1:] for p in others)]
+
+
+def _role(field: Field) -> str:
+    """What a text is for: by the field's name, else by what its description speaks of first, else an answer."""
+    name = re.sub(r"(?<=[a-z])(?=[A-Z])|_", " ", field.name).lower()
+    named = [role for role, words in _ROLES if re.search(words, name)]
+    told = [(match.start(), role) for role, words in _ROLES if (match := re.search(words, field.description.lower()))]
+    return named[0] if named else min(told, default=(0, "answer"))[1]
+
+
+class _Filler:
+    """Makes values from what one reader found."""
+
+    def __init__(self, task: Task, reader: Reader) -> None:
+        self._task = task
+        self._reader = reader
+
+    def value(self, schema: dict[str, Any], field: Field, depth: int = 0) -> Any:
+        """A value that a JSON schema allows, patterns and lengths of text apart; `field` says what it is for."""
+        schema = self._resolved(schema, field)
+        choices = schema.get("anyOf") or schema.get("oneOf") or schema.get("allOf")
+        if choices:
+            possible = [choice for choice in choices if choice.get("type") != "null"]
+            return self.value(possible[0], field, depth + 1) if possible and depth < _DEEPEST else None
+        kind = schema.get("type")
+        if "enum" in schema:
+            return self._option(schema["enum"], field)
+        if kind == "object":
+            return {
+                name: self.value(part, Field(name, field.schema, part.get("description", "")), depth + 1)
+                for name, part in schema.get("properties", {}).items()
+            }
+        if kind == "array":
+            return self._list(schema, field, depth)
+        if kind in ("number", "integer"):
+            return self._number(schema, field, whole=kind == "integer")
+        if kind in ("boolean", "null"):
+            return self._truth(field) if kind == "boolean" else None
+        return _FORMATS.get(schema.get("format", "")) or clean(self._text(field))
+
+    def _resolved(self, schema: dict[str, Any], field: Field) -> dict[str, Any]:
+        """A schema, or the definition that it refers to; a constant as the only option."""
+        resolved = field.schema.get("$defs", {}).get(schema.get("$ref", "").rpartition("/")[2], schema)
+        return {**resolved, "enum": [resolved["const"]]} if "const" in resolved else resolved
+
+    def _offered(self, field: Field, words: str) -> str:
+        """The first of the words that the field's description or the instructions have, or nothing."""
+        match = re.search(words, f"{field.description} {self._task.instructions}", re.I)
+        return match[0] if match else ""
+
+    def _text(self, field: Field) -> str:
+        reader, role = self._reader, _role(field)
+        if role == "reasoning":
+            answers = any(_role(other) == "answer" for other in self._task.outputs)
+            return " ".join([*reader.evidence(3), *([f"So the answer is {reader.answer}."] if answers else [])])
+        if re.search(r"\bsearch\b.*\banswer\b", field.description) and reader.coverage > _LITTLE:
+            return reader.answer  # the one or the other: the last step of a loop
+        if role in ("plan", "query"):
+            return "; ".join(reader.queries) if role == "plan" else reader.query
+        if role in ("evidence", "passage"):  # without evidence: the question's own words, there is no knowledge
+            restated = f"{reader.topic}: {reader.question.rstrip('?')}."
+            return " ".join(reader.evidence(3)) or self._offered(field, r"\[none\]") or restated
+        if role in ("topic", "missing"):
+            return reader.topic if role == "topic" else reader.uncovered or "nothing"
+        unknown = self._offered(field, r"\b(?:unknown|unanswerable)\b")
+        return unknown if unknown and reader.coverage < _LITTLE else reader.answer
+
+    def _list(self, schema: dict[str, Any], field: Field, depth: int) -> list[Any]:
+        """Numbers: of the relevant passages. Texts: by the field's role. Objects: one for each relevant passage, or for
+        each passage where the object has something true or false to say of it. Else one item."""
+        reader = self._reader
+        least = schema.get("minItems", 0)
+        items = self._resolved(schema.get("items", {}), field)
+        found: list[Any]
+        if "prefixItems" in schema:
+            return [self.value(item, field, depth + 1) for item in schema["prefixItems"]]
+        if items.get("type") == "integer":
+            none = self._offered(field, r"\b(?:none|no passages?|empty|if any)\b")
+            numbers = reader.relevant(may_be_none=bool(none))
+            found = [number for number in numbers if number in items.get("enum", numbers)]
+        elif items == {"type": "string"}:
+            lists = {"plan": reader.queries, "query": reader.queries, "evidence": reader.evidence(3)}
+            lists["topic"] = [reader.topic, *reader.uncovered.split()]
+            found = [clean(text) for text in lists.get(_role(field)) or [self._text(field)]]
+        elif items.get("type") == "object" and reader.passages and depth < 2:
+            judged = any(part.get("type") == "boolean" for part in items.get("properties", {}).values())
+            relevant = reader.relevant(may_be_none=False)
+            readers = [Reader(reader.question, [p]) for p in reader.passages if judged or p.number in relevant]
+            found = [_Filler(self._task, each).value(items, field, depth + 1) for each in readers]
+        else:
+            found = [self.value(items, field, depth + 1)] if depth < _DEEPEST else []
+        while len(found) < least:
+            found.append(self.value(items, field, depth + 1))
+        return found[: schema.get("maxItems")]
+
+    def _number(self, schema: dict[str, Any], field: Field, *, whole: bool) -> float:
+        """The best passage's number, or the number in the answer; else how far the question is covered (or is not,
+        where the field's name denies), on the scale of the bounds."""
+        step = 1 if whole else 0.001
+        low = schema.get("minimum", schema["exclusiveMinimum"] + step if "exclusiveMinimum" in schema else None)
+        high = schema.get("maximum", schema["exclusiveMaximum"] - step if "exclusiveMaximum" in schema else None)
+        best = self._reader.relevant(may_be_none=False)
+        said = re.search(r"\d{1,9}", self._reader.answer)
+        number = self._reader.coverage
+        if re.match(r"un|p_un|miss|no_|not_", field.name):
+            number = 1 - number
+        if high is not None:
+            number = (low or 0) + number * (high - (low or 0))
+        elif whole and best and re.search(r"passage|document|number|index|id\b", field.name):
+            number = best[0]
+        elif said and (whole or re.search("answer|result|value", field.name)):
+            number = int(said[0])
+        number = max(number, low) if low is not None else number
+        return round(number) if whole else round(number, 3)
+
+    def _truth(self, field: Field) -> bool:
+        """A yes/no question's answer for a field named so; else whether the question is covered."""
+        if self._reader.kind == "yesno" and re.search(r"answer(?!able)|result|verdict|true", field.name):
+            return self._reader.holds
+        denied = re.match(r"(?:is_)?(?:un|not_|no_|need|more_|irrelevant|insufficient|missing)", field.name)
+        return (self._reader.coverage > _LITTLE) != bool(denied)
+
+    def _option(self, options: list[Any], field: Field) -> Any:
+        """Of yes and no (or the like) the true one; of going on and ending, to end once the question is covered; of a
+        scale of numbers the one that the coverage reaches; else the option that shares most words with the answer and
+        its evidence."""
+        yes = [option for option in options if _ASSENT.fullmatch(str(option).lower())]
+        no = [option for option in options if _DISSENT.fullmatch(str(option).lower())]
+        if yes and no:
+            plain = self._reader.kind == "yesno" and str(yes[0]).lower() in ("yes", "true")
+            return yes[0] if (self._reader.holds if plain else self._truth(field)) else no[0]
+        ends = [option for option in options if _END.fullmatch(str(option).lower())]
+        if ends:
+            others = [option for option in options if option not in ends]
+            return (ends if self._reader.coverage > _LITTLE else others + ends)[0]
+        if all(isinstance(option, int) for option in options):
+            return options[round(self._reader.coverage * (len(options) - 1))]
+        said = set(re.findall(r"\w+", " ".join([self._reader.answer, *self._reader.evidence(1)]).lower()))
+        return max(options, key=lambda option: len(said & set(re.findall(r"\w+", str(option).lower()))))
