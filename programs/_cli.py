@@ -10,14 +10,18 @@ import json
 import os
 import re
 import sys
+import threading
 import types
 import typing
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 from typing import Any, NoReturn
 
 import dspy
+from dspy.utils.callback import BaseCallback
 from dspy.utils.exceptions import LMError
+from tqdm import tqdm
 
 import lms
 import retrieval
@@ -166,13 +170,28 @@ def _answer(program: type[dspy.Module], args: argparse.Namespace) -> None:
     if not args.question.strip():
         raise UsageError("the question is empty")
     made = make(program, args, load_retriever(args))
-    with dspy.context(lm=load_lm(args)), measured() as cost:
+    with dspy.context(lm=load_lm(args)), _progress(), measured() as cost:
         prediction = made(question=args.question)
     if args.trace:
         record = {"question": args.question, **prediction.toDict(), "cost": asdict(cost)}
         print(json.dumps(record, ensure_ascii=False, default=_as_json))
     else:
         print(prediction.answer)
+
+
+@contextmanager
+def _progress() -> Iterator[None]:
+    """Show on a terminal how many LM calls have been answered: some methods make hundreds for one question."""
+    bar = tqdm(desc="LM calls", unit="call", file=sys.stderr, disable=None, leave=False)
+    lock = threading.Lock()
+
+    class Progress(BaseCallback):
+        def on_lm_end(self, call_id: str, outputs: Any, exception: BaseException | None = None) -> None:
+            with lock:
+                bar.update()
+
+    with bar, dspy.context(callbacks=[*dspy.settings.callbacks, Progress()]):
+        yield
 
 
 def _as_json(value: Any) -> Any:

@@ -3,7 +3,7 @@
 import asyncio
 import contextvars
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from typing import Any, TypeVar
 
 import dspy
@@ -13,22 +13,32 @@ __all__ = ["in_thread", "side_by_side"]
 T = TypeVar("T")
 
 
-def side_by_side(*calls: Callable[[], Any]) -> list[Any]:
+def side_by_side(*calls: Callable[[], Any], at_most: int | None = None) -> list[Any]:
     """Make the calls at the same time, one thread each, and return their results in the order of the arguments.
 
     Each call runs in a copy of the caller's context, so `dspy.context` settings, callbacks and usage tracking hold in
     it, and records its predictions in a trace of its own. These are appended to the caller's trace in argument order,
     so that a compiled program does not depend on which call happened to finish first.
 
+    Args:
+        calls: What to call.
+        at_most: How many calls may be under way at the same time, at least 1; they begin in argument order. By default
+            all of them.
+
     Raises:
-        Exception: the first exception in argument order, once every call has ended.
+        Exception: the first exception in argument order, once every call that had begun has ended; those that were
+            still waiting for their turn are not made.
     """
     traces: list[list[Any] | None] = [None if dspy.settings.trace is None else [] for _ in calls]
-    with ThreadPoolExecutor(max_workers=max(len(calls), 1)) as pool:
+    pool = ThreadPoolExecutor(max_workers=at_most or max(len(calls), 1))
+    try:
         futures = [
             pool.submit(contextvars.copy_context().run, _traced, call, trace)
             for call, trace in zip(calls, traces, strict=True)
         ]
+        wait(futures, return_when=FIRST_EXCEPTION)
+    finally:
+        pool.shutdown(cancel_futures=True)
     for trace in traces:
         if trace is not None:
             dspy.settings.trace.extend(trace)

@@ -8,24 +8,21 @@ question -> [q, external draft + q, passage from memory + q] -> k passages each 
 """
 
 from functools import partial
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import dspy
 
 from programs._ask import ask
+from programs._external import Search, external_searches, search_for
 from programs._parallel import in_thread, side_by_side
 from programs._result import result, say
+from programs._written import blend, line
 from retrieval import Passage, Retriever, UsageError, number, pick, union
 from signatures.answer import AnswerShort, AnswerYesNo
 from signatures.filter import NameTopic, SelectPassages, SelectPassagesOrNone
 from signatures.generate import WritePassage
 
 __all__ = ["BlendFilter"]
-
-
-class _Search(NamedTuple):
-    query: str
-    found: list[Passage]
 
 
 class BlendFilter(dspy.Module):
@@ -84,16 +81,16 @@ class BlendFilter(dspy.Module):
     def forward(self, question: str) -> dspy.Prediction:
         # Query blending and retrieval (3.2; Algorithm 1, lines 1-4). The two augmentations and the topic of the
         # question, which filtering asks for first, do not wait for each other.
-        external, internal, topic = side_by_side(
+        by_draft, by_memory, topic = side_by_side(
             partial(self._external, question), partial(self._internal, question), partial(self._topic, question)
         )
         lists: dict[str, list[Passage]] = {}
         if self.original:
-            lists["q"] = external[0].found
+            lists["q"] = by_draft[0].found
         if self.draft:
-            lists["q_ex"] = external[-1].found
+            lists["q_ex"] = by_draft[-1].found
         if self.recall:
-            lists["q_in"] = internal[0].found
+            lists["q_in"] = by_memory[0].found
 
         # Knowledge filtering (3.3; Algorithm 1, line 5), each list by itself unless Remark 2 is tried.
         if self.filter == "union":
@@ -109,7 +106,7 @@ class BlendFilter(dspy.Module):
 
         # Answer generation (3.4; Algorithm 1, line 7).
         reply = ask(self.answer, context=number(evidence), question=question)
-        searches = external + internal
+        searches = by_draft + by_memory
         return result(
             answer=reply.answer,
             queries=[search.query for search in searches],
@@ -125,21 +122,18 @@ class BlendFilter(dspy.Module):
     async def aforward(self, question: str) -> dspy.Prediction:
         return await in_thread(self.forward, question)
 
-    def _external(self, question: str) -> list[_Search]:
+    def _external(self, question: str) -> list[Search]:
         """K_q = R(q), then per hop a_ex = M(CoT(q, K)), q_ex = a_ex || q and K_qex = R(q_ex)."""
         if not (self.original or self.draft):
             return []
-        searches = [self._search(question)]
-        for _ in range(self.hops if self.draft else 0):
-            draft = ask(self.draft, context=number(searches[-1].found), question=question)
-            searches.append(self._search(_blend(draft.reasoning, say(draft.answer), question)))
-        return searches
+        return external_searches(self.retriever, self.draft, question, self.k, self.hops if self.draft else 0)
 
-    def _internal(self, question: str) -> list[_Search]:
+    def _internal(self, question: str) -> list[Search]:
         """a_in = M(q), q_in = a_in || q and K_qin = R(q_in)."""
         if not self.recall:
             return []
-        return [self._search(_blend(ask(self.recall, question=question).passage, question))]
+        recalled = line(ask(self.recall, question=question).passage)
+        return [search_for(self.retriever, blend(recalled, question), self.k)]
 
     def _topic(self, question: str) -> str | None:
         return say(ask(self.topic, question=question).topic) if self.topic else None
@@ -151,14 +145,6 @@ class BlendFilter(dspy.Module):
         # A topic that could not be parsed is replaced by the question itself, which it stands for.
         about = {"topic": topic or question} if self.topic else {}
         return ask(self.select, context=number(found), question=question, **about).relevant  # type: ignore[no-any-return]
-
-    def _search(self, query: str) -> _Search:
-        return _Search(query, self.retriever(query, self.k))
-
-
-def _blend(*parts: str | None) -> str:
-    """The augmentation and the question as one query, in that order (the paper's ||)."""
-    return " ".join(part.strip() for part in parts if part and part.strip())
 
 
 if __name__ == "__main__":

@@ -1,8 +1,18 @@
-"""Answering a question over passages, in the answer styles of the data sets."""
+"""Answering a question, over passages or from memory, in the answer styles of the data sets."""
 
 import dspy
 
-__all__ = ["AnswerShort", "AnswerYesNo"]
+__all__ = [
+    "AnswerEntity",
+    "AnswerInThreeWords",
+    "AnswerInThreeWordsFromBoth",
+    "AnswerShort",
+    "AnswerShortDirectly",
+    "AnswerShortFromMemory",
+    "AnswerYesNo",
+    "AnswerYesNoDirectly",
+    "AnswerYesNoFromMemory",
+]
 
 
 # BlendFilter, appendix F, the answer prompts of HotPotQA and 2WikiMultiHopQA: reasoning first, then one or few words.
@@ -24,3 +34,69 @@ class AnswerYesNo(dspy.Signature):
     context: str = dspy.InputField(desc="numbered passages, one per line; may be empty")
     question: str = dspy.InputField(desc="a question to be answered with yes or no")
     answer: bool = dspy.OutputField(desc="True for yes, False for no")
+
+
+# BlendFilter, appendix C, direct prompting with retrieval: no explanation and no reasoning.
+class AnswerShortDirectly(dspy.Signature):
+    """Answer the question from the numbered passages; where they do not suffice or there are none, from what you know.
+    Give the answer alone, as short as it can be, without any explanation."""
+
+    context: str = dspy.InputField(desc="numbered passages, one per line; may be empty")
+    question: str = dspy.InputField()
+    answer: str = dspy.OutputField(desc="one or a few words: a name, a date, a number, yes or no; no sentence")
+
+
+# The same for StrategyQA.
+class AnswerYesNoDirectly(dspy.Signature):
+    """Decide from the numbered passages whether the answer to the question is yes; where they do not suffice or there
+    are none, from what you know. Always decide for one of the two, without any explanation."""
+
+    context: str = dspy.InputField(desc="numbered passages, one per line; may be empty")
+    question: str = dspy.InputField(desc="a question to be answered with yes or no")
+    answer: bool = dspy.OutputField(desc="True for yes, False for no")
+
+
+# BlendFilter, Tables 1 to 4, prompting without retrieval; with dspy.ChainOfThought the reply begins with the reasoning.
+class AnswerShortFromMemory(dspy.Signature):
+    """Answer the question from what you know. Give the answer as short as it can be."""
+
+    question: str = dspy.InputField()
+    answer: str = dspy.OutputField(desc="one or a few words: a name, a date, a number, yes or no; no sentence")
+
+
+# The same for StrategyQA.
+class AnswerYesNoFromMemory(dspy.Signature):
+    """Decide from what you know whether the answer to the question is yes. Always decide for one of the two."""
+
+    question: str = dspy.InputField(desc="a question to be answered with yes or no")
+    answer: bool = dspy.OutputField(desc="True for yes, False for no")
+
+
+# QPaug, Fig. 5: the question with the retrieved passages alone.
+class AnswerInThreeWords(dspy.Signature):
+    """Answer the question with the help of the passages, in at most three words."""
+
+    context: str = dspy.InputField(desc="numbered passages, one per line; may be empty")
+    question: str = dspy.InputField()
+    answer: str = dspy.OutputField(desc="at most three words")
+
+
+# QPaug, section 3.3, Eq. 7, and Fig. 6: the generated passage is labelled as the LM's own. Where there is none, the
+# field is left out of the prompt.
+class AnswerInThreeWordsFromBoth(dspy.Signature):
+    """Answer the question with the help of the retrieved passages and of your own knowledge, in at most three words."""
+
+    context: str = dspy.InputField(desc="numbered passages that were retrieved, one per line; may be empty")
+    knowledge: str | None = dspy.InputField(desc="your knowledge: what you wrote about the question; not retrieved")
+    question: str = dspy.InputField()
+    answer: str = dspy.OutputField(desc="at most three words")
+
+
+# Chain-of-Rewrite, appendix A.3.
+class AnswerEntity(dspy.Signature):
+    """Take from the passages the one entity that answers the question; only where there are no passages, from what you
+    know. Give the entity alone."""
+
+    context: str = dspy.InputField(desc="numbered passages, one per line; may be empty")
+    question: str = dspy.InputField()
+    answer: str = dspy.OutputField(desc="the answer entity and nothing else")

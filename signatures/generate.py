@@ -2,7 +2,7 @@
 
 import dspy
 
-__all__ = ["WritePassage"]
+__all__ = ["WriteKnowledgeOrNone", "WritePassage", "WritePassageOrNone"]
 
 
 # BlendFilter, section 3.2, internal knowledge augmentation, and its prompt in appendix F.
@@ -11,3 +11,24 @@ class WritePassage(dspy.Signature):
 
     question: str = dspy.InputField()
     passage: str = dspy.OutputField(desc="a few factual sentences that name people, places, works and dates")
+
+
+# QPaug, section 3.3, Eq. 6, and its prompt in Fig. 7. The question is the augmented one. The paper's prompt also asks
+# for [DONE] behind the passage; here the end of the field says that.
+class WritePassageOrNone(dspy.Signature):
+    """You are an expert on the subject of the question. Write a passage from which it can be answered, using facts that
+    you know and nothing else. Where you do not know the facts, do not make any up: write [NONE] in place of a passage.
+    """
+
+    question: str = dspy.InputField(desc="a question, and possibly a plan for answering it")
+    passage: str = dspy.OutputField(desc="a few factual sentences, or [NONE]")
+
+
+# MIGRES, section 3.2, LLM knowledge prompting, and its prompt in Table 15. The paper has the LM decline in words of its
+# own where it knows nothing (section 4.5).
+class WriteKnowledgeOrNone(dspy.Signature):
+    """Write down what you know that bears on the questions. Do not make anything up: if you know nothing about any of
+    them, write [NONE]."""
+
+    questions: str = dspy.InputField(desc="one question or several")
+    knowledge: str = dspy.OutputField(desc="a few factual sentences, or [NONE]")

@@ -1,6 +1,7 @@
 import asyncio
 import threading
 import time
+from functools import partial
 
 import dspy
 import pytest
@@ -35,6 +36,64 @@ def test_the_first_exception_in_argument_order_is_raised_after_all_have_ended() 
     with pytest.raises(KeyError):
         side_by_side(lambda: fail(first, 0.05), lambda: fail(second, 0.0))
     assert ended == [second, first]
+
+
+def test_no_more_calls_are_under_way_than_the_bound_allows_and_all_are_made() -> None:
+    under_way: set[int] = set()
+    most: list[int] = []
+    meeting = threading.Barrier(4, timeout=10)  # the bound is used: four at a time have to meet
+
+    def call(n: int) -> int:
+        under_way.add(n)
+        most.append(len(under_way))
+        meeting.wait()
+        under_way.discard(n)
+        return n
+
+    assert side_by_side(*(partial(call, n) for n in range(12)), at_most=4) == list(range(12))
+    assert max(most) <= 4
+    assert side_by_side(at_most=4) == []
+
+
+def test_with_a_bound_calls_begin_and_traces_are_joined_in_argument_order() -> None:
+    predict = dspy.Predict("question -> answer")
+    begun: list[int] = []
+
+    def ask(n: int) -> str:
+        begun.append(n)
+        time.sleep(0.02 if n % 2 else 0)
+        return predict(question=f"q{n}").answer
+
+    with dspy.context(lm=engine_lm(Function(lambda system, user: render({"answer": "a"}))), trace=[]):
+        side_by_side(*(partial(ask, n) for n in range(6)), at_most=1)
+        assert begun == list(range(6))
+        side_by_side(*(partial(ask, n) for n in range(6)), at_most=2)
+        assert [step[1]["question"] for step in dspy.settings.trace] == [f"q{n}" for n in range(6)] * 2
+
+
+def test_calls_that_still_wait_for_their_turn_are_not_made_after_an_exception() -> None:
+    made: list[str] = []
+    both = threading.Barrier(2, timeout=10)
+
+    def slow_failure() -> None:
+        both.wait()
+        time.sleep(0.05)
+        made.append("slow")
+        raise KeyError("slow")
+
+    def quick_failure() -> None:
+        both.wait()
+        raise ValueError("quick")
+
+    def wait_long(n: int) -> None:
+        made.append(f"later {n}")
+        time.sleep(0.2)
+
+    later = (partial(wait_long, n) for n in range(20))
+    with pytest.raises(KeyError):  # the first in argument order, which had begun and so is waited for
+        side_by_side(slow_failure, quick_failure, *later, at_most=2)
+    assert "slow" in made
+    assert len(made) <= 3  # at most the one that took the thread of the quick failure
 
 
 def test_settings_of_the_caller_hold_in_the_calls_and_nothing_leaks_back() -> None:

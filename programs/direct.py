@@ -1,0 +1,64 @@
+"""Direct prompting: the answer alone, without reasoning, over retrieved passages or from memory.
+
+The first baseline of Wang et al., "BlendFilter", EMNLP 2024, appendix C and Tables 1 to 4, there after Brown et al.,
+"Language Models are Few-Shot Learners", NeurIPS 2020. Zero-shot here, where the paper shows three examples.
+
+question -> k passages, unless closed book -> answer
+"""
+
+from typing import Literal
+
+import dspy
+
+from programs._ask import ask
+from programs._parallel import in_thread
+from programs._result import result
+from retrieval import Retriever, number
+from signatures.answer import (
+    AnswerShortDirectly,
+    AnswerShortFromMemory,
+    AnswerYesNoDirectly,
+    AnswerYesNoFromMemory,
+)
+
+__all__ = ["Direct"]
+
+
+class Direct(dspy.Module):
+    """Answer without reasoning, over the passages that the question finds, or closed book.
+
+    Per question: 1 LM call and 1 search, none closed book. An unparsable reply costs one call more, in which DSPy asks
+    for JSON.
+
+    Args:
+        retriever: Finds the passages; None for closed book, where the prompt has no passages in it and speaks of none.
+        k: Passages to read. Paper: 5 (appendix D); 10 in QPaug (its section 4.1).
+        style: Form of the answers: "short" for a short phrase (HotPotQA, 2WikiMultiHopQA), "yesno" for yes or no
+            (StrategyQA).
+    """
+
+    def __init__(self, retriever: Retriever | None, *, k: int = 5, style: Literal["short", "yesno"] = "short") -> None:
+        super().__init__()
+        self.retriever = retriever
+        self.k = k
+        if retriever is None:
+            self.answer = dspy.Predict(AnswerYesNoFromMemory if style == "yesno" else AnswerShortFromMemory)
+        else:
+            self.answer = dspy.Predict(AnswerYesNoDirectly if style == "yesno" else AnswerShortDirectly)
+
+    def forward(self, question: str) -> dspy.Prediction:
+        if self.retriever is None:
+            reply = ask(self.answer, question=question)
+            return result(answer=reply.answer, queries=[], passages=[], evidence=[])
+        found = self.retriever(question, self.k)
+        reply = ask(self.answer, context=number(found), question=question)
+        return result(answer=reply.answer, queries=[question], passages=found, evidence=found)
+
+    async def aforward(self, question: str) -> dspy.Prediction:
+        return await in_thread(self.forward, question)
+
+
+if __name__ == "__main__":
+    from programs._cli import main
+
+    main(Direct)

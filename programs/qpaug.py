@@ -1,0 +1,113 @@
+"""QPaug: a plan of simpler questions for the search, a passage of the LM's own beside the retrieved ones.
+
+Kim, Park and Baek, "QPaug: Question and Passage Augmentation for Open-Domain Question Answering of LLMs", Findings of
+EMNLP 2024; sections 3.2 and 3.3 and appendix A. A generated passage that is a refusal in plain words counts as [NONE]
+here, and is not shown to the answering call.
+
+question -> plan -> [passages for question + plan, passage from memory or none] -> answer over both, labelled apart
+"""
+
+from functools import partial
+from typing import Literal
+
+import dspy
+
+from programs._ask import ask
+from programs._external import search_for
+from programs._parallel import in_thread, side_by_side
+from programs._result import result
+from programs._written import blend, line, passage_or_nothing
+from retrieval import Passage, Retriever, UsageError, number
+from signatures.answer import AnswerInThreeWords, AnswerInThreeWordsFromBoth
+from signatures.augment import PlanQuestion
+from signatures.generate import WritePassageOrNone
+
+__all__ = ["QPaug"]
+
+
+class QPaug(dspy.Module):
+    """Search with the question and a plan of simpler questions, add a passage from memory, answer over both.
+
+    Per question: 3 LM calls and 1 search; 3 LM calls deep, the search beside the second of them (2 deep where the
+    passage is written from the question alone). An unparsable reply costs one call more, in which DSPy asks for JSON.
+
+    The result has these fields besides the common four: `plan`; `knowledge`, the generated passage, empty where the LM
+    declined to write one. In `evidence` the generated passage is the last one and has the id lm:passage.
+
+    Args:
+        retriever: Finds the passages. The paper uses SBERT, ANCE and Contriever, with exact search over the 21,015,324
+            Wikipedia passages of DPR.
+        k: Passages to retrieve. Paper: 9 beside the generated one, 10 without it (4.1), which is what None stands for;
+            10, 50 and 100 in Fig. 2.
+        augment: Augment the question with a plan (Qaug). Tables 5 to 7 leave it out.
+        generate: Add a generated passage (Pgen). Table 4 leaves it out.
+        query: What to search with: the question and its plan, as in Eq. 4, or the plan alone, as in the released code.
+        generate_from: What the passage is written from: the question and its plan, as in Eq. 6, or the question alone,
+            as in the released code.
+    """
+
+    def __init__(
+        self,
+        retriever: Retriever,
+        *,
+        k: int | None = None,
+        augment: bool = True,
+        generate: bool = True,
+        query: Literal["question+plan", "plan"] = "question+plan",
+        generate_from: Literal["question+plan", "question"] = "question+plan",
+    ) -> None:
+        super().__init__()
+        if query == "plan" and not augment:
+            raise UsageError('without augment there is no plan to search with: leave query at "question+plan"')
+        self.retriever = retriever
+        self.k = (9 if generate else 10) if k is None else k
+        self.query = query
+        self.generate_from = generate_from
+        self.plan = dspy.Predict(PlanQuestion) if augment else None
+        self.recall = dspy.Predict(WritePassageOrNone) if generate else None
+        self.answer = dspy.Predict(AnswerInThreeWordsFromBoth if generate else AnswerInThreeWords)
+
+    def forward(self, question: str) -> dspy.Prediction:
+        # Question augmentation (3.2, Eqs 3 and 4). A passage from the question alone does not wait for it.
+        alone = self.generate_from == "question"
+        plan, early = side_by_side(partial(self._plan, question), partial(self._recall, question if alone else ""))
+        augmented = blend(question, plan)
+
+        # Retrieval (Eq. 5), and beside it passage self-generation (3.3, Eq. 6).
+        query = plan if plan and self.query == "plan" else augmented
+        search, late = side_by_side(
+            partial(search_for, self.retriever, query, self.k), partial(self._recall, "" if alone else augmented)
+        )
+        found: list[Passage] = search.found
+        knowledge: str = early or late
+
+        # Answer prediction (Eq. 7); where there is no generated passage, the prompt has no field for it.
+        labelled = {"knowledge": knowledge} if knowledge else {}
+        reply = ask(self.answer, context=number(found), question=question, **labelled)
+        return result(
+            answer=reply.answer,
+            queries=[search.query],
+            passages=found,
+            evidence=[*found, Passage("lm:passage", knowledge)] if knowledge else found,
+            plan=plan,
+            knowledge=knowledge,
+        )
+
+    async def aforward(self, question: str) -> dspy.Prediction:
+        return await in_thread(self.forward, question)
+
+    def _plan(self, question: str) -> str:
+        """q_aug = M(P_aug(q))."""
+        return line(ask(self.plan, question=question).plan) if self.plan else ""
+
+    def _recall(self, question: str) -> str:
+        """The generated passage, M(P_gen(question)); empty where none is asked for or written."""
+        if not (self.recall and question):
+            return ""
+        return passage_or_nothing(ask(self.recall, question=question).passage)
+
+
+if __name__ == "__main__":
+    from programs._cli import main
+
+    main(QPaug)

@@ -1,0 +1,97 @@
+"""Self-Ask: follow-up questions, each searched and answered, until the question itself can be.
+
+Press et al., "Measuring and Narrowing the Compositionality Gap in Language Models", Findings of EMNLP 2023, as Wang et
+al., "BlendFilter", EMNLP 2024, appendix C, take it up: the retrieved passages gather in front of the question. Where
+the papers let one completion run on, asking and answering are calls of their own here.
+
+question -> (follow-up question -> k passages -> intermediate answer) until none is needed -> answer over all of them
+"""
+
+from typing import Literal
+
+import dspy
+
+from programs._ask import ask
+from programs._external import Search, search_for
+from programs._parallel import in_thread
+from programs._result import result, say
+from programs._written import line
+from retrieval import Passage, Retriever, UsageError, number, union
+from signatures.answer import AnswerShortDirectly, AnswerYesNoDirectly
+from signatures.decompose import AskFollowUp
+
+__all__ = ["SelfAsk"]
+
+
+class SelfAsk(dspy.Module):
+    """Ask follow-up questions, search and answer each, and answer the question over everything gathered.
+
+    Per question with n follow-up questions: 2n + 2 LM calls and n searches, one after the other; 2n + 1 LM calls where
+    n is the limit, so at most 11. An unparsable reply costs one call more, in which DSPy asks for JSON.
+
+    The result has `steps` besides the common four: per follow-up question, the `question` and its `answer`. In
+    `evidence` the intermediate answers stand behind the passages they were drawn from, with ids lm:answer-1, -2 …
+
+    Args:
+        retriever: Finds the passages. BlendFilter's comparison uses ColBERTv2, and BM25 in Table 4.
+        k: Passages per follow-up question. Paper: 5 (BlendFilter, appendix D).
+        follow_ups: How many follow-up questions at most. The papers leave it to the LM; 5 is ours.
+        style: Form of the last answer: "short" for a short phrase (HotPotQA, 2WikiMultiHopQA), "yesno" for yes or no
+            (StrategyQA).
+    """
+
+    def __init__(
+        self, retriever: Retriever, *, k: int = 5, follow_ups: int = 5, style: Literal["short", "yesno"] = "short"
+    ) -> None:
+        super().__init__()
+        if follow_ups < 1:
+            raise UsageError(f"follow_ups must be at least 1, not {follow_ups}; programs.direct asks none")
+        self.retriever = retriever
+        self.k = k
+        self.follow_ups = follow_ups
+        self.follow_up = dspy.Predict(AskFollowUp)
+        self.intermediate = dspy.Predict(AnswerShortDirectly)
+        self.answer = dspy.Predict(AnswerYesNoDirectly if style == "yesno" else AnswerShortDirectly)
+
+    def forward(self, question: str) -> dspy.Prediction:
+        searches: list[Search] = []
+        steps: list[dict[str, str]] = []
+        evidence: list[Passage] = []
+        for n in range(1, self.follow_ups + 1):
+            # Is a follow-up question needed, and which? One that was asked before would find the same again.
+            follow_up = self._follow_up(question, evidence)
+            if not follow_up or follow_up in [step["question"] for step in steps]:
+                break
+
+            # Retrieval for the follow-up question; the context grows.
+            searches.append(search_for(self.retriever, follow_up, self.k))
+            evidence = union(evidence, searches[-1].found)
+
+            # Its answer, which joins the context.
+            said = ask(self.intermediate, context=number(evidence), question=follow_up).answer
+            steps.append({"question": follow_up, "answer": say(said)})
+            evidence.append(Passage(f"lm:answer-{n}", f"{follow_up} {line(said) or 'unknown'}", "Intermediate answer"))
+
+        # The answer to the question itself.
+        reply = ask(self.answer, context=number(evidence), question=question)
+        return result(
+            answer=reply.answer,
+            queries=[search.query for search in searches],
+            passages=union(*(search.found for search in searches)),
+            evidence=evidence,
+            steps=steps,
+        )
+
+    async def aforward(self, question: str) -> dspy.Prediction:
+        return await in_thread(self.forward, question)
+
+    def _follow_up(self, question: str, evidence: list[Passage]) -> str:
+        """The next follow-up question; empty where none is needed or the reply could not be parsed."""
+        reply = ask(self.follow_up, context=number(evidence), question=question)
+        return line(reply.follow_up) if reply.needed else ""
+
+
+if __name__ == "__main__":
+    from programs._cli import main
+
+    main(SelfAsk)

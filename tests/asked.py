@@ -1,0 +1,35 @@
+"""What a prompt asked, read back from the messages of DSPy's chat and JSON adapters."""
+
+import re
+
+__all__ = ["declared", "inputs", "typed", "wanted"]
+
+_MARKER = re.compile(r"^\[\[ ## (\w+) ## \]\]$", re.MULTILINE)
+
+
+def inputs(user: str) -> dict[str, str]:
+    """The input fields of the last user message by name; a name that a marker repeats fails."""
+    body = user[: user.rindex("\n\nRespond with ")]
+    names = _MARKER.findall(body)
+    assert len(set(names)) == len(names), f"a field is there twice in:\n{user}"
+    return dict(zip(names, [text.strip() for text in _MARKER.split(body)[2::2]], strict=True))
+
+
+def declared(system: str) -> list[str]:
+    """The names of the input fields that the signature has."""
+    declaration = system.partition("Your output fields are:")[0]
+    return re.findall(r"^\d+\. `(\w+)`", declaration, re.MULTILINE)
+
+
+def wanted(user: str) -> list[str]:
+    """The names of the output fields that are asked for, in order."""
+    return re.findall(r"(?:the field|of fields:|then) `(?:\[\[ ## )?(\w+)", _request(user))
+
+
+def typed(user: str) -> set[str]:
+    """The names of those of them that are not text."""
+    return set(re.findall(r"`(?:\[\[ ## )?(\w+)(?: ## \]\])?` \(must be", _request(user)))
+
+
+def _request(user: str) -> str:
+    return user[user.rindex("\n\nRespond with ") :]

@@ -1,0 +1,79 @@
+"""Chain-of-thought prompting with and without retrieval, in both styles."""
+
+import asyncio
+from typing import Any
+
+import dspy
+import pytest
+from asked import inputs, wanted
+from scripted import Reply, scripted
+
+from programs._cost import Cost, measured
+from programs.cot import CoT
+from retrieval import Memory, Passage, UsageError
+from signatures.answer import AnswerShort, AnswerShortFromMemory, AnswerYesNo, AnswerYesNoFromMemory
+
+QUESTION = "Where was the astronomer Ada Quill born?"
+PASSAGES = [Passage(str(n), f"Ada Quill, note {n}.", "Quill") for n in range(8)]
+CONTEXT = "\n".join(f"[{n + 1}] Quill | Ada Quill, note {n}." for n in range(5))
+SAID = {"reasoning": " She is from Lund. ", "answer": " Lund "}
+
+
+def run(*replies: Reply, closed: bool = False, **settings: Any) -> tuple[dspy.Prediction, Cost, list[Any]]:
+    retriever = None if closed else Memory(PASSAGES)
+    with scripted(*replies) as script, measured() as cost:
+        seen = CoT(retriever, **settings)(question=QUESTION)
+    return seen, cost, script.prompts
+
+
+def test_with_retrieval() -> None:
+    seen, cost, prompts = run(Reply(AnswerShort, SAID))
+    assert inputs(prompts[0][1]) == {"context": CONTEXT, "question": QUESTION}
+    assert wanted(prompts[0][1]) == ["reasoning", "answer"]
+    assert (seen.answer, seen.reasoning, seen.queries) == ("Lund", "She is from Lund.", [QUESTION])
+    assert seen.passages == seen.evidence == PASSAGES[:5]
+    assert (cost.lm_calls, cost.searches, cost.unparsable) == (1, 1, 0)
+
+
+def test_closed_book_the_prompt_knows_of_no_passages() -> None:
+    seen, cost, prompts = run(Reply(AnswerShortFromMemory, SAID), closed=True)
+    assert inputs(prompts[0][1]) == {"question": QUESTION}
+    assert wanted(prompts[0][1]) == ["reasoning", "answer"]
+    assert not any("passage" in message for message in prompts[0])
+    assert seen.toDict() == {
+        "answer": "Lund",
+        "queries": [],
+        "passages": [],
+        "evidence": [],
+        "reasoning": "She is from Lund.",
+    }
+    assert (cost.lm_calls, cost.searches) == (1, 0)
+
+
+@pytest.mark.parametrize(("said", "answer"), [("True", "yes"), ("False", "no")])
+@pytest.mark.parametrize(("closed", "signature"), [(False, AnswerYesNo), (True, AnswerYesNoFromMemory)])
+def test_yes_no_style(closed: bool, signature: type[dspy.Signature], said: str, answer: str) -> None:
+    seen, cost, _ = run(Reply(signature, {"reasoning": "So.", "answer": said}), closed=closed, style="yesno")
+    assert (seen.answer, seen.reasoning) == (answer, "So.")
+    assert cost.lm_calls == 1
+
+
+def test_k_is_what_the_retriever_is_asked_for() -> None:
+    seen, _, _ = run(Reply(AnswerShort, SAID), k=2)
+    assert seen.evidence == PASSAGES[:2]
+    with pytest.raises(UsageError, match="at least 1"):
+        run(k=0)
+
+
+@pytest.mark.parametrize(("closed", "signature"), [(False, AnswerShort), (True, AnswerShortFromMemory)])
+def test_an_unparsable_answer_is_an_empty_one_and_is_counted(closed: bool, signature: type[dspy.Signature]) -> None:
+    seen, cost, _ = run(*[Reply(signature, "In Lund.")] * 2, closed=closed)
+    assert (seen.answer, seen.reasoning) == ("", "")
+    # DSPy asks once more, for JSON, before it gives up.
+    assert (cost.unparsable, cost.lm_calls) == (1, 2)
+
+
+def test_awaited_it_gives_the_same() -> None:
+    with scripted(Reply(AnswerShort, SAID)):
+        awaited = asyncio.run(CoT(Memory(PASSAGES)).acall(question=QUESTION))
+    assert awaited.toDict() == run(Reply(AnswerShort, SAID))[0].toDict()

@@ -1,0 +1,82 @@
+"""Direct prompting with and without retrieval, in both styles."""
+
+import asyncio
+from typing import Any
+
+import dspy
+import pytest
+from asked import inputs
+from scripted import Reply, scripted
+
+from programs._cost import Cost, measured
+from programs.direct import Direct
+from retrieval import Memory, Passage, UsageError
+from signatures.answer import (
+    AnswerShortDirectly,
+    AnswerShortFromMemory,
+    AnswerYesNoDirectly,
+    AnswerYesNoFromMemory,
+)
+
+QUESTION = "Where was the astronomer Ada Quill born?"
+PASSAGES = [Passage(str(n), f"Ada Quill, note {n}.", "Quill") for n in range(8)]
+CONTEXT = "\n".join(f"[{n + 1}] Quill | Ada Quill, note {n}." for n in range(5))
+
+
+def run(*replies: Reply, closed: bool = False, **settings: Any) -> tuple[dspy.Prediction, Cost, list[Any]]:
+    retriever = None if closed else Memory(PASSAGES)
+    with scripted(*replies) as script, measured() as cost:
+        seen = Direct(retriever, **settings)(question=QUESTION)
+    return seen, cost, script.prompts
+
+
+def test_with_retrieval() -> None:
+    seen, cost, prompts = run(Reply(AnswerShortDirectly, {"answer": " Lund "}))
+    assert inputs(prompts[0][1]) == {"context": CONTEXT, "question": QUESTION}
+    assert "reasoning" not in prompts[0][1]
+    assert (seen.answer, seen.queries) == ("Lund", [QUESTION])
+    assert seen.passages == seen.evidence == PASSAGES[:5]
+    assert (cost.lm_calls, cost.searches, cost.unparsable) == (1, 1, 0)
+
+
+def test_closed_book_the_prompt_knows_of_no_passages() -> None:
+    seen, cost, prompts = run(Reply(AnswerShortFromMemory, {"answer": "Lund"}), closed=True)
+    assert inputs(prompts[0][1]) == {"question": QUESTION}
+    assert not any("passage" in message for message in prompts[0])
+    assert seen.toDict() == {"answer": "Lund", "queries": [], "passages": [], "evidence": []}
+    assert (cost.lm_calls, cost.searches) == (1, 0)
+
+
+@pytest.mark.parametrize(("said", "answer"), [("True", "yes"), ("False", "no")])
+@pytest.mark.parametrize(("closed", "signature"), [(False, AnswerYesNoDirectly), (True, AnswerYesNoFromMemory)])
+def test_yes_no_style(closed: bool, signature: type[dspy.Signature], said: str, answer: str) -> None:
+    seen, cost, _ = run(Reply(signature, {"answer": said}), closed=closed, style="yesno")
+    assert seen.answer == answer
+    assert cost.lm_calls == 1
+
+
+def test_k_is_what_the_retriever_is_asked_for() -> None:
+    seen, _, _ = run(Reply(AnswerShortDirectly, {"answer": "Lund"}), k=2)
+    assert seen.evidence == PASSAGES[:2]
+    with pytest.raises(UsageError, match="at least 1"):
+        run(k=0)
+
+
+def test_nothing_found_is_answered_all_the_same() -> None:
+    with scripted(Reply(AnswerShortDirectly, {"answer": "Lund"}, when="[[ ## context ## ]]\n\n")):
+        seen = Direct(Memory([]))(question=QUESTION)
+    assert seen.toDict() == {"answer": "Lund", "queries": [QUESTION], "passages": [], "evidence": []}
+
+
+@pytest.mark.parametrize(("closed", "signature"), [(False, AnswerShortDirectly), (True, AnswerShortFromMemory)])
+def test_an_unparsable_answer_is_an_empty_one_and_is_counted(closed: bool, signature: type[dspy.Signature]) -> None:
+    seen, cost, _ = run(*[Reply(signature, "In Lund.")] * 2, closed=closed)
+    assert seen.answer == ""
+    # DSPy asks once more, for JSON, before it gives up.
+    assert (cost.unparsable, cost.lm_calls) == (1, 2)
+
+
+def test_awaited_it_gives_the_same() -> None:
+    with scripted(Reply(AnswerShortDirectly, {"answer": "Lund"})):
+        awaited = asyncio.run(Direct(Memory(PASSAGES)).acall(question=QUESTION))
+    assert awaited.toDict() == run(Reply(AnswerShortDirectly, {"answer": "Lund"}))[0].toDict()
