@@ -1,5 +1,6 @@
 """Passages in: retrievers that find passages for a query, and know nothing about questions."""
 
+from retrieval._load import load
 from retrieval.base import Retriever
 from retrieval.errors import OdqaError, RetrievalError, UsageError
 from retrieval.memory import Memory
@@ -12,6 +13,7 @@ __all__ = [
     "RetrievalError",
     "Retriever",
     "UsageError",
+    "load",
     "number",
     "pick",
     "union",

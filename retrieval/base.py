@@ -51,9 +51,12 @@ class Retriever(ABC):
         """
         if k < 1:
             raise UsageError(f"k is the number of passages to find and must be at least 1, not {k}")
-        asked = [query for query in queries if query.strip()]
-        found = iter(self.search_batch(asked, k) if asked else [])
-        return [next(found) if query.strip() else [] for query in queries]
+        asked = [n for n, query in enumerate(queries) if query.strip()]
+        found: list[list[Passage]] = [[] for _ in queries]
+        if asked:
+            for n, passages in zip(asked, self.search_batch([queries[n] for n in asked], k), strict=True):
+                found[n] = passages
+        return found
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return self

@@ -1,0 +1,59 @@
+"""From the name of a retriever to the retriever."""
+
+import tempfile
+import weakref
+from collections.abc import Callable
+from pathlib import Path
+
+from retrieval.base import Retriever
+from retrieval.errors import UsageError
+
+__all__ = ["FORMS", "load"]
+
+
+def load(spec: str) -> Retriever:
+    """Open the retriever that `spec` names.
+
+    Args:
+        spec: `sample` (BM25 over the packaged sample corpus), `bm25:DIR` (an index that `python -m retrieval index`
+            made) or `colbertv2:URL` (a server that speaks the ColBERTv2 protocol).
+
+    Raises:
+        UsageError: there is no such form, or what it names is not there; says what to use instead.
+        RetrievalError: the index is damaged.
+    """
+    scheme, colon, rest = spec.partition(":")
+    for form, opened in FORMS.items():
+        if form.partition(":")[:2] == (scheme, colon) and bool(colon) == bool(rest):
+            return opened(rest)
+    raise UsageError(f"there is no retriever {spec!r}: use {' or '.join(FORMS)}")
+
+
+def _sample(_: str) -> Retriever:
+    from retrieval.bm25 import BM25
+    from retrieval.corpora import SAMPLE, read
+
+    directory = tempfile.TemporaryDirectory(prefix="odqa-sample-")
+    index = BM25.build(read(SAMPLE), Path(directory.name) / "index")
+    weakref.finalize(index, directory.cleanup)  # the index is memory-mapped: it lives as long as the retriever
+    return index
+
+
+def _bm25(path: str) -> Retriever:
+    from retrieval.bm25 import BM25
+
+    return BM25(path)
+
+
+def _colbertv2(url: str) -> Retriever:
+    from retrieval.colbertv2 import ColBERTv2
+
+    return ColBERTv2(url)
+
+
+FORMS: dict[str, Callable[[str], Retriever]] = {
+    "sample": _sample,
+    "bm25:DIR": _bm25,
+    "colbertv2:URL": _colbertv2,
+}
+"""The forms that `load` takes, and what opens each, given what stands after the colon."""

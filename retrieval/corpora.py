@@ -1,0 +1,71 @@
+"""Corpora: where passages come from."""
+
+import gzip
+import json
+import zlib
+from collections.abc import Callable, Iterator
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from retrieval.errors import UsageError
+from retrieval.passage import Passage
+
+__all__ = ["SAMPLE", "read"]
+
+SAMPLE = Path(str(files("retrieval"))) / "data" / "sample.corpus.jsonl"
+"""The packaged sample corpus."""
+
+
+def read(path: str | Path, progress: Callable[[int], object] = lambda count: None) -> Iterator[Passage]:
+    """Stream the passages of a file of JSON lines, plain or gzipped.
+
+    Every line is an object with `id` (a string or an integer), `title` and `text` (strings); other keys are ignored,
+    and so are blank lines.
+
+    Args:
+        path: The file, UTF-8.
+        progress: Called now and then with the number of bytes of the file, as it is on disk, read since the last call.
+
+    Raises:
+        UsageError: the file cannot be read, or a line is not as it should be; names the file and the line.
+    """
+    number = done = 0
+    try:
+        with open(path, "rb") as file, gzip.open(file) if file.peek(2)[:2] == b"\x1f\x8b" else file as lines:
+            for line in lines:
+                number += 1
+                if (position := file.tell()) > done:
+                    progress(position - done)
+                    done = position
+                if line := line.strip():
+                    yield _passage(line)
+    except _BadLine as error:
+        raise UsageError(f"{path}, line {number}: {error}") from error
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise UsageError(f"{path} is a damaged gzip file, from line {number + 1} on: {error}") from error
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror or error}") from error
+
+
+class _BadLine(Exception):
+    """What is wrong with a line."""
+
+
+def _passage(line: bytes) -> Passage:
+    try:
+        fields: Any = json.loads(line.decode())
+    except UnicodeDecodeError as error:
+        raise _BadLine(f"not UTF-8, from byte {error.start + 1} on") from error
+    except (ValueError, RecursionError) as error:
+        raise _BadLine(f"not JSON: {error}") from error
+    if not isinstance(fields, dict):
+        raise _BadLine("not a JSON object with id, title and text")
+    if missing := [key for key in ("id", "title", "text") if key not in fields]:
+        raise _BadLine(f"no {' and no '.join(missing)}")
+    if type(fields["id"]) not in (str, int) or fields["id"] == "":
+        raise _BadLine(f"the id must be a string or an integer, not {fields['id']!r}")
+    for key in "title", "text":
+        if not isinstance(fields[key], str):
+            raise _BadLine(f"the {key} must be a string, not {fields[key]!r}")
+    return Passage(str(fields["id"]), fields["text"], fields["title"])

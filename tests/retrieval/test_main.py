@@ -1,0 +1,135 @@
+"""The command line of the retrievers."""
+
+import gzip
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from retrieval import __main__ as command
+from retrieval import load
+from retrieval.__main__ import main
+
+LINES = [
+    {"id": 1, "title": "Cats", "text": "Cats chase – mice."},
+    {"id": "b", "title": "", "text": "Dogs chase the cats."},
+]
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Path:
+    path = tmp_path / "corpus.jsonl.gz"
+    path.write_bytes(gzip.compress("".join(json.dumps(line) + "\n" for line in LINES).encode()))
+    return path
+
+
+def index(corpus: Path, out: Path, *more: str) -> int:
+    return main(["index", "--backend", "bm25", "--corpus", str(corpus), "--out", str(out), *more])
+
+
+def test_index_and_search(corpus: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert index(corpus, tmp_path / "index") == 0
+    printed = capsys.readouterr()
+    summary = json.loads(printed.out)
+    assert list(summary) == ["passages", "seconds", "bytes"]
+    assert summary["passages"] == 2
+    assert summary["bytes"] == sum(file.stat().st_size for file in (tmp_path / "index").iterdir())
+    assert printed.err == ""
+
+    assert main(["search", f"bm25:{tmp_path / 'index'}", "cat", "-k", "1"]) == 0
+    (line,) = capsys.readouterr().out.splitlines()
+    (found,) = load(f"bm25:{tmp_path / 'index'}")("cat", 1)
+    assert line == json.dumps(LINES[0] | {"id": "1", "score": found.score}, ensure_ascii=False)
+
+    assert main(["search", f"bm25:{tmp_path / 'index'}", "xylophone"]) == 0
+    assert capsys.readouterr().out == ""
+
+
+def test_the_settings_reach_the_index(corpus: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert index(corpus, tmp_path / "i", "--k1", "1.5", "--b", "1", "--stemmer", "none", "--stop-words", "none") == 0
+    about = json.loads((tmp_path / "i" / "bm25.json").read_text())
+    assert (about["k1"], about["b"]) == (1.5, 1.0)
+    assert (about["analyser"]["stemmer"], about["analyser"]["stop_words"]) == (None, [])
+    assert index(corpus, tmp_path / "i") == 2
+    assert "exists" in capsys.readouterr().err
+    assert index(corpus, tmp_path / "i", "--overwrite", "--stemmer", "german") == 0
+    about = json.loads((tmp_path / "i" / "bm25.json").read_text())
+    assert (about["k1"], about["b"], about["analyser"]["stemmer"]) == (0.9, 0.4, "german")
+
+
+def test_a_bad_line_ends_the_build_with_its_number(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    corpus = tmp_path / "corpus.jsonl"
+    corpus.write_text(json.dumps(LINES[0]) + '\n{"id": 2, "text": "x"}\n')
+    assert index(corpus, tmp_path / "index") == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err == f"python -m retrieval: {corpus}, line 2: no title\n"
+    assert list(tmp_path.iterdir()) == [corpus]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "COMMAND"),
+        (["nonsense"], "invalid choice: 'nonsense'"),
+        (["search"], "SPEC, query"),
+        (["search", "sample", "x", "--nonsense"], "unrecognized arguments: --nonsense"),
+        (["search", "sample", "x", "-k", "many"], "invalid int value: 'many'"),
+        (["search", "sample", "x", "-k", "0"], "must be at least 1"),
+        (["search", "sample", "  "], "the query is empty"),
+        (["search", "nonsense:x", "x"], "there is no retriever 'nonsense:x': use sample or bm25:DIR"),
+        (["search", "bm25:nowhere", "x"], "there is no BM25 index in nowhere"),
+        (["index", "--backend", "nonsense", "--corpus", "x", "--out", "y"], "invalid choice: 'nonsense'"),
+        (["index", "--backend", "bm25", "--corpus", "nowhere.jsonl", "--out", "y"], "cannot read nowhere.jsonl"),
+        (["index", "--backend", "bm25", "--corpus", "x", "--out", "y", "--b", "2"], "b one from 0 to 1"),
+        (["index", "--backend", "bm25", "--corpus", "x", "--out", "f/y"], "File exists: 'f'"),
+    ],
+)
+def test_bad_input_is_one_line_and_status_2(
+    arguments: list[str],
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "f").write_text("")
+    try:
+        status = main(arguments)
+    except SystemExit as stop:  # argparse's way
+        status = stop.code  # type: ignore[assignment]
+    printed = capsys.readouterr()
+    assert status == 2
+    assert printed.out == ""
+    assert printed.err.startswith("python -m retrieval")
+    assert message in printed.err
+    assert printed.err.count("\n") == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["f"]
+
+
+def test_an_interrupt_is_no_traceback(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def interrupted(spec: str) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(command, "load", interrupted)
+    assert main(["search", "sample", "x"]) == 130
+    assert capsys.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["index", "--help"], ["search", "--help"]])
+def test_help(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stop:
+        main(arguments)
+    assert stop.value.code == 0
+    assert capsys.readouterr().out.startswith(
+        f"usage: python -m retrieval {arguments[0].removeprefix('--help')}".strip()
+    )
+
+
+def test_it_runs_as_a_module() -> None:
+    command = [sys.executable, "-m", "retrieval", "search", "sample", "Which river flows through Paris?", "-k", "3"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert [list(json.loads(line)) for line in done.stdout.splitlines()] == [["id", "title", "text", "score"]] * 3
