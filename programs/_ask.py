@@ -5,7 +5,13 @@ from typing import Any
 import dspy
 from dspy.utils.exceptions import AdapterParseError
 
-__all__ = ["ask"]
+from retrieval.passage import plain
+
+__all__ = ["UNPARSABLE", "ask"]
+
+# How DSPy says that a reply does not fit. The last two come from parsing a typed field by way of Python's own parser:
+# deeply nested brackets, or a long text that is no expression.
+UNPARSABLE = (AdapterParseError, RecursionError, MemoryError)
 
 
 def ask(predictor: dspy.Module, **inputs: Any) -> dspy.Prediction:
@@ -16,14 +22,11 @@ def ask(predictor: dspy.Module, **inputs: Any) -> dspy.Prediction:
 
     Args:
         predictor: dspy.Predict, dspy.ChainOfThought or another module with one signature.
-        inputs: Its input fields. Lone surrogates, which an LM can write and no provider accepts, become "?".
+        inputs: Its input fields. Text is made `retrieval.passage.plain`: no question can pass for a field marker.
     """
-    cleaned = {
-        name: value.encode("utf-8", "replace").decode("utf-8") if isinstance(value, str) else value
-        for name, value in inputs.items()
-    }
+    cleaned = {name: plain(value) if isinstance(value, str) else value for name, value in inputs.items()}
     try:
         return predictor(**cleaned)
-    except AdapterParseError:
+    except UNPARSABLE:
         (single,) = predictor.predictors()
         return dspy.Prediction(**dict.fromkeys(single.signature.output_fields))

@@ -27,7 +27,7 @@ import lms
 import retrieval
 from programs._cost import measured
 from programs._state import load_state
-from retrieval import OdqaError, Passage, Retriever, UsageError
+from retrieval import FORMS, OdqaError, Passage, Retriever, UsageError
 
 __all__ = [
     "Parser",
@@ -103,8 +103,7 @@ def add_environment(parser: argparse.ArgumentParser) -> None:
         "--retriever",
         default=os.environ.get("ODQA_RETRIEVER") or "sample",
         metavar="SPEC",
-        help="sample, bm25:DIR, colbertv2:URL, or none for closed book (default: ODQA_RETRIEVER, else sample, the "
-        "packaged corpus)",
+        help=f"{', '.join(FORMS)}, or none for closed book (default: ODQA_RETRIEVER, else sample, the packaged corpus)",
     )
     group.add_argument("--state", metavar="FILE", help="state file with compiled prompts, from python -m optimizers")
 

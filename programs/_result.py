@@ -5,6 +5,7 @@ from typing import Any
 import dspy
 
 from retrieval import Passage
+from retrieval.passage import plain
 
 __all__ = ["result", "say"]
 
@@ -25,7 +26,7 @@ def result(
 
 
 def say(answer: str | bool | None) -> str:
-    """An answer field's value as text: yes or no for a bool, nothing for None, else stripped."""
+    """An answer field's value as text: yes or no for a bool, nothing for None, else stripped and `plain`."""
     if isinstance(answer, bool):
         return "yes" if answer else "no"
-    return (answer or "").strip()
+    return plain(answer or "").strip()

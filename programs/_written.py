@@ -2,7 +2,7 @@
 
 import re
 
-from retrieval import Passage, number
+from retrieval.passage import plain
 
 __all__ = ["blend", "line", "passage_or_nothing"]
 
@@ -23,11 +23,10 @@ _REFUSAL = re.compile(
 def line(text: str | None) -> str:
     """The text as one line of a prompt or query; empty for None, a reply that could not be parsed.
 
-    White space is folded and field markers are broken up, as `retrieval.number` does; lone surrogates, which no server
-    accepts, become "?"; what goes beyond 4,000 characters is cut off.
+    White space is folded and the text made `retrieval.passage.plain`, as `retrieval.number` does; what goes beyond
+    4,000 characters is cut off.
     """
-    shown = number([Passage("lm:", text or "")]).removeprefix("[1] ")
-    return shown.encode("utf-8", "replace").decode("utf-8")[:_LONGEST]
+    return plain(" ".join((text or "").split()))[:_LONGEST]
 
 
 def blend(*parts: str) -> str:

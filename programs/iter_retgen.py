@@ -34,7 +34,7 @@ class IterRetGen(dspy.Module):
         retriever: Finds the passages. BlendFilter's comparison uses ColBERTv2, and BM25 in Table 4.
         k: Passages per turn, which replace those of the turn before. Paper: 5 (BlendFilter, appendix D); 3 to 8 in its
             Fig. 3.
-        turns: How often to search and answer (T). Paper: 2.
+        turns: How often to search and answer (T); 2, one more than retrieve-then-read, is the default.
         style: Form of the answers: "short" for a short phrase (HotPotQA, 2WikiMultiHopQA), "yesno" for yes or no
             (StrategyQA).
     """

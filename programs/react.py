@@ -64,7 +64,7 @@ class ReAct(dspy.Module):
                 break
 
             # Observation, which stands where the search was made.
-            searches.append(search_for(self.retriever, line(step.argument), self.k))
+            searches.append(search_for(self.retriever, line(step.query), self.k))
             trajectory += [
                 f"Thought {n}: {line(step.thought)}",
                 f"Action {n}: search for {searches[-1].query}",
@@ -73,7 +73,7 @@ class ReAct(dspy.Module):
 
         found = union(*(search.found for search in searches))
         return result(
-            answer=step.argument if step.action == "finish" else "",
+            answer=step.answer if step.action == "finish" else None,
             queries=[search.query for search in searches],
             passages=found,
             evidence=found,

@@ -14,7 +14,7 @@ import dspy
 from programs._ask import ask
 from programs._external import Search, search_for
 from programs._parallel import in_thread
-from programs._result import result, say
+from programs._result import result
 from programs._written import line
 from retrieval import Passage, Retriever, UsageError, number, union
 from signatures.answer import AnswerShortDirectly, AnswerYesNoDirectly
@@ -30,7 +30,8 @@ class SelfAsk(dspy.Module):
     n is the limit, so at most 11. An unparsable reply costs one call more, in which DSPy asks for JSON.
 
     The result has `steps` besides the common four: per follow-up question, the `question` and its `answer`. In
-    `evidence` the intermediate answers stand behind the passages they were drawn from, with ids lm:answer-1, -2 …
+    `evidence` the intermediate answers stand behind the passages they were drawn from, titled with their questions and
+    with ids lm:answer-1, lm:answer-2 …
 
     Args:
         retriever: Finds the passages. BlendFilter's comparison uses ColBERTv2, and BM25 in Table 4.
@@ -68,9 +69,9 @@ class SelfAsk(dspy.Module):
             evidence = union(evidence, searches[-1].found)
 
             # Its answer, which joins the context.
-            said = ask(self.intermediate, context=number(evidence), question=follow_up).answer
-            steps.append({"question": follow_up, "answer": say(said)})
-            evidence.append(Passage(f"lm:answer-{n}", f"{follow_up} {line(said) or 'unknown'}", "Intermediate answer"))
+            answer = line(ask(self.intermediate, context=number(evidence), question=follow_up).answer)
+            steps.append({"question": follow_up, "answer": answer})
+            evidence.append(Passage(f"lm:answer-{n}", answer or "unknown", title=follow_up))
 
         # The answer to the question itself.
         reply = ask(self.answer, context=number(evidence), question=question)

@@ -15,13 +15,16 @@ def load(spec: str) -> Retriever:
     """Open the retriever that `spec` names.
 
     Args:
-        spec: `sample` (BM25 over the packaged sample corpus), `bm25:DIR` (an index that `python -m retrieval index`
-            made) or `colbertv2:URL` (a server that speaks the ColBERTv2 protocol).
+        spec: `sample` (BM25 over the packaged sample corpus); `bm25:DIR`, `dense:DIR` or `colbert:DIR` (an index that
+            `python -m retrieval index` made, for the last one also colbert-ai); `colbertv2:URL` (a server that speaks
+            the ColBERTv2 protocol); or a TOML file that puts these together (see `retrieval.compose`).
 
     Raises:
         UsageError: there is no such form, or what it names is not there; says what to use instead.
         RetrievalError: the index is damaged.
     """
+    if spec.endswith(".toml"):
+        return _composed(spec)
     scheme, colon, rest = spec.partition(":")
     for form, opened in FORMS.items():
         if form.partition(":")[:2] == (scheme, colon) and bool(colon) == bool(rest):
@@ -51,9 +54,30 @@ def _colbertv2(url: str) -> Retriever:
     return ColBERTv2(url)
 
 
+def _dense(path: str) -> Retriever:
+    from retrieval.dense import Dense
+
+    return Dense(path)
+
+
+def _colbert(path: str) -> Retriever:
+    from retrieval.colbert import ColBERT
+
+    return ColBERT(path)
+
+
+def _composed(path: str) -> Retriever:
+    from retrieval.compose import load as load_file
+
+    return load_file(path, load)
+
+
 FORMS: dict[str, Callable[[str], Retriever]] = {
     "sample": _sample,
     "bm25:DIR": _bm25,
+    "dense:DIR": _dense,
+    "colbert:DIR": _colbert,
     "colbertv2:URL": _colbertv2,
+    "FILE.toml": _composed,
 }
 """The forms that `load` takes, and what opens each, given what stands after the colon."""

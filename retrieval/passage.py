@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-__all__ = ["Passage", "number", "pick", "union"]
+__all__ = ["Passage", "number", "pick", "plain", "union"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +29,8 @@ def number(passages: Sequence[Passage]) -> str:
     """Render passages for a prompt, one line each: ``[1] Title | text``, counted from 1.
 
     This is the only place where passages become prompt text, so "passage 3" means the same in every method and for
-    every adapter. Line breaks are folded and ``[[ ##`` is broken up: no passage can pass for another passage or for a
-    field marker of the prompt. No passages give an empty string.
+    every adapter. Line breaks are folded and field markers broken up (see `plain`): no passage can pass for another one
+    or for a field of the prompt. No passages give an empty string.
     """
     return "\n".join(f"[{n}] {_line(passage)}" for n, passage in enumerate(passages, 1))
 
@@ -49,6 +49,12 @@ def union(*lists: Iterable[Passage]) -> list[Passage]:
     return list(dict.fromkeys(passage for passages in lists for passage in passages))
 
 
+def plain(text: str) -> str:
+    """The text with ``[[ ##``, with which field markers of a prompt begin, broken up, and lone surrogates, which no
+    provider accepts, as "?"."""
+    return re.sub(r"\[\[(?=\s*##)", "[ [", text).encode("utf-8", "replace").decode("utf-8")
+
+
 def _line(passage: Passage) -> str:
     text = f"{passage.title} | {passage.text}" if passage.title else passage.text
-    return re.sub(r"\[\[(?=\s*##)", "[ [", " ".join(text.split()))
+    return plain(" ".join(text.split()))

@@ -17,9 +17,11 @@ class NextStep(dspy.Signature):
     steps: str = dspy.InputField(desc="the steps so far; empty at the beginning")
     thought: str = dspy.OutputField(desc="what is known, what is missing, what to do next")
     action: Literal["search", "finish"] = dspy.OutputField()
-    argument: str = dspy.OutputField(desc="for search: the query; for finish: the answer alone, one or a few words")
+    query: str | None = dspy.OutputField(desc="what to search for; None to finish")
+    answer: str | None = dspy.OutputField(desc="to finish: the answer alone, one or a few words; None to search")
 
 
+# The same for StrategyQA.
 NextStepYesNo = NextStep.with_updated_fields(
-    "argument", desc="for search: the query; for finish: yes or no, and nothing else"
+    "answer", type_=bool | None, desc="to finish: True for yes, False for no; None to search"
 )

@@ -28,7 +28,8 @@ def wanted(user: str) -> list[str]:
 
 def typed(user: str) -> set[str]:
     """The names of those of them that are not text."""
-    return set(re.findall(r"`(?:\[\[ ## )?(\w+)(?: ## \]\])?` \(must be", _request(user)))
+    field = r"`(?:\[\[ ## )?(\w+)(?: ## \]\])?` \(must be formatted as a valid Python (?!Union\[str, NoneType\])"
+    return set(re.findall(field, _request(user)))
 
 
 def _request(user: str) -> str:

@@ -10,7 +10,7 @@ import dspy
 import pytest
 from asked import declared, inputs, typed, wanted
 from dspy.adapters import ChatAdapter, JSONAdapter
-from hypothesis import given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from scripted import Function, engine_lm, render
 
@@ -106,11 +106,12 @@ def check(program: dspy.Module, engine: Arbitrary, adapter: dspy.Adapter) -> Non
 
 @pytest.mark.parametrize("adapter", [ChatAdapter, JSONAdapter])
 @pytest.mark.parametrize("make", METHODS, ids=lambda make: f"{make.func.__name__}{sorted(make.keywords.items())}")
-@settings(max_examples=30, deadline=None)
+# Without shrinking: it would spend minutes on a seed, which has no smaller form.
+@settings(max_examples=40, deadline=None, phases=[Phase.generate])
 @given(
-    seed=st.integers(), values=st.lists(VALUES, min_size=5, max_size=5), anything=st.lists(JSON, min_size=3, max_size=3)
+    seed=st.integers(), values=st.lists(VALUES, min_size=2, max_size=2), anything=st.lists(JSON, min_size=3, max_size=3)
 )
 def test_any_reply_gives_a_well_formed_result(
     make: Callable[[], dspy.Module], adapter: type[dspy.Adapter], seed: int, values: list[str], anything: list[Any]
 ) -> None:
-    check(make(), Arbitrary(seed, [HOSTILE, *values], anything), adapter())
+    check(make(), Arbitrary(seed, [HOSTILE, f"Zorx {HOSTILE}".replace("\n", " "), *values], anything), adapter())

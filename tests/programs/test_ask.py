@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from scripted import Function, engine_lm, render
 
 from programs._ask import ask
+from programs._cost import measured
 
 
 class Act(dspy.Signature):
@@ -28,6 +29,15 @@ def test_any_other_reply_gives_none_in_every_output(kind: type[dspy.Module], sai
     with dspy.context(lm=engine_lm(Function(lambda system, user: said))):
         reply = ask(kind(Act), question="q")
     assert (reply.text, reply.numbers) == (None, None)
+
+
+@pytest.mark.parametrize("said", ["[" * 5000, "x y " * 25_000, "-" * 100_000], ids=lambda said: said[:3])
+def test_a_typed_field_that_breaks_the_parser_gives_none_too(said: str) -> None:
+    replies = Function(lambda system, user: render({"text": "t", "numbers": said}))
+    with dspy.context(lm=engine_lm(replies)), measured() as cost:
+        reply = ask(dspy.Predict(Act), question="q")
+    assert (reply.text, reply.numbers) == (None, None)
+    assert cost.unparsable == 1
 
 
 @given(question=st.text(st.characters()))

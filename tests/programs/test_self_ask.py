@@ -24,14 +24,14 @@ TABLE = {
 ZORX, ZORXES, ADA = (Passage(*row) for row in TABLE.items())
 FOUND = {WHO: ["zorx", "zorxes"], WHERE: ["ada", "zorx"]}
 NOTES = [
-    Passage("lm:answer-1", f"{WHO} Ada Quill", "Intermediate answer"),
-    Passage("lm:answer-2", f"{WHERE} Lund", "Intermediate answer"),
+    Passage("lm:answer-1", "Ada Quill", title=WHO),
+    Passage("lm:answer-2", "Lund", title=WHERE),
 ]
 # What the LM is shown, as it grows.
 AFTER_WHO = f"[1] {TABLE['zorx']}\n[2] {TABLE['zorxes']}"
-WITH_FINDER = f"{AFTER_WHO}\n[3] Intermediate answer | {WHO} Ada Quill"
+WITH_FINDER = f"{AFTER_WHO}\n[3] {WHO} | Ada Quill"
 AFTER_WHERE = f"{WITH_FINDER}\n[4] {TABLE['ada']}"
-WITH_TOWN = f"{AFTER_WHERE}\n[5] Intermediate answer | {WHERE} Lund"
+WITH_TOWN = f"{AFTER_WHERE}\n[5] {WHERE} | Lund"
 
 
 def follow_up(text: str, needed: str = "True", when: str = QUESTION) -> Reply:
@@ -45,9 +45,9 @@ def answer(text: str, when: str) -> Reply:
 CASE = [
     follow_up(f" {WHO} \n", when="[[ ## context ## ]]\n\n\n"),
     answer("Ada Quill", WHO),
-    follow_up(WHERE, when="[3] Intermediate answer"),
+    follow_up(WHERE, when=f"[3] {WHO}"),
     answer(" Lund ", WHERE),
-    follow_up("", needed="False", when="[5] Intermediate answer"),
+    follow_up("", needed="False", when=f"[5] {WHERE}"),
     answer(" Lund ", QUESTION),
 ]
 
@@ -100,7 +100,7 @@ def test_without_a_follow_up_question_nothing_is_searched(none: Reply) -> None:
 
 
 def test_a_follow_up_question_asked_before_ends_the_loop() -> None:
-    seen, cost, _ = run(*CASE[:2], follow_up(f"{WHO}\n", when="[3] Inter"), answer("Lund", QUESTION))
+    seen, cost, _ = run(*CASE[:2], follow_up(f"{WHO}\n", when=f"[3] {WHO}"), answer("Lund", QUESTION))
     assert seen.queries == [WHO]
     assert cost.lm_calls == 4
 
@@ -152,5 +152,5 @@ def test_a_follow_up_question_without_an_answer_is_noted_as_unknown() -> None:
     garbled = [Reply(AnswerShortDirectly, "Ada Quill", when=WHO)] * 2
     seen, cost, prompts = run(CASE[0], *garbled, follow_up("", "False"), answer("Lund", QUESTION))
     assert seen.steps == [{"question": WHO, "answer": ""}]
-    assert prompts[-1]["context"].endswith(f"Intermediate answer | {WHO} unknown")
+    assert prompts[-1]["context"].endswith(f"[3] {WHO} | unknown")
     assert cost.unparsable == 1

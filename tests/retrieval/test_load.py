@@ -39,6 +39,14 @@ def test_bm25_opens_an_index(tmp_path: Path) -> None:
         load(f"bm25:{tmp_path / 'nothing'}")
 
 
+def test_a_toml_file_puts_retrievers_together(tmp_path: Path) -> None:
+    BM25.build([Passage("a", "Cats chase mice."), Passage("b", "Dogs chase cats.")], tmp_path / "index")
+    (tmp_path / "two.toml").write_text('type = "rrf"\nretrievers = ["bm25:index", "bm25:index"]\n')
+    assert load(str(tmp_path / "two.toml"))("mice", 1) == [Passage("a", "")]
+    with pytest.raises(UsageError, match=r"cannot read .*none\.toml"):
+        load(str(tmp_path / "none.toml"))
+
+
 def test_colbertv2_takes_a_url() -> None:
     assert type(load("colbertv2:http://127.0.0.1:8893/api/search")).__name__ == "ColBERTv2"
 
@@ -47,7 +55,7 @@ def test_colbertv2_takes_a_url() -> None:
 def test_anything_else_is_answered_with_what_there_is(spec: str) -> None:
     with pytest.raises(UsageError) as caught:
         load(spec)
-    assert str(caught.value).startswith(f"there is no retriever {spec!r}: use sample or bm25:DIR or colbertv2:URL")
+    assert str(caught.value).startswith(f"there is no retriever {spec!r}: use sample or bm25:DIR or dense:DIR or ")
 
 
 def test_importing_it_imports_no_backend() -> None:
