@@ -1,0 +1,32 @@
+"""Answering a question from known facts, or saying what is missing from them."""
+
+import dspy
+
+__all__ = ["DetectMissing", "DetectMissingYesNo"]
+
+
+# MIGRES, section 3.2, main module, and its prompt in Table 17. That one also asks for a confidence from 1 to 5, which
+# the method has no use for.
+class DetectMissing(dspy.Signature):
+    """Answer the question from the known facts and from nothing else. If they suffice, give an accurate and concise
+    answer, and explain how it follows from them. If they do not, the answer is: unanswerable. Then explain what keeps
+    you from answering, and sum up the information that is missing."""
+
+    facts: str = dspy.InputField(desc="known facts, numbered, one per line; may be empty")
+    question: str = dspy.InputField()
+    answer: str = dspy.OutputField(desc="one or a few words, no sentence; or the word unanswerable")
+    explanation: str = dspy.OutputField()
+    missing: str = dspy.OutputField(desc="the missing information in one sentence; empty if the facts suffice")
+
+
+# The same for StrategyQA (caption of Table 17).
+class DetectMissingYesNo(dspy.Signature):
+    """Reason from the known facts, and from nothing else, whether the answer to the question is yes or no. If they
+    suffice, decide for one of the two, and explain how it follows from them. If they do not, the answer is:
+    unanswerable. Then explain what keeps you from deciding, and sum up the information that is missing."""
+
+    facts: str = dspy.InputField(desc="known facts, numbered, one per line; may be empty")
+    question: str = dspy.InputField(desc="a question to be answered with yes or no")
+    answer: str = dspy.OutputField(desc="yes, no or unanswerable")
+    explanation: str = dspy.OutputField()
+    missing: str = dspy.OutputField(desc="the missing information in one sentence; empty if the facts suffice")
