@@ -54,7 +54,7 @@ def to_line(passage: Passage) -> bytes:
         raise UsageError(f"passage {passage.id!r} is not valid Unicode: {error.reason}") from error
 
 
-def from_line(line: bytes, score: float) -> Passage:
+def from_line(line: bytes, score: float | None = None) -> Passage:
     """The passage of a line."""
     return Passage(**json.loads(line), score=score)
 

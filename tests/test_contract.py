@@ -150,3 +150,12 @@ def test_importing_a_method_pulls_in_nothing_heavy() -> None:
 def test_a_retriever_is_never_copied() -> None:
     retriever: Retriever = Memory(PASSAGES)
     assert copy.deepcopy({"here": [retriever]})["here"][0] is retriever
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_whatever_a_method_holds_can_be_copied_by_an_optimizer(name: str, caplog: pytest.LogCaptureFixture) -> None:
+    program = method(name)
+    with caplog.at_level("WARNING"):
+        program.reset_copy()
+        program.deepcopy()
+    assert not caplog.records

@@ -1,0 +1,125 @@
+"""Loading the packages and the weights that dense retrieval and ranking need, which the extra `dense` installs."""
+
+import importlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from threading import Lock
+from typing import Any
+
+from retrieval.errors import UsageError
+
+__all__ = ["LanguageModel", "loading", "package", "readable"]
+
+
+def package(name: str) -> Any:
+    """Import a package of the extra.
+
+    Raises:
+        UsageError: it is not installed.
+    """
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        raise UsageError(f"{error.name} is not installed, get it by: pip install 'dspy-odqa[dense]'") from error
+
+
+@contextmanager
+def loading(model: str) -> Iterator[None]:
+    """While a model is loaded, turn the libraries' errors into one line.
+
+    Raises:
+        UsageError: there is no such model, it cannot be fetched, or it is of another kind.
+    """
+    try:
+        yield
+    except (ImportError, OSError, ValueError, KeyError) as error:
+        reason = str(error).strip().partition("\n")[0][:200]
+        raise UsageError(
+            f"cannot load the model {model!r}, which must be the directory of a model or its name on the Hugging Face "
+            f"hub: {reason}"
+        ) from error
+
+
+def readable(text: str) -> str:
+    """The text without lone surrogates, which tokenizers refuse and LMs now and then write."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+class LanguageModel:
+    """A causal or an encoder-decoder language model that tells how likely it would go on in a given way.
+
+    Safe for many threads.
+
+    Args:
+        model: Directory or hub name.
+        batch_size: Prompts at a time.
+        max_length: Most tokens that the model is shown at once.
+        device: Such as "cpu" or "cuda:1"; by default the best one there is.
+
+    Raises:
+        UsageError: the extra is not installed or the model cannot be loaded.
+    """
+
+    def __init__(self, model: str, *, batch_size: int, max_length: int, device: str | None) -> None:
+        transformers = package("transformers")
+        self._torch = package("torch")
+        with loading(model):
+            config = transformers.AutoConfig.from_pretrained(model)
+            self._seq2seq = bool(config.is_encoder_decoder)
+            kind = transformers.AutoModelForSeq2SeqLM if self._seq2seq else transformers.AutoModelForCausalLM
+            self._tokenizer = transformers.AutoTokenizer.from_pretrained(model)
+            self._model = kind.from_pretrained(model, dtype="auto").eval()
+        self._model.to(device or package("sentence_transformers.util").get_device_name())
+        self._batch_size = batch_size
+        self._max_length = min(max_length, getattr(config, "max_position_embeddings", None) or max_length)
+        self._lock = Lock()  # tokenizers are not for several threads at once
+
+    def log_probabilities(self, prompts: Sequence[tuple[str, str, str]], continuation: str) -> list[list[float]]:
+        """For each prompt the natural log-probability of each token of the continuation, given what is before it.
+
+        Args:
+            prompts: Each in three parts; where a prompt is too long, the end of its middle part is left out.
+            continuation: Tokenized by itself, without special tokens; at most half of what the model can be shown.
+        """
+        with self._lock, self._torch.inference_mode():
+            goal = self._tokens(continuation)[: self._max_length // 2]
+            if not goal:
+                return [[] for _ in prompts]
+            rows = [self._prompt(*parts, 0 if self._seq2seq else len(goal)) for parts in prompts]
+            batches = [rows[n : n + self._batch_size] for n in range(0, len(rows), self._batch_size)]
+            return [values for batch in batches for values in self._log_probabilities(batch, goal)]
+
+    def _tokens(self, text: str) -> list[int]:
+        return list(self._tokenizer(readable(text), add_special_tokens=False, verbose=False).input_ids)
+
+    def _prompt(self, before: str, text: str, after: str, reserved: int) -> list[int]:
+        special = self._tokenizer("").input_ids
+        first = [i for i in special if i == self._tokenizer.bos_token_id][:1]
+        last = [i for i in special if i == self._tokenizer.eos_token_id][:1] if self._seq2seq else []
+        first, last = first + self._tokens(before), self._tokens(after) + last
+        return first + self._tokens(text)[: max(0, self._max_length - reserved - len(first) - len(last))] + last
+
+    def _log_probabilities(self, prompts: Sequence[list[int]], goal: list[int]) -> list[list[float]]:
+        """The logits at one position are about the token at the next: those for the goal begin one before it."""
+        goals = self._torch.tensor([goal] * len(prompts), device=self._model.device)
+        if self._seq2seq:
+            inputs = self._padded(prompts) | {
+                "decoder_input_ids": self._model.prepare_decoder_input_ids_from_labels(goals)
+            }
+            starts = [0] * len(prompts)
+        else:
+            inputs = self._padded([prompt + goal for prompt in prompts])
+            starts = [len(prompt) - 1 for prompt in prompts]
+        logits = self._model(**inputs).logits
+        rows = [row[start : start + len(goal)] for row, start in zip(logits, starts, strict=True)]
+        values = self._torch.stack(rows).float().log_softmax(-1).gather(-1, goals.unsqueeze(-1))
+        return values.squeeze(-1).tolist()  # type: ignore[no-any-return]
+
+    def _padded(self, rows: Sequence[list[int]]) -> dict[str, Any]:
+        """Rows filled up at their end, where neither an encoder, told by the mask, nor a causal model sees it."""
+        longest = max(map(len, rows))
+        table = {
+            "input_ids": [row + [0] * (longest - len(row)) for row in rows],
+            "attention_mask": [[1] * len(row) + [0] * (longest - len(row)) for row in rows],
+        }
+        return {name: self._torch.tensor(values, device=self._model.device) for name, values in table.items()}
