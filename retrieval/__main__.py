@@ -128,6 +128,43 @@ _BUILDERS: dict[str, Callable[[Iterable[Passage], argparse.Namespace], Any]] = {
 }
 
 
+def _fetch(commands: "Commands") -> None:
+    parser = commands.add_parser("fetch", help="download a corpus, check it and unpack it into JSON lines")
+    parser.add_argument("name", metavar="NAME", help="wiki17, wiki18 or hotpotqa17")
+    parser.add_argument(
+        "--out", type=Path, required=True, help="directory to make; what is there already is gone on with"
+    )
+    parser.add_argument("--file", type=Path, help="the archive, if it is on this machine already")
+    parser.add_argument("--url", help="a mirror of the same file")
+
+    def run(arguments: argparse.Namespace) -> None:
+        from retrieval.fetch import SOURCES, fetch
+
+        if arguments.name in SOURCES:
+            print(f"licence: {SOURCES[arguments.name].licence}", file=sys.stderr)
+        bars: dict[str, tqdm[Any]] = {}
+
+        def progress(doing: str, done: int, total: int | None) -> None:
+            if doing not in bars:
+                close()
+                bars[doing] = _bar(desc=doing, total=total, initial=done, unit="B", unit_scale=True)
+            bars[doing].update(done - bars[doing].n)  # negative when a download begins anew
+
+        def close() -> None:
+            for bar in bars.values():
+                bar.close()
+
+        try:
+            got = fetch(arguments.name, arguments.out, url=arguments.url, file=arguments.file, progress=progress)
+        finally:
+            close()
+        if got.unchecked:
+            print(f"not checked, for nothing is known of it: {', '.join(got.unchecked)}", file=sys.stderr)
+        print(json.dumps({"corpus": str(got.corpus), "passages": got.passages, "left_out": got.left_out}))
+
+    parser.set_defaults(run=run)
+
+
 def _search(commands: "Commands") -> None:
     parser = commands.add_parser("search", help="search, and print the passages as JSON lines")
     parser.add_argument("retriever", metavar="SPEC", help=" or ".join(FORMS))
@@ -178,9 +215,11 @@ def _serve(commands: "Commands") -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit status."""
-    parser = _Parser(prog="python -m retrieval", description="Build, search and serve indexes of passages.")
+    parser = _Parser(
+        prog="python -m retrieval", description="Fetch corpora; build, search and serve indexes of passages."
+    )
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
-    for add in _index, _search, _serve:
+    for add in _fetch, _index, _search, _serve:
         add(commands)
     chosen = parser.parse_args(arguments)
     try:

@@ -133,3 +133,18 @@ def test_it_runs_as_a_module() -> None:
     done = subprocess.run(command, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
     assert [list(json.loads(line)) for line in done.stdout.splitlines()] == [["id", "title", "text", "score"]] * 3
+
+
+def test_a_corpus_that_there_is_not_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["fetch", "wiki99", "--out", str(tmp_path / "out")]) == 2
+    assert "there is no corpus 'wiki99': choose one of wiki17, wiki18, hotpotqa17" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("backend", "missing"), [("dense", "--encoder"), ("colbert", "--checkpoint")])
+def test_a_backend_says_what_it_needs(
+    backend: str, missing: str, corpus: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["index", "--backend", backend, "--corpus", str(corpus), "--out", str(tmp_path / "out")]) == 2
+    complaint = capsys.readouterr().err
+    assert complaint.count("\n") == 1
+    assert f"needs {missing}" in complaint or f"pip install 'dspy-odqa[{backend}]'" in complaint
