@@ -5,6 +5,7 @@ import weakref
 from collections.abc import Callable
 from pathlib import Path
 
+from retrieval import known_item
 from retrieval.base import Retriever
 from retrieval.errors import UsageError
 
@@ -12,7 +13,7 @@ __all__ = ["FORMS", "load"]
 
 
 def load(spec: str) -> Retriever:
-    """Open the retriever that `spec` names.
+    """Open the retriever that `spec` names, and search an index for a few of its passages: see `known_item.check`.
 
     Args:
         spec: `sample` (BM25 over the packaged sample corpus); `bm25:DIR`, `dense:DIR` or `colbert:DIR` (an index that
@@ -28,8 +29,14 @@ def load(spec: str) -> Retriever:
     scheme, colon, rest = spec.partition(":")
     for form, opened in FORMS.items():
         if form.partition(":")[:2] == (scheme, colon) and bool(colon) == bool(rest):
-            return opened(rest)
+            return _checked(opened(rest), spec)
     raise UsageError(f"there is no retriever {spec!r}: use {' or '.join(FORMS)}")
+
+
+def _checked(retriever: Retriever, spec: str) -> Retriever:
+    if isinstance(retriever, known_item.Index):
+        known_item.check(retriever, spec)
+    return retriever
 
 
 def _sample(_: str) -> Retriever:

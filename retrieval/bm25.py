@@ -32,7 +32,8 @@ from numpy.typing import NDArray
 
 from retrieval._store import CORPUS, Lines, LineWriter, checked, from_line, publish, read_about, to_line, write_about
 from retrieval.base import Retriever
-from retrieval.errors import UsageError
+from retrieval.errors import RetrievalError, UsageError
+from retrieval.known_item import spread
 from retrieval.passage import Passage
 
 __all__ = ["BM25", "Analyser"]
@@ -81,14 +82,14 @@ class Analyser:
 
 
 class BM25(Retriever):
-    """Searches an index that `BM25.build` made. Opening it reads next to nothing; threads may share it.
+    """Searches an index that `BM25.build` made. Opening it reads a few passages; threads may share it.
 
     Args:
         path: Directory of the index.
 
     Raises:
         UsageError: `path` holds no finished index, or one of another format.
-        RetrievalError: the index is damaged.
+        RetrievalError: the index is damaged, or words are stemmed otherwise than when it was built.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -99,9 +100,14 @@ class BM25(Retriever):
         self._passages = Lines(self.path / CORPUS)
         self._vocabulary = Lines(self.path / _VOCABULARY)
         self._index = bm25s.BM25.load(self.path, mmap=True, load_vocab=False)
+        self._check_analyser()
 
     def __len__(self) -> int:
         return len(self._passages)
+
+    def passage(self, row: int) -> Passage:
+        """The passage in that row of the corpus, counted from 0."""
+        return from_line(self._passages[row])
 
     def search(self, query: str, k: int) -> list[Passage]:
         columns = [column for token in self.analyser(query) if (column := self._column(token)) is not None]
@@ -109,6 +115,16 @@ class BM25(Retriever):
             return []
         scores = self._index.get_scores_from_ids(columns)
         return [self._passage(row, float(scores[row])) for row in _best(scores, k)]
+
+    def _check_analyser(self) -> None:
+        # Searches would not show it: most passages are found by the words that both analysers treat alike.
+        for passage in map(self.passage, spread(len(self))):
+            for token in self.analyser(f"{passage.title} {passage.text}"):
+                if self._column(token) is None:
+                    raise RetrievalError(
+                        f"the analyser of {self.path} is not the one that it was built with, or PyStemmer has changed: "
+                        f"the passage {passage.id!r} has the token {token!r}, the vocabulary has not; build it again"
+                    )
 
     def _column(self, token: str) -> int | None:
         place = bisect_left(self._vocabulary, token.encode(), key=_token)

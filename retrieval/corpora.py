@@ -6,6 +6,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from importlib.resources import files
 from pathlib import Path
+from reprlib import repr
 from typing import Any
 
 from retrieval.errors import UsageError
@@ -64,8 +65,8 @@ def _passage(line: bytes) -> Passage:
     if missing := [key for key in ("id", "title", "text") if key not in fields]:
         raise _BadLine(f"no {' and no '.join(missing)}")
     if type(fields["id"]) not in (str, int) or fields["id"] == "":
-        raise _BadLine(f"the id must be a string or an integer, not {fields['id']!r}")
+        raise _BadLine(f"the id must be a string or an integer, not {repr(fields['id'])}")
     for key in "title", "text":
         if not isinstance(fields[key], str):
-            raise _BadLine(f"the {key} must be a string, not {fields[key]!r}")
+            raise _BadLine(f"the {key} must be a string, not {repr(fields[key])}")
     return Passage(str(fields["id"]), fields["text"], fields["title"])

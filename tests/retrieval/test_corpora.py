@@ -63,6 +63,7 @@ def test_reading_is_a_stream(tmp_path: Path) -> None:
         (b'{"id": 1.5, "title": "", "text": "c"}', "the id must be a string or an integer, not 1.5"),
         (b'{"id": "b", "title": null, "text": "c"}', "the title must be a string, not None"),
         (b'{"id": "b", "title": "", "text": ["c", "d"]}', "the text must be a string, not ['c', 'd']"),
+        (b'{"id": "b", "title": "", "text": [' + b"1, " * 9999 + b"2]}", "the text must be a string, not [1, 1, 1"),
     ],
 )
 def test_a_bad_line_is_named(tmp_path: Path, name: str, line: bytes, message: str) -> None:
