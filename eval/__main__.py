@@ -1,9 +1,22 @@
-"""`python -m eval TASK --program NAME` asks a program the questions of a task and prints what its answers are worth."""
+"""`python -m eval TASK --program NAME` asks a program the questions of a task and prints what its answers are worth.
 
+`python -m eval compare RUN RUN …` prints what such runs have in common and where they differ.
+
+`python -m eval retrieval --retriever SPEC --questions FILE` judges a retriever by itself.
+
+`python -m eval cost RUN …` prints what such runs cost, `python -m eval tasks` lists the tasks, and
+`python -m eval corpus TASK --out FILE` writes the passages that a task's questions bring along.
+
+`python -m eval paper` lists the papers' tables; with their names it runs them and prints both figures side by side.
+"""
+
+import json
+import os
 import sys
 import time
 from argparse import Namespace
 from collections.abc import Sequence
+from dataclasses import asdict
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -12,18 +25,34 @@ import dspy
 from tqdm import tqdm
 
 import programs
-from eval.metrics import STANDARD
-from eval.report import table
+from eval import metrics, retrieval
+from eval.calls import Limits
+from eval.ceiling import is_oracle, load_oracle
+from eval.compare import compare, read
+from eval.costs import costs
+from eval.fingerprints import fingerprints
+from eval.report import comparison_table, cost_table, table
 from eval.run import evaluate, without_url_secrets
 from eval.summary import Row
-from eval.tasks import load
+from eval.tasks import SEED, TASKS, choose, load
+from eval.tasks.oracle import write_corpus
 from programs import _cli
-from retrieval import OdqaError
+from programs._plan import price
+from retrieval import OdqaError, Retriever, UsageError
+from retrieval import load as load_retriever
+from retrieval._load import FORMS
+from retrieval.corpora import read as read_corpus
 
 _PROG = "python -m eval"
+# Flags that say how the questions are asked, and not which, of what, with what.
+_HOW = {"run", "data", "threads", "lm_calls", "retries", "max_calls", "max_usd", "max_minutes"}
 
 
 def main(argv: Sequence[str]) -> None:
+    commands = {"compare": _compare, "retrieval": _retrieval, "cost": _cost, "tasks": _tasks, "corpus": _corpus, "paper": _paper}
+    if argv and argv[0] in commands:
+        commands[argv[0]](argv[1:])
+        return
     chooser = _cli.Parser(prog=_PROG, add_help=False, allow_abbrev=False)
     chooser.add_argument("--program")
     name = chooser.parse_known_args(argv)[0].program
@@ -40,10 +69,17 @@ def _parser(program: type[dspy.Module] | None) -> _cli.Parser:
         allow_abbrev=False,
         description="Ask a program the questions of a task; one row per question goes to a directory, the figures are "
         "printed. A run that was cut short goes on where it stopped when it is started again with the same flags and "
-        "--run with its directory.",
+        "--run with its directory. --lm oracle, or oracle:ERROR_RATE, gives the ceiling of the method with its "
+        "retriever, --lm extractive the floor.",
         epilog=None if program else "With --program NAME, --help lists the settings of this program too.",
     )
-    parser.add_argument("task", metavar="TASK", help="sample, or file:QUESTIONS.jsonl[.gz]")
+    parser.add_argument(
+        "task",
+        metavar="TASK",
+        help="sample, file:QUESTIONS.jsonl[.gz], or NAME or NAME:VARIANT for a data set and what a paper asks of it; "
+        "python -m eval tasks lists them",
+    )
+    _add_data(parser)
     parser.add_argument(
         "--program", required=True, metavar="NAME", help=f"the program to evaluate: {', '.join(programs.names())}"
     )
@@ -52,16 +88,220 @@ def _parser(program: type[dspy.Module] | None) -> _cli.Parser:
         "--threads", type=int, default=8, metavar="N", help="questions in flight at once (default: %(default)s)"
     )
     parser.add_argument("--run", metavar="DIR", help="directory of the run (default: runs/TASK-PROGRAM-TIME)")
+    parser.add_argument(
+        "--lm-calls", type=int, default=32, metavar="N", help="LM calls in flight at once (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--retries",
+        type=int,
+        default=2,
+        metavar="N",
+        help="how often a question is asked again after an error of the provider (default: %(default)s)",
+    )
+    parser.add_argument("--max-calls", type=int, metavar="N", help="stop when the run has paid for so many LM calls")
+    parser.add_argument("--max-usd", type=float, metavar="USD", help="stop when the run has cost so many US dollars")
+    parser.add_argument("--max-minutes", type=float, metavar="MIN", help="stop after so many minutes")
+    parser.add_argument(
+        "--metrics",
+        metavar="NAME,…",
+        help=f"what to compute: {metrics.HELP} (default: em, f1 and the recalls; with accuracy in place of em and f1 "
+        "where all questions are answered by yes or no)",
+    )
+    parser.add_argument(
+        "--judge-api-base", metavar="URL", help="address of an OpenAI-compatible server for the LM of acc_judge"
+    )
     _cli.add_environment(parser)
     if program:
         _cli.add_settings(parser, program)
     return parser
 
 
+def _compare(argv: Sequence[str]) -> None:
+    parser = _cli.Parser(
+        prog=f"{_PROG} compare",
+        allow_abbrev=False,
+        description="Compare runs of one task on the questions that all of them asked: means and differences with "
+        "their confidence intervals, tests, and costs.",
+        epilog="For the best of n answers make n runs, each with a --run and a --temperature of its own: at the same "
+        "temperature DSPy's cache would give the same answers again.",
+    )
+    parser.add_argument(
+        "runs",
+        nargs="+",
+        metavar="RUN",
+        help="directory of a run; several with commas between them for the best of their answers to each question",
+    )
+    parser.add_argument("--metric", metavar="NAME,…", help="compare by these metrics (default: all that all runs have)")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    args = parser.parse_args(argv)
+    comparison = compare([read(run) for run in args.runs], args.metric.split(",") if args.metric else [])
+    print(json.dumps(asdict(comparison), ensure_ascii=False) if args.json else comparison_table(comparison))
+
+
+def _retrieval(argv: Sequence[str]) -> None:
+    parser = _cli.Parser(
+        prog=f"{_PROG} retrieval",
+        allow_abbrev=False,
+        description="Search questions with a retriever, and compare what is found with the gold titles, passages and "
+        "answers; one row per question goes to a directory, the figures are printed.",
+    )
+    parser.add_argument("--retriever", required=True, metavar="SPEC", help=" or ".join(FORMS))
+    parser.add_argument(
+        "--questions", required=True, metavar="FILE", help="QUESTIONS.jsonl[.gz], or sample for the packaged ones"
+    )
+    parser.add_argument(
+        "-k", type=int, nargs="+", default=[5, 10, 20, 100], metavar="K", help="cut-offs (default: 5 10 20 100)"
+    )
+    parser.add_argument("--against", metavar="SPEC", help="another retriever, to compare the first one with")
+    parser.add_argument("--limit", type=int, metavar="N", help="search only the first N questions (default: all)")
+    parser.add_argument("--run", metavar="DIR", help="directory for the rows (default: runs/retrieval-FILE-TIME)")
+    args = parser.parse_args(argv)
+    examples = load(args.questions if args.questions == "sample" else f"file:{args.questions}", args.limit)
+    specs = [spec for spec in (args.retriever, args.against) if spec]
+    retriever = load_retriever(args.retriever)
+    against = load_retriever(args.against) if args.against else None
+    directory = args.run or f"runs/retrieval-{_task_name(args.questions)}-{time.strftime('%Y%m%d-%H%M%S')}"
+    _cli.say(f"run: {directory}")
+    with tqdm(total=len(examples) * len(specs), unit="question", disable=None, file=sys.stderr) as bar:
+        figures = retrieval.evaluate(
+            retriever,
+            examples,
+            directory=directory,
+            ks=args.k,
+            against=against,
+            manifest={"file": args.questions, "retrievers": [*map(without_url_secrets, specs)]},
+            progress=bar.update,
+        )
+    print(retrieval.table(figures))
+
+
+def _cost(argv: Sequence[str]) -> None:
+    parser = _cli.Parser(
+        prog=f"{_PROG} cost",
+        allow_abbrev=False,
+        description="What runs cost, by predictor and in total: LM calls, tokens, dollars, searches, seconds, and "
+        "iterations where the program has them.",
+    )
+    parser.add_argument("runs", nargs="+", metavar="RUN", help="directory of a run")
+    args = parser.parse_args(argv)
+    runs = [(name, read(name)) for name in args.runs]
+    print("\n\n".join(f"{name}\n{cost_table(costs(run.rows))}" for name, run in runs))
+
+
+def _tasks(argv: Sequence[str]) -> None:
+    parser = _cli.Parser(prog=f"{_PROG} tasks", description="List the tasks: spec, questions, corpus.")
+    parser.parse_args(argv)
+    print("sample\tthe packaged questions\tthe retriever sample")
+    for name, task in TASKS.items():
+        for variant, of in task.variants.items():
+            print(name if variant == "all" else f"{name}:{variant}", of.source, of.corpus, sep="\t")
+
+
+def _corpus(argv: Sequence[str]) -> None:
+    parser = _cli.Parser(
+        prog=f"{_PROG} corpus",
+        allow_abbrev=False,
+        description="Write the passages that the questions of a task bring along, gold and distracting, for python -m "
+        "retrieval index; with --add-to behind those of a corpus, but for what it has already.",
+    )
+    parser.add_argument("task", metavar="TASK", help="NAME or NAME:VARIANT")
+    parser.add_argument("--out", required=True, metavar="FILE", help="corpus to write, .jsonl or .jsonl.gz")
+    parser.add_argument("--add-to", metavar="CORPUS", help="corpus to add them to, .jsonl or .jsonl.gz")
+    _add_data(parser)
+    args = parser.parse_args(argv)
+    task, variant = choose(args.task)
+    own = task.passages(variant, None if args.data is None else Path(args.data))
+    with tqdm(unit="passage", disable=None, file=sys.stderr) as bar:
+        base = () if args.add_to is None else read_corpus(args.add_to)
+        of_base, added = write_corpus(args.out, own, (bar.update() or passage for passage in base))
+    print(json.dumps({"passages": of_base + added, "added": added}))
+
+
+def _add_data(parser: _cli.Parser) -> None:
+    parser.add_argument(
+        "--data",
+        default=os.environ.get("ODQA_DATA") or None,
+        metavar="DIR",
+        help="directory with local copies of data sets: NAME.dev.jsonl.gz, or a directory NAME as on the hub (default: "
+        "ODQA_DATA)",
+    )
+
+
+def _paper(argv: Sequence[str]) -> None:
+    from eval import paper
+
+    parser = _cli.Parser(
+        prog=f"{_PROG} paper",
+        allow_abbrev=False,
+        description="List the tables and figures of the papers; or run the rows of some, and print the paper's figures "
+        "beside ours. What was run before is taken up and not run again.",
+    )
+    parser.add_argument("tables", nargs="*", metavar="TABLE", help="such as blendfilter:table1 (default: list them all)")
+    parser.add_argument("--show", action="store_true", help="print the tables as the papers have them, and run nothing")
+    parser.add_argument("--limit", type=int, metavar="N", help="ask only the first N questions of each task")
+    parser.add_argument("--judge", metavar="LM", help="LM of acc_judge (default: leave that metric out)")
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="NAME=VALUE", help="a setting for all programs that have it"
+    )
+    parser.add_argument("--runs", default="runs/paper", metavar="DIR", help="where the runs go (default: %(default)s)")
+    parser.add_argument("--threads", type=int, default=8, metavar="N", help="questions in flight (default: %(default)s)")
+    parser.add_argument("--max-calls", type=int, metavar="N", help="stop each run after so many LM calls")
+    parser.add_argument(
+        "--retriever",
+        default=os.environ.get("ODQA_RETRIEVER"),
+        metavar="SPEC",
+        help=f"{' or '.join(FORMS)} (default: ODQA_RETRIEVER, else only the closed-book rows are run)",
+    )
+    parser.add_argument("--lm", default="auto", metavar="SPEC", help="as for a run (default: %(default)s)")
+    parser.add_argument(
+        "--api-base",
+        default=os.environ.get("ODQA_API_BASE") or None,
+        metavar="URL",
+        help="address of an OpenAI-compatible server for the LM (default: ODQA_API_BASE)",
+    )
+    parser.add_argument("--temperature", type=float, default=None, metavar="T", help="sampling temperature of the LM")
+    _add_data(parser)
+    args = parser.parse_args(argv)
+    tables = [paper.find(name) for name in args.tables]
+    if not tables:
+        print(paper.listing())
+        return
+    if args.show:
+        print("\n\n".join(map(paper.show, tables)))
+        return
+    with tqdm(unit="question", disable=None, file=sys.stderr) as bar:
+        setup = paper.Setup(
+            lm=lambda examples, retriever: _lm(args, examples, retriever),
+            retriever=load_retriever(args.retriever) if args.retriever else None,
+            retriever_spec=args.retriever,
+            directory=Path(args.runs),
+            limit=args.limit,
+            data=args.data,
+            judge=args.judge,
+            settings=paper.assigned(args.set),
+            threads=args.threads,
+            limits=Limits(calls=args.max_calls),
+            on_row=lambda row: bar.update(),
+            clean=_cli.without_secrets,
+        )
+        results = [paper.run(table, setup) for table in tables]
+    print("\n\n".join(results))
+
+
+def _lm(args: Namespace, examples: Sequence[dspy.Example], retriever: Retriever | None) -> dspy.LM:
+    """The LM that the flags ask for; the oracle knows these questions."""
+    return load_oracle(args.lm, examples, retriever) if is_oracle(args.lm) else _cli.load_lm(args)
+
+
 def _evaluate(program: type[dspy.Module], args: Namespace) -> None:
-    examples = load(args.task, args.limit)
-    module = _cli.make(program, args, _cli.load_retriever(args))
-    lm = _cli.load_lm(args)
+    limits = Limits(calls=args.max_calls, usd=args.max_usd, minutes=args.max_minutes)
+    examples = load(args.task, args.limit, data=args.data)
+    chosen = _metrics(args, examples)
+    retriever = _cli.load_retriever(args)
+    module = _cli.make(program, args, retriever)
+    lm = _lm(args, examples, retriever)
+    if limits.usd is not None and price(lm, 1, 1) is None:
+        raise UsageError(f"the price of {lm.model} is unknown, and so --max-usd cannot be held: use --max-calls")
     directory = args.run or f"runs/{_task_name(args.task)}-{args.program}-{time.strftime('%Y%m%d-%H%M%S')}"
     _cli.say(f"run: {directory}")
     with dspy.context(lm=lm), tqdm(total=len(examples), unit="question", disable=None, file=sys.stderr) as bar:
@@ -77,9 +317,12 @@ def _evaluate(program: type[dspy.Module], args: Namespace) -> None:
             summary = evaluate(
                 module,
                 examples,
-                metrics=STANDARD,
+                metrics=chosen,
                 directory=directory,
                 threads=args.threads,
+                lm_calls=args.lm_calls,
+                retries=args.retries,
+                limits=limits,
                 manifest=_manifest(program, args, lm),
                 on_row=on_row,
                 clean=_cli.without_secrets,
@@ -87,24 +330,34 @@ def _evaluate(program: type[dspy.Module], args: Namespace) -> None:
         except KeyboardInterrupt:
             _cli.say(f"interrupted; with --run {directory} the same command goes on")
             raise
-    if summary.total.failed == summary.total.n:
+    if summary.total.n and summary.total.failed == summary.total.n:
         raise OdqaError(f"all {summary.total.n} questions that were asked failed, the first with {summary.first_error}")
     print(table(summary))
+    if summary.stopped:
+        _cli.say(f"with --run {directory} and another limit the same command goes on")
 
 
 def _manifest(program: type[dspy.Module], args: Namespace, lm: dspy.LM) -> dict[str, Any]:
     """Every flag that has a part in the answers."""
     settings = _cli.settings_of(program, args)
-    flags = {name: value for name, value in vars(args).items() if name not in {"run", "threads", *settings}}
+    flags = {name: value for name, value in vars(args).items() if name not in {*_HOW, *settings}}
     if args.state:
         flags["state"] = {"file": args.state, "sha256": sha256(Path(args.state).read_bytes()).hexdigest()}
-    for name in "api_base", "retriever":
+    for name in "api_base", "judge_api_base", "retriever":
         flags[name] = flags[name] and without_url_secrets(flags[name])
-    return {**flags, "lm": lm.model, "settings": settings}
+    made = fingerprints(args.retriever)
+    return {**flags, "lm": lm.model, "settings": settings, "fingerprints": made, "seed": SEED}
+
+
+def _metrics(args: Namespace, examples: Sequence[dspy.Example]) -> Sequence[metrics.Metric]:
+    if not args.metrics:
+        return metrics.standard(examples)
+    names = dict.fromkeys(args.metrics.split(","))
+    return [metrics.load(name, judge_api_base=args.judge_api_base) for name in names]
 
 
 def _task_name(spec: str) -> str:
-    return Path(spec.removeprefix("file:")).name.removesuffix(".gz").removesuffix(".jsonl")
+    return Path(spec.removeprefix("file:")).name.removesuffix(".gz").removesuffix(".jsonl").replace(":", "-")
 
 
 if __name__ == "__main__":

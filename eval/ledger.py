@@ -2,6 +2,7 @@
 
 manifest.json   what is run with what; written first
 rows.jsonl      one row per question, in the order in which they finish, each on disk at once
+calls.jsonl     one line per LM call that was paid for, each on disk at once; see eval.calls
 summary.json    the figures; written at the end and when the run is interrupted
 """
 

@@ -1,10 +1,14 @@
-"""A run's figures as plain text."""
+"""A run's figures, or several runs', as plain text."""
 
 from collections.abc import Sequence
 
-from eval.summary import Figures, Summary
+from eval.ceiling import label
+from eval.compare import Compared, Comparison, Difference
+from eval.costs import Costs
+from eval.summary import Figures, Score, Summary
+from programs._cost import Cost, Spent
 
-__all__ = ["table"]
+__all__ = ["comparison_table", "cost_table", "table"]
 
 _RUN = ("task", "program", "lm", "retriever")  # what the first line says of the manifest
 _HEADINGS = {
@@ -19,28 +23,140 @@ _COSTS = {"lm_calls": "LM calls", "searches": "searches", "seconds": "seconds"}
 
 _LEGEND = """\
 Scores in percent, over all n questions, or the (m) that have a gold one; a failed question counts 0.
+Below them their 95 % confidence intervals: Wilson's for scores of 0 and 1, else a bootstrap (BCa) over questions.
 EM, F1: SQuAD v1.1, the best gold answer. Titles, ids: share of the gold ones found (retrieved) and kept (evidence).
 Unparsable: questions with a reply that did not fit. LM calls, searches, seconds: per question."""
+
+
+_COMPARISON_LEGEND = """\
+Means in percent, over all these questions or the (m) for which the metric is defined; a failed question counts 0.
+[ , ]: 95 % confidence intervals over questions: Wilson's of scores of 0 and 1, Bonett and Price's of their differences,
+else a bootstrap (BCa). p: the randomisation test for pairs, two-sided, which for scores of 0 and 1 is McNemar's exact
+test; corrected: for as many comparisons as the table has lines, by Holm's method. LM calls, searches, seconds: per
+question."""
 
 
 def table(summary: Summary) -> str:
     """The figures of all questions and of each type, a line each; ends without a line break."""
     metrics = list(summary.total.scores)
-    lines = [["", "n", "failed", "unparsable", *(_HEADINGS.get(m, m) for m in metrics), *_COSTS.values()]]
-    lines += [_line(name, figures, metrics) for name, figures in [("all", summary.total), *summary.by_type.items()]]
-    run = ", ".join(f"{key} {summary.manifest[key]}" for key in _RUN if key in summary.manifest)
-    parts = [run, "", _align(lines), "", _LEGEND]
+    groups = [("all", summary.total), *summary.by_type.items()]
+    lines = [["", "n", "failed", "unparsable", *map(_heading, metrics), *_COSTS.values()]]
+    lines += [_line(name, figures, metrics) for name, figures in groups]
+    intervals = [["", *map(_heading, metrics)]]
+    intervals += [[name, *(_interval(figures.scores.get(m)) for m in metrics)] for name, figures in groups]
+    parts = [_about(summary), "", _align(lines), "", _align(intervals), "", _LEGEND]
     if not summary.complete:
-        parts.append(f"INCOMPLETE: {summary.total.n} of {summary.questions} questions.")
+        why = f"; {summary.stopped}" if summary.stopped else ""
+        parts.append(f"INCOMPLETE: {summary.total.n} of {summary.questions} questions{why}.")
     if summary.first_error is not None:
         parts.append(f"{summary.total.failed} failed, the first with {summary.first_error}")
     return "\n".join(parts)
 
 
+def comparison_table(comparison: Comparison) -> str:
+    """The runs, their figures by each metric, and the differences; ends without a line break."""
+    short = {run.name: f"R{n}" for n, run in enumerate(comparison.runs, 1)}
+    lines = [["", "n", "failed", "unparsable", *_COSTS.values(), "left out"]]
+    lines += [
+        [*_counts(short[run.name], run.summary.total), *_costs(run.summary.total), str(run.left_out)]
+        for run in comparison.runs
+    ]
+    parts = [
+        f"{short[run.name]}  {run.name}: {', '.join([_about(run.summary), *_own_settings(run, comparison)])}"
+        for run in comparison.runs
+    ]
+    parts += ["", f"{comparison.questions} questions that all runs asked", "", _align(lines)]
+    for metric in comparison.metrics:
+        parts += ["", _align(_means(metric, comparison, short))]
+        for by_type in (False, True):
+            differences = [d for d in comparison.differences if d.metric == metric and bool(d.type) is by_type]
+            if differences:
+                parts += ["", _align(_differences(differences, short))]
+    return "\n".join([*parts, "", _COMPARISON_LEGEND])
+
+
+def cost_table(costs: Costs) -> str:
+    """What a run cost, per question and altogether; ends without a line break."""
+    total, n = costs.total, max(costs.n, 1)
+    lines = [["", "LM calls", "tokens in", "tokens out", "USD", "searches", "seconds"]]
+    lines.append([f"per question of {costs.n}", *_spent(total, n)])
+    lines += [[f"  {name}", *_spent(spent, n)] for name, spent in total.predictors.items()]
+    lines.append(["altogether", *_spent(total, 1)])
+    paid = Spent(
+        total.lm_calls - total.cached_calls,
+        0,
+        total.paid_input_tokens,
+        total.paid_output_tokens,
+        total.paid_usd,
+    )
+    lines.append(["  paid in this run", *_spent(paid, 1)])
+    parts = [_align(lines)]
+    if costs.iterations is not None:
+        parts.append(f"iterations per question: {costs.iterations:.2f}")
+    if costs.passages is not None:
+        parts.append(f"retrieved passages shown per iteration: {costs.passages:.2f}")
+    return "\n".join(parts)
+
+
+def _spent(spent: Spent, n: int) -> list[str]:
+    counts = [spent.lm_calls, spent.input_tokens, spent.output_tokens]
+    cells = [f"{count / n:,.2f}" if n > 1 else f"{count:,}" for count in counts]
+    cells.append("unknown" if spent.usd is None else f"{spent.usd / n:.6f}")
+    if not isinstance(spent, Cost):
+        return [*cells, "", ""]
+    return [*cells, f"{spent.searches / n:,.2f}" if n > 1 else f"{spent.searches:,}", f"{spent.seconds / n:,.2f}"]
+
+
+def _own_settings(run: Compared, comparison: Comparison) -> list[str]:
+    """Those settings that another run has with another value."""
+    settings, *others = (r.summary.manifest.get("settings", {}) for r in [run, *comparison.runs])
+    return [
+        f"{name} {value}"
+        for name, value in settings.items()
+        if any(name in other and other[name] != value for other in others)
+    ]
+
+
+def _means(metric: str, comparison: Comparison, short: dict[str, str]) -> list[list[str]]:
+    types = list(comparison.runs[0].summary.by_type)
+    lines = [[_heading(metric), *(short[run.name] for run in comparison.runs)]]
+    for name in (None, *types):
+        groups = [run.summary.by_type[name] if name else run.summary.total for run in comparison.runs]
+        cells = [f"{_score(figures, metric)} {_interval(figures.scores.get(metric))}".strip() for figures in groups]
+        lines.append([name or "all", *cells])
+    return lines
+
+
+def _differences(differences: Sequence[Difference], short: dict[str, str]) -> list[list[str]]:
+    lines = [["", "n", "difference", "", "p", "corrected"]]
+    for d in differences:
+        pair = f"{short[d.first]} - {short[d.second]}"
+        low, high = f"{100 * d.low:+.1f}", f"{100 * d.high:+.1f}"
+        name = f"{d.type}: {pair}" if d.type else pair
+        lines.append([name, str(d.n), f"{100 * d.mean:+.1f}", f"[{low}, {high}]", _p(d.p), _p(d.p_corrected)])
+    return lines
+
+
+def _about(summary: Summary) -> str:
+    manifest = summary.manifest
+    about = [f"{key} {label(manifest[key]) if key == 'lm' else manifest[key]}" for key in _RUN if key in manifest]
+    return ", ".join(about + ([f"best of {len(manifest['best_of'])}"] if "best_of" in manifest else []))
+
+
+def _heading(metric: str) -> str:
+    return _HEADINGS.get(metric, metric)
+
+
 def _line(name: str, figures: Figures, metrics: Sequence[str]) -> list[str]:
-    costs = [f"{figures.cost[cost]:.2f}" for cost in _COSTS]
-    scores = [_score(figures, metric) for metric in metrics]
-    return [name, str(figures.n), str(figures.failed), str(figures.unparsable), *scores, *costs]
+    return [*_counts(name, figures), *(_score(figures, metric) for metric in metrics), *_costs(figures)]
+
+
+def _counts(name: str, figures: Figures) -> list[str]:
+    return [name, str(figures.n), str(figures.failed), str(figures.unparsable)]
+
+
+def _costs(figures: Figures) -> list[str]:
+    return [f"{figures.cost[cost]:.2f}" for cost in _COSTS]
 
 
 def _score(figures: Figures, metric: str) -> str:
@@ -48,6 +164,14 @@ def _score(figures: Figures, metric: str) -> str:
         return "-"
     score = figures.scores[metric]
     return f"{100 * score.mean:.1f}" + (f" ({score.n})" if score.n < figures.n else "")
+
+
+def _interval(score: Score | None) -> str:
+    return f"[{100 * score.low:.1f}, {100 * score.high:.1f}]" if score else ""
+
+
+def _p(p: float) -> str:
+    return f"{p:.3f}" if p >= 0.001 else "<0.001"
 
 
 def _align(lines: Sequence[Sequence[str]]) -> str:

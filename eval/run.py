@@ -1,9 +1,10 @@
 """A run: every question asked of a program side by side, one row each, on disk the moment it is finished.
 
-DSPy's ParallelExecutor does the work. `dspy.Evaluate`, which stands on it too, would score a crash 0 without saying so,
-lose everything when it is interrupted, and ask slow questions twice.
+`dspy.Evaluate` would score a crash 0 without saying so, lose everything when it is interrupted, and ask slow questions
+twice; its ParallelExecutor takes a time that grows with the square of the number of questions.
 """
 
+import contextvars
 import hashlib
 import json
 import logging
@@ -12,20 +13,29 @@ import platform
 import re
 import threading
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import dspy
-from dspy.utils.parallelizer import ParallelExecutor
+from dspy.utils.exceptions import (
+    LMAuthError,
+    LMBillingError,
+    LMCollectionLimitError,
+    LMConfigurationError,
+    LMError,
+    LMInvalidRequestError,
+    LMUnsupportedFeatureError,
+)
 
+from eval.calls import Calls, Limits, Stopped
 from eval.ledger import Ledger
 from eval.metrics import Metric
 from eval.metrics.squad import golds_of
 from eval.summary import Row, Summary, summarise
-from programs._cost import measured
+from programs._cost import Cost, measured
 from retrieval import Passage, UsageError
 
 __all__ = ["evaluate", "without_url_secrets"]
@@ -35,7 +45,17 @@ logger = logging.getLogger(__name__)
 # So many questions that fail before any is answered stop a run: it is not the questions.
 _HOPELESS = 10
 _LONGEST_ERROR = 1000  # characters
-_NOTHING = dspy.Prediction(answer="", queries=[], passages=[], evidence=[])
+_NOTHING = dspy.Prediction(answer="", queries=[], passages=[], evidence=[], known_facts=[])
+# What asking again does not cure. `dspy.LM` itself tries again after limits, time-outs, server errors and cut
+# connections, and not after a body that is no reply.
+_LASTING = (
+    LMAuthError,
+    LMBillingError,
+    LMCollectionLimitError,
+    LMConfigurationError,
+    LMInvalidRequestError,
+    LMUnsupportedFeatureError,
+)
 
 
 def evaluate(
@@ -45,6 +65,10 @@ def evaluate(
     metrics: Sequence[Metric],
     directory: str | Path,
     threads: int = 8,
+    lm_calls: int = 32,
+    retries: int = 2,
+    pause: float = 1.0,
+    limits: Limits = Limits(),  # noqa: B008  # it is immutable
     manifest: Mapping[str, Any] | None = None,
     on_row: Callable[[Row], object] = lambda row: None,
     clean: Callable[[str], str] = str,
@@ -55,15 +79,24 @@ def evaluate(
     and the run goes on; but when the first ten all fail it stops, and its summary is not complete.
 
     A run that was cut short goes on where it stopped when it is started again with the same directory, questions,
-    metrics and manifest: questions that were answered are not asked again, those that failed are.
+    metrics and manifest: questions that were answered are not asked again, those that failed are. No LM call that was
+    answered is paid again, not even those of questions that were not finished; this holds for DSPy's current LM, and
+    for a predictor's own where its cache is on.
 
     Args:
         program: Any module that takes a question and gives a prediction with an answer; `passages` and `evidence`,
-            lists of `retrieval.Passage`, are looked at where it has them. Its LM is DSPy's current one.
+            lists of `retrieval.Passage`, are looked at where it has them. Its LM is DSPy's current one, a `dspy.LM`.
         examples: The questions, each with an `id` of its own, as from `eval.tasks.load`.
         metrics: What to score; see `eval.metrics`.
         directory: Where the files go.
         threads: Questions in flight at the same time.
+        lm_calls: LM calls in flight at the same time, over all questions.
+        retries: How often a question is asked again after an error of the LM's provider that may pass: after those that
+            `dspy.LM` has tried again already, and after replies that are none. Calls that were answered are not made
+            again.
+        pause: Seconds before the first of these times; twice as long before each further one.
+        limits: When to stop with what there is: no question begins any more, those in flight end without a row at their
+            next LM call, and the summary says why. What they paid is kept for when the run is taken up.
         manifest: What this run is: LM, program, settings, retriever …; plain values, no secrets. Recorded with the
             metrics, a hash of the questions, and versions. Without it nothing would tell this run from another, and
             so it cannot be taken up again.
@@ -74,10 +107,14 @@ def evaluate(
     Raises:
         UsageError: an argument or the directory cannot be used.
         KeyboardInterrupt: as it came, when the questions in flight are finished and the summary is written; a second
-            one does not wait for the questions.
+            one does not wait for them, and they end at their next LM call.
     """
     if threads < 1:
         raise UsageError(f"threads must be at least 1, not {threads}")
+    if lm_calls < 1:
+        raise UsageError(f"the number of LM calls in flight must be at least 1, not {lm_calls}")
+    if retries < 0:
+        raise UsageError(f"retries must not be below 0, as {retries} is")
     _check(examples)
     full_manifest = {
         **_plain(manifest or {}),
@@ -87,13 +124,15 @@ def evaluate(
     }
     ledger = Ledger(directory, full_manifest, resumable=manifest is not None)
     done = {row["id"] for row in ledger.rows}
+    calls = Calls(Path(directory) / "calls.jsonl", done=done, at_once=lm_calls, limits=limits)
     for row in ledger.rows:
         on_row(row)
-    run = _Run(program, metrics, ledger, on_row, clean)
+    run = _Run(program, metrics, ledger, calls, on_row, clean, retries, pause)
     try:
-        run.ask([example for example in examples if example.id not in done], threads)
+        with calls.kept():
+            run.ask([example for example in examples if example.id not in done], threads)
     finally:
-        summary = summarise(list(ledger.rows), len(examples), ledger.manifest)
+        summary = summarise(list(ledger.rows), len(examples), ledger.manifest, calls.stopped)
         ledger.conclude(summary)
     return summary
 
@@ -104,21 +143,37 @@ def without_url_secrets(text: str) -> str:
     return re.sub(r"(\w://[^?\s]*\?)[^\s\"')]+", r"\1***", text)
 
 
+class _Tried(NamedTuple):
+    """What came of one try at a question."""
+
+    record: dict[str, Any] | None
+    scores: dict[str, float | None]
+    error: Exception | None
+    cost: Cost
+
+
 class _Run:
     def __init__(
         self,
         program: dspy.Module,
         metrics: Sequence[Metric],
         ledger: Ledger,
+        calls: Calls,
         on_row: Callable[[Row], object],
         clean: Callable[[str], str],
+        retries: int,
+        pause: float,
     ) -> None:
         self._program = program
         self._metrics = metrics
         self._ledger = ledger
+        self._calls = calls
         self._on_row = on_row
         self._clean = clean
+        self._retries = retries
+        self._pause = pause
         self._state = threading.Condition()  # guards the ledger and what follows
+        self._working = 0
         self._in_flight = 0
         self._answered = 0
         self._failed = 0
@@ -126,61 +181,103 @@ class _Run:
         self._trouble: Exception | None = None
 
     def ask(self, examples: Sequence[dspy.Example], threads: int) -> None:
-        # timeout=0: slow questions are not asked a second time. `_ask` never raises: the executor would log the error
-        # with the whole question, and when it stops early it does not wait for the questions in flight.
-        executor = ParallelExecutor(num_threads=threads, max_errors=1, disable_progress_bar=True, timeout=0)
+        waiting = iter(examples)
         try:
-            executor.execute(self._ask, examples)
+            for _ in range(min(threads, len(examples))):
+                context = contextvars.copy_context()
+                with self._state:
+                    self._working += 1
+                threading.Thread(target=context.run, args=(self._work, waiting), daemon=True).start()
+            self._wait()
         except KeyboardInterrupt:
             with self._state:
                 self._stopped = True
-                if self._in_flight:
-                    logger.warning("finishing %d questions; interrupt again to leave them", self._in_flight)
-                self._state.wait_for(lambda: not self._in_flight)
+                logger.warning("finishing %d questions; interrupt again to leave them", self._in_flight)
+            try:
+                self._wait()
+            except KeyboardInterrupt:
+                self._calls.stop("interrupted")
+                raise
             raise
         if self._trouble:
             raise self._trouble
 
-    def _ask(self, example: dspy.Example) -> None:
+    def _wait(self) -> None:
+        # Not by joining the threads: a join that is interrupted takes its thread for ended (CPython 3.11).
         with self._state:
-            if self._stopped:
-                return
-            self._in_flight += 1
+            self._state.wait_for(lambda: not self._working)
+
+    def _work(self, waiting: Iterator[dspy.Example]) -> None:
+        try:
+            while (example := self._next(waiting)) is not None:
+                self._ask(example)
+        finally:
+            with self._state:
+                self._working -= 1
+                self._state.notify_all()
+
+    def _ask(self, example: dspy.Example) -> None:
         try:
             row = self._row(example)
+            if row["error"] is not None and self._calls.stopped:
+                raise Stopped  # the error may come of that
             with self._state:
                 self._keep(row)
+        except Stopped:
+            pass  # no row: the question is asked when the run is taken up
         except Exception as error:  # not the question's trouble but the run's: a full disk, a metric that always fails
             self._trouble = error
             self._stopped = True
         finally:
             with self._state:
                 self._in_flight -= 1
-                self._state.notify_all()
+
+    def _next(self, waiting: Iterator[dspy.Example]) -> dspy.Example | None:
+        with self._state:
+            example = None if self._stopped or self._calls.over() else next(waiting, None)
+            self._in_flight += example is not None
+            return example
 
     def _row(self, example: dspy.Example) -> Row:
-        record, error = None, None
-        try:
-            with measured() as cost:
-                prediction = self._program(**example.inputs())
-            if not isinstance(prediction, dspy.Prediction) or "answer" not in prediction:
-                raise UsageError("the program gives no prediction with an answer, and nothing else can be evaluated")
-            record = _record(prediction)
-            scores = self._score(example, prediction)
-        except Exception as raised:
-            line = without_url_secrets(" ".join(f"{type(raised).__name__}: {raised}".split()))
-            error = self._clean(line)[:_LONGEST_ERROR]
+        tried = self._try(example)
+        for n in range(self._retries):
+            if not isinstance(tried.error, LMError) or isinstance(tried.error, _LASTING):
+                break
+            self._calls.pause(self._pause * 2**n)
+            tried = self._try(example)
+        scores: dict[str, float | None] = tried.scores
+        if tried.error is not None:
             scores = dict.fromkeys(self._score(example, _NOTHING))  # the metrics that count this question
+        self._calls.forget(example.id)
         return {
             "id": example.id,
             "question": example.get("question"),
             "answers": golds_of(example),
             "type": example.get("type"),
-            "prediction": record,
+            "prediction": tried.record,
             "scores": scores,
-            "error": error,
-            "cost": asdict(cost),
+            "error": None if tried.error is None else self._line(tried.error),
+            "cost": asdict(tried.cost),
         }
+
+    def _try(self, example: dspy.Example) -> _Tried:
+        record = None
+        with self._calls.of(example.id):
+            try:
+                with measured() as cost:
+                    prediction = self._program(**example.inputs())
+                if not isinstance(prediction, dspy.Prediction) or "answer" not in prediction:
+                    raise UsageError(
+                        "the program gives no prediction with an answer, and nothing else can be evaluated"
+                    )
+                record = _record(prediction)
+                return _Tried(record, self._score(example, prediction), None, cost)
+            except Exception as error:
+                return _Tried(record, {}, error, cost)
+
+    def _line(self, error: Exception) -> str:
+        line = without_url_secrets(" ".join(f"{type(error).__name__}: {error}".split()))
+        return self._clean(line)[:_LONGEST_ERROR]
 
     def _score(self, example: dspy.Example, prediction: dspy.Prediction) -> dict[str, float | None]:
         scores = {metric.__name__: metric(example, prediction) for metric in self._metrics}

@@ -9,6 +9,7 @@ from dataclasses import dataclass, fields
 from math import fsum
 from typing import Any
 
+from eval.statistics import interval
 from programs._cost import Cost
 
 __all__ = ["Figures", "Row", "Score", "Summary", "summarise"]
@@ -24,6 +25,10 @@ class Score:
     """From 0 to 1; a failed question counts 0."""
     n: int
     """Questions that the metric is defined for, the failed ones included."""
+    low: float
+    """Where the 95 % confidence interval of the mean begins; see `eval.statistics.interval`."""
+    high: float
+    """Where it ends."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +44,7 @@ class Figures:
     scores: dict[str, Score]
     """By the metric's name. A metric that the program gives nothing to look at for is not here."""
     cost: dict[str, float]
-    """Means over all n, by the names of `programs._cost.Cost`."""
+    """Means over all n, by the names of `programs._cost.Cost`; no dollars where the price of any call is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +61,11 @@ class Summary:
     first_error: str | None
     manifest: dict[str, Any]
     """What was run with what; see `eval.run.evaluate`."""
+    stopped: str | None = None
+    """Why the run stopped early, if a limit did it."""
 
 
-def summarise(rows: Sequence[Row], questions: int, manifest: dict[str, Any]) -> Summary:
+def summarise(rows: Sequence[Row], questions: int, manifest: dict[str, Any], stopped: str | None = None) -> Summary:
     """The figures of these rows, of which there may be fewer than `questions`."""
     answered = [row for row in rows if row["error"] is None]
     # A program that reports no passages has no recall; its failed questions, of which nothing is known, must not give
@@ -72,6 +79,7 @@ def summarise(rows: Sequence[Row], questions: int, manifest: dict[str, Any]) -> 
         by_type={type_: _figures([row for row in rows if row["type"] == type_], measured) for type_ in types},
         first_error=next((row["error"] for row in rows if row["error"] is not None), None),
         manifest=manifest,
+        stopped=stopped,
     )
 
 
@@ -81,9 +89,15 @@ def _figures(rows: Sequence[Row], metrics: Iterable[str]) -> Figures:
         n=len(rows),
         failed=sum(row["error"] is not None for row in rows),
         unparsable=sum(row["cost"]["unparsable"] > 0 for row in rows),
-        scores={name: Score(_mean(values), len(values)) for name, values in scores.items() if values},
-        cost={field.name: _mean([row["cost"][field.name] for row in rows]) for field in fields(Cost)},
+        scores={
+            name: Score(_mean(values), len(values), *interval(values)) for name, values in scores.items() if values
+        },
+        cost={name: _mean(spent) for name, spent in _costs(rows).items() if None not in spent},
     )
+
+
+def _costs(rows: Sequence[Row]) -> dict[str, list[float]]:
+    return {f.name: [row["cost"][f.name] for row in rows] for f in fields(Cost) if f.name != "predictors"}
 
 
 def _mean(values: Sequence[float]) -> float:

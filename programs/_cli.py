@@ -26,6 +26,7 @@ from tqdm import tqdm
 import lms
 import retrieval
 from programs._cost import measured
+from programs._plan import QUESTIONS, plan, price, promise
 from programs._state import load_state
 from retrieval import FORMS, OdqaError, Passage, Retriever, UsageError
 
@@ -51,14 +52,26 @@ class Parser(argparse.ArgumentParser):
 
 
 def main(program: type[dspy.Module], argv: Sequence[str] | None = None) -> NoReturn:
-    """Run `python -m programs.NAME`: answer one question with the program and exit."""
+    """Run `python -m programs.NAME`: answer a question with the program, or say what questions will cost, and exit."""
     name = program.__module__ if program.__module__ != "__main__" else _module_name()
     parser = Parser(prog=f"python -m {name}", description=_first_paragraph(program))
-    parser.add_argument("question", help="the question to answer")
+    parser.add_argument("question", nargs="?", help="the question to answer")
     parser.add_argument("--trace", action="store_true", help="print one JSON object with everything that led there")
+    parser.add_argument(
+        "--plan",
+        action="store_true",
+        help="ask no LM, but say how many LM calls a question takes and what it costs, found out with stand-ins on the "
+        "question or, without one, on a few examples",
+    )
+    parser.add_argument(
+        "--questions", type=int, default=100, metavar="N", help="with --plan: how many to price (default: %(default)s)"
+    )
     add_environment(parser)
     add_settings(parser, program)
-    run(parser.prog, lambda: _answer(program, parser.parse_args(argv)))
+    args = parser.parse_args(argv)
+    if args.question is None and not args.plan:
+        parser.error("the following arguments are required: question")
+    run(parser.prog, lambda: (_plan if args.plan else _answer)(program, args))
 
 
 def run(prog: str, command: Callable[[], None]) -> NoReturn:
@@ -108,11 +121,12 @@ def add_environment(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--state", metavar="FILE", help="state file with compiled prompts, from python -m optimizers")
 
 
-def add_settings(parser: argparse.ArgumentParser, program: type[dspy.Module]) -> None:
-    """Add one flag for each setting of the program."""
-    group = parser.add_argument_group(f"settings of {program.__name__}")
-    hints, helps = typing.get_type_hints(program.__init__), _argument_helps(program)
-    for name, parameter in _settings(program).items():
+def add_settings(parser: argparse.ArgumentParser, made_with: Callable[..., Any]) -> None:
+    """Add one flag for each setting of a program, given as its class, or of another callable such as a recipe."""
+    whose = made_with.__name__ if isinstance(made_with, type) else made_with.__module__
+    group = parser.add_argument_group(f"settings of {whose}")
+    hints, helps = typing.get_type_hints(_function(made_with)), _argument_helps(made_with)
+    for name, parameter in _settings(made_with).items():
         help_ = f"{helps[name]} (default: {parameter.default})".replace("%", "%%")
         flag = "--" + name.replace("_", "-")
         hint = hints[name]
@@ -140,9 +154,9 @@ def make(program: type[dspy.Module], args: argparse.Namespace, retriever: Retrie
     return made
 
 
-def settings_of(program: type[dspy.Module], args: argparse.Namespace) -> dict[str, Any]:
-    """The settings of the program that the flags ask for, by name."""
-    return {name: getattr(args, name) for name in _settings(program)}
+def settings_of(made_with: Callable[..., Any], args: argparse.Namespace) -> dict[str, Any]:
+    """The settings of the program, or other callable, that the flags ask for, by name."""
+    return {name: getattr(args, name) for name in _settings(made_with)}
 
 
 def load_lm(args: argparse.Namespace) -> dspy.LM:
@@ -178,6 +192,30 @@ def _answer(program: type[dspy.Module], args: argparse.Namespace) -> None:
         print(prediction.answer)
 
 
+def _plan(program: type[dspy.Module], args: argparse.Namespace) -> None:
+    if args.questions < 1:
+        raise UsageError(f"questions is how many to price and must be at least 1, not {args.questions}")
+    lm = load_lm(args)
+    made = make(program, args, load_retriever(args))
+    amounts = plan(made, lms.load("extractive"), [args.question] if args.question else QUESTIONS)
+    print(f"{'per question':20}{'least':>10}{'typical':>10}{'most':>10}")
+    for name, amount in amounts.items():
+        label = name.replace("lm_calls", "LM calls").replace("_", " ")
+        print(f"{label:20}{amount.least:>10,.0f}{amount.typical:>10,.0f}{amount.most:>10,.0f}")
+    tokens = amounts["input_tokens"], amounts["output_tokens"]
+    dollars = [price(lm, *(getattr(amount, bound) for amount in tokens)) for bound in ("least", "typical", "most")]
+    print(f"\n{args.questions:,} questions with {lm.model}:", end=" ")
+    if None in dollars:
+        print("the price is unknown")
+    else:
+        print(", ".join(f"${args.questions * usd:,.2f}" for usd in dollars if usd is not None))
+    print(f"\nPromised: {promise(program)}")
+    say(
+        "Counted with stand-ins for the LM, a reader that copies from the passages (typical) and one whose replies are "
+        "no use; tokens at 4 characters each. An LM's replies are longer than the reader's, above all when it reasons."
+    )
+
+
 @contextmanager
 def _progress() -> Iterator[None]:
     """Show on a terminal how many LM calls have been answered: some methods make hundreds for one question."""
@@ -199,14 +237,18 @@ def _as_json(value: Any) -> Any:
     raise TypeError(f"a result holds a {type(value).__name__}, which JSON cannot")
 
 
-def _settings(program: type[dspy.Module]) -> dict[str, inspect.Parameter]:
-    parameters = inspect.signature(program.__init__).parameters
+def _settings(made_with: Callable[..., Any]) -> dict[str, inspect.Parameter]:
+    parameters = inspect.signature(_function(made_with)).parameters
     return {name: p for name, p in parameters.items() if p.kind is inspect.Parameter.KEYWORD_ONLY}
 
 
-def _argument_helps(program: type[dspy.Module]) -> dict[str, str]:
-    """What the Args section of the class docstring says of each argument."""
-    _, _, section = inspect.getdoc(program).partition("\nArgs:\n")  # type: ignore[union-attr]
+def _function(made_with: Callable[..., Any]) -> Callable[..., Any]:
+    return made_with.__init__ if isinstance(made_with, type) else made_with  # type: ignore[misc]
+
+
+def _argument_helps(made_with: Callable[..., Any]) -> dict[str, str]:
+    """What the Args section of the docstring says of each argument."""
+    _, _, section = inspect.getdoc(made_with).partition("\nArgs:\n")  # type: ignore[union-attr]
     entries = re.findall(r"^    (\w+): (.*(?:\n {8}.*)*)", section, re.MULTILINE)
     return {name: " ".join(text.split()).rstrip(".") for name, text in entries}
 

@@ -1,7 +1,7 @@
 """Metrics: named functions with DSPy's metric protocol, one family per file.
 
 A metric is called as `metric(example, prediction)`, with a trace by BootstrapFewShot and with two arguments more by
-GEPA; it scores the prediction from 0 (worst) to 1 and ignores the rest.
+GEPA; it scores the prediction from 0 (worst) to 1 and ignores the rest. `load` finds a metric by its name.
 
 A metric is None where it is undefined: the question has no gold for it, or the program does not report what it looks
 at. `eval.run` leaves such questions out of the metric's mean and says over how many it is. DSPy's own tools know only
@@ -13,39 +13,128 @@ question. Give them the questions that have the gold:
 Of f1 and recall BootstrapFewShot takes every score above 0 for a success unless it is given a `metric_threshold`.
 """
 
-from typing import Any, Protocol
+import re
+from collections.abc import Sequence
+from typing import Any
 
 import dspy
 
-from eval.metrics.recall import recall_evidence, recall_evidence_by_id, recall_passages, recall_passages_by_id
+from eval.metrics._protocol import Metric
+from eval.metrics.citations import citation_precision, citation_recall
+from eval.metrics.dpr import answer_recall, top_k_accuracy
+from eval.metrics.hotpot import hotpot_f1
+from eval.metrics.judge import acc_judge
+from eval.metrics.migres import cover_em, migres_em
+from eval.metrics.passages import (
+    found,
+    precision_evidence,
+    precision_evidence_by_id,
+    precision_passages,
+    precision_passages_by_id,
+    recall_evidence,
+    recall_evidence_by_id,
+    recall_passages,
+    recall_passages_by_id,
+    s_precision_evidence,
+    s_precision_evidence_by_id,
+    s_precision_passages,
+    s_precision_passages_by_id,
+)
+from eval.metrics.popqa import popqa_accuracy
+from eval.metrics.rouge import rouge_l
 from eval.metrics.squad import em, f1
+from eval.metrics.yesno import accuracy, is_yes_no
+from retrieval import UsageError
 
 __all__ = [
+    "HELP",
     "STANDARD",
     "Metric",
+    "acc_judge",
+    "accuracy",
+    "answer_recall",
+    "citation_precision",
+    "citation_recall",
+    "cover_em",
     "em",
     "f1",
+    "found",
+    "hotpot_f1",
+    "load",
+    "migres_em",
+    "popqa_accuracy",
+    "precision_evidence",
+    "precision_evidence_by_id",
+    "precision_passages",
+    "precision_passages_by_id",
     "recall_evidence",
     "recall_evidence_by_id",
     "recall_passages",
     "recall_passages_by_id",
+    "rouge_l",
+    "s_precision_evidence",
+    "s_precision_evidence_by_id",
+    "s_precision_passages",
+    "s_precision_passages_by_id",
+    "standard",
+    "top_k_accuracy",
 ]
 
+_RECALL = (recall_passages, recall_evidence, recall_passages_by_id, recall_evidence_by_id)
 
-class Metric(Protocol):
-    """What every metric is."""
+STANDARD: tuple[Metric, ...] = (em, f1, *_RECALL)
+"""What `python -m eval` computes where it is not told otherwise, of questions that are not answered by yes or no."""
 
-    __name__: str
+_PLAIN: dict[str, Metric] = {
+    metric.__name__: metric
+    for metric in (
+        *(em, f1, hotpot_f1, rouge_l, accuracy, popqa_accuracy, cover_em, migres_em),
+        *_RECALL,
+        *(precision_passages, precision_evidence, precision_passages_by_id, precision_evidence_by_id),
+        *(s_precision_passages, s_precision_evidence, s_precision_passages_by_id, s_precision_evidence_by_id),
+    )
+}
 
-    def __call__(self, example: dspy.Example, prediction: dspy.Prediction, trace: Any = None, /) -> float | None: ...
-
-
-STANDARD: tuple[Metric, ...] = (
-    em,
-    f1,
-    recall_passages,
-    recall_evidence,
-    recall_passages_by_id,
-    recall_evidence_by_id,
+HELP = (
+    f"{', '.join(_PLAIN)}; with a number K for the first K passages recall@K, precision@K, s_precision@K (or "
+    "recall_by_id@K …), answer_recall@K and top_k_accuracy@K; acc_judge:LM, citation_recall:ENTAILMENT and "
+    "citation_precision:ENTAILMENT"
 )
-"""What `python -m eval` computes."""
+"""The names that `load` knows."""
+
+
+def standard(examples: Sequence[dspy.Example]) -> tuple[Metric, ...]:
+    """What to compute of these questions: accuracy in place of EM and F1 where all are answered by yes or no."""
+    return (accuracy, *_RECALL) if all(map(is_yes_no, examples)) else STANDARD
+
+
+def load(name: str, *, judge_api_base: str | None = None) -> Metric:
+    """The metric of this name, which is also its `__name__`.
+
+    Args:
+        name: One of those without a parameter, such as em; NAME@K such as recall@5, recall_by_id@5 or answer_recall@10;
+            acc_judge:LM with an LM that `lms.load` knows; citation_recall:ENTAILMENT or citation_precision:ENTAILMENT
+            with a judge that `retrieval.entail.load_entailment` knows, such as lexical.
+        judge_api_base: Address of an OpenAI-compatible server that has the LM of acc_judge.
+
+    Raises:
+        UsageError: there is no such metric, or its judge cannot be had or is not good enough.
+    """
+    if name in _PLAIN:
+        return _PLAIN[name]
+    if at := re.fullmatch(r"(recall|precision|s_precision)(_by_id)?@([1-9]\d*)", name):
+        measure: Any = at[1]
+        return found(measure, "retrieved", "passages", by_id=bool(at[2]), k=int(at[3]), name=name)
+    if at := re.fullmatch(r"(answer_recall|top_k_accuracy)@([1-9]\d*)", name):
+        return {"answer_recall": answer_recall, "top_k_accuracy": top_k_accuracy}[at[1]](int(at[2]), name=name)
+    kind, _, judge = name.partition(":")
+    if kind == "acc_judge" and judge:
+        import lms
+
+        return acc_judge(lms.load(judge, api_base=judge_api_base), name=name)
+    if kind in ("citation_recall", "citation_precision") and judge:
+        from retrieval.entail import load_entailment
+
+        make = citation_recall if kind == "citation_recall" else citation_precision
+        return make(load_entailment(judge), name=name)
+    raise UsageError(f"there is no metric {name!r}; there are: {HELP}")

@@ -1,4 +1,4 @@
-"""Exact match and F1, as the evaluation script of SQuAD v1.1 computes them."""
+"""Exact match and F1, as the evaluation script of SQuAD v1.1 computes them; and what other metrics of answers share."""
 
 import re
 import string
@@ -10,19 +10,19 @@ from dspy import Example, Prediction
 
 from programs._result import say
 
-__all__ = ["answer_of", "em", "f1", "golds_of", "normalise"]
+__all__ = ["answer_of", "best", "em", "f1", "golds_of", "normalise", "overlap"]
 
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
 
 
 def em(example: Example, prediction: Prediction, trace: Any = None, *_: Any) -> float | None:
     """1 where the answer equals a gold answer, both normalised; else 0."""
-    return _best(lambda answer, gold: float(normalise(answer) == normalise(gold)), example, prediction)
+    return best(lambda answer, gold: float(normalise(answer) == normalise(gold)), example, prediction)
 
 
 def f1(example: Example, prediction: Prediction, trace: Any = None, *_: Any) -> float | None:
     """F1 of the answer's words against a gold answer's, as multisets, both normalised; the best gold answer counts."""
-    return _best(_f1, example, prediction)
+    return best(overlap, example, prediction)
 
 
 def normalise(text: str) -> str:
@@ -47,12 +47,14 @@ def answer_of(prediction: Prediction) -> str:
     return say(answer if answer is None or isinstance(answer, bool) else str(answer))
 
 
-def _best(score: Callable[[str, str], float], example: Example, prediction: Prediction) -> float | None:
+def best(score: Callable[[str, str], float], example: Example, prediction: Prediction) -> float | None:
+    """The highest score(answer, gold answer) that a gold answer gives; None without gold answers."""
     answer = answer_of(prediction)
     return max((score(answer, gold) for gold in golds_of(example)), default=None)
 
 
-def _f1(answer: str, gold: str) -> float:
+def overlap(answer: str, gold: str) -> float:
+    """F1 of the words of the two, both normalised."""
     words, gold_words = normalise(answer).split(), normalise(gold).split()
     same = (Counter(words) & Counter(gold_words)).total()
     # The script's case for no word in common, which is also that of an empty side.

@@ -6,36 +6,55 @@ from pathlib import Path
 
 import dspy
 
+from eval.tasks import bamboogle, hotpotqa, musique, nq, popqa, strategyqa, triviaqa, two_wiki, webquestions
+from eval.tasks._task import SEED, Task
 from eval.tasks.jsonl import read
 from retrieval import UsageError
 
-__all__ = ["load"]
+__all__ = ["SEED", "TASKS", "choose", "load"]
 
 _SAMPLE = Path(str(files("eval"))) / "data" / "sample.questions.jsonl"
+_MODULES = (hotpotqa, two_wiki, musique, strategyqa, nq, triviaqa, webquestions, popqa, bamboogle)
+
+TASKS: dict[str, Task] = {module.TASK.name: module.TASK for module in _MODULES}
+"""The data sets, one file each, by name."""
 
 
-def load(spec: str, limit: int | None = None) -> list[dspy.Example]:
-    """The questions of a task, in the order of its file.
+def load(spec: str, limit: int | None = None, *, data: str | Path | None = None) -> list[dspy.Example]:
+    """The questions of a task, in their order.
 
     Args:
-        spec: `sample` (the packaged questions, whose corpus is the retriever `sample`) or `file:PATH` (JSON lines,
-            plain or gzipped).
+        spec: `sample` (the packaged questions, whose corpus is the retriever `sample`), `file:PATH` (JSON lines, plain
+            or gzipped), or NAME or NAME:VARIANT for a data set and the questions that a paper asks of it: see `TASKS`.
         limit: Take the first so many questions; None takes all.
+        data: Directory with local copies of data sets: see `Task.questions`.
 
     Returns:
         Examples as `eval.tasks.jsonl.read` makes them.
 
     Raises:
-        UsageError: there is no such task, its file cannot be read or has a bad line, or it has no questions.
+        UsageError: there is no such task, its questions cannot be had or are not as they should be, or there are none.
     """
     if limit is not None and limit < 1:
         raise UsageError(f"limit is a number of questions and must be at least 1, not {limit}")
-    kind, _, path = spec.partition(":")
-    if spec == "sample":
-        path = str(_SAMPLE)
-    elif kind != "file" or not path:
-        raise UsageError(f"there is no task {spec!r}: use sample or file:QUESTIONS.jsonl[.gz]")
-    examples = list(islice(read(path), limit))
-    if not examples:
-        raise UsageError(f"{path} has no questions")
-    return examples
+    kind, _, rest = spec.partition(":")
+    if spec == "sample" or (kind == "file" and rest):
+        path = str(_SAMPLE) if spec == "sample" else rest
+        examples = list(islice(read(path), limit))
+        if not examples:
+            raise UsageError(f"{path} has no questions")
+        return examples
+    task, variant = choose(spec)
+    return task.questions(variant, None if data is None else Path(data))[:limit]
+
+
+def choose(spec: str) -> tuple[Task, str]:
+    """The data set and the variant of NAME or NAME:VARIANT.
+
+    Raises:
+        UsageError: there is no such data set.
+    """
+    name, _, variant = spec.partition(":")
+    if name not in TASKS:
+        raise UsageError(f"there is no task {spec!r}: use sample, file:QUESTIONS.jsonl[.gz], or {', '.join(TASKS)}")
+    return TASKS[name], variant or "all"

@@ -11,7 +11,7 @@ import dspy
 
 from retrieval import UsageError
 
-__all__ = ["read"]
+__all__ = ["example", "read"]
 
 
 def read(path: str | Path) -> Iterator[dspy.Example]:
@@ -39,11 +39,11 @@ def read(path: str | Path) -> Iterator[dspy.Example]:
             file.seek(0)
             for number, line in enumerate(gzip.GzipFile(fileobj=file) if zipped else file, 1):
                 if line.strip():
-                    example = _example(line)
-                    if (first := seen.setdefault(example.id, number)) != number:
-                        raise _BadLine(f"the id {example.id!r} is already that of line {first}")
-                    yield example
-    except _BadLine as error:
+                    question = example(_parsed(line))
+                    if (first := seen.setdefault(question.id, number)) != number:
+                        raise ValueError(f"the id {question.id!r} is already that of line {first}")
+                    yield question
+    except ValueError as error:
         raise UsageError(f"{path}, line {number}: {error}") from error
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise UsageError(f"{path} is a damaged gzip file, from line {number + 1} on: {error}") from error
@@ -51,32 +51,36 @@ def read(path: str | Path) -> Iterator[dspy.Example]:
         raise UsageError(f"cannot read {path}: {error.strerror}") from error
 
 
-class _BadLine(Exception):
-    """What is wrong with a line."""
+def example(fields: Any) -> dspy.Example:
+    """The example of an object with the fields that `read` names.
 
-
-def _example(line: bytes) -> dspy.Example:
-    try:
-        fields: Any = json.loads(line.decode())
-    except UnicodeDecodeError as error:
-        raise _BadLine(f"not UTF-8, from byte {error.start + 1} on") from error
-    except (ValueError, RecursionError) as error:
-        raise _BadLine(f"not JSON: {error}") from error
+    Raises:
+        ValueError: a field is missing or not as it should be.
+    """
     if not isinstance(fields, dict):
-        raise _BadLine("not a JSON object with id, question and answers")
+        raise ValueError("not a JSON object with id, question and answers")
     if missing := [key for key in ("id", "question", "answers") if key not in fields]:
-        raise _BadLine(f"no {' and no '.join(missing)}")
+        raise ValueError(f"no {' and no '.join(missing)}")
     for key in "id", "question":
         if not isinstance(fields[key], str) or not fields[key].strip():
-            raise _BadLine(f"the {key} must be a string that is not blank, not {fields[key]!r}")
+            raise ValueError(f"the {key} must be a string that is not blank, not {fields[key]!r}")
     if not _strings(fields["answers"]) or not fields["answers"]:
-        raise _BadLine(f"answers must be a list of at least one string, not {fields['answers']!r}")
+        raise ValueError(f"answers must be a list of at least one string, not {fields['answers']!r}")
     if not isinstance(fields.get("type", ""), str):
-        raise _BadLine(f"the type must be a string, not {fields['type']!r}")
+        raise ValueError(f"the type must be a string, not {fields['type']!r}")
     for key in "gold_titles", "gold_passages":
         if not _strings(fields.get(key, [])):
-            raise _BadLine(f"{key} must be a list of strings, not {fields[key]!r}")
+            raise ValueError(f"{key} must be a list of strings, not {fields[key]!r}")
     return dspy.Example({**fields, "answer": fields["answers"][0]}).with_inputs("question")
+
+
+def _parsed(line: bytes) -> Any:
+    try:
+        return json.loads(line.decode())
+    except UnicodeDecodeError as error:
+        raise ValueError(f"not UTF-8, from byte {error.start + 1} on") from error
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"not JSON: {error}") from error
 
 
 def _strings(value: Any) -> bool:

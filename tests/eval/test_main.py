@@ -34,7 +34,7 @@ def test_from_the_command_to_the_files(tmp_path: Path) -> None:
     assert "Traceback" not in done.stderr
 
     run, _, header, overall, *_ = done.stdout.split("\n")
-    assert run == "task sample, program blendfilter, lm extractive/reader, retriever sample"
+    assert run == "task sample, program blendfilter, lm extractive/reader = floor (extractive reader, no LM), retriever sample"
     assert header.split()[:5] == ["n", "failed", "unparsable", "EM", "F1"]
     assert overall.split()[:4] == ["all", "6", "0", "0"]
 
@@ -48,6 +48,8 @@ def test_from_the_command_to_the_files(tmp_path: Path) -> None:
     assert summary["complete"] is True
     assert summary["total"]["n"] == 6
     manifest = summary["manifest"]
+    assert list(manifest["fingerprints"]) == ["sample"]
+    assert manifest["seed"] == 0
     assert (manifest["task"], manifest["program"], manifest["retriever"]) == ("sample", "blendfilter", "sample")
     assert (manifest["limit"], manifest["settings"]["k"], manifest["settings"]["filter"]) == (6, 3, "each")
     assert {"lm", "state", "questions", "versions", "started"} <= set(manifest)
@@ -79,15 +81,24 @@ GOOD = ["sample", "--program", "blendfilter", "--lm", "extractive"]
         (["sample", "--program", ""], "there is no program ''"),
         (["sample", "--program"], "argument --program: expected one argument"),
         (["sample", "--program", "blendfiltre"], "there is no program 'blendfiltre'; there are: "),
-        (["simple", *GOOD[1:]], "there is no task 'simple': use sample or file:QUESTIONS.jsonl[.gz]"),
+        (["simple", *GOOD[1:]], "there is no task 'simple': use sample, file:QUESTIONS.jsonl[.gz], or hotpotqa, "),
         (["file:missing.jsonl", *GOOD[1:]], "cannot read missing.jsonl: No such file or directory"),
-        ([*GOOD, "--retriever", "elastic:x"], "unknown retriever 'elastic:x'"),
+        ([*GOOD, "--retriever", "elastic:x"], "there is no retriever 'elastic:x'"),
         ([*GOOD, "--retriever", "none"], "BlendFilter needs a retriever"),
         ([*GOOD, "--lm", "nonsense"], "there is no LM 'nonsense'"),
         ([*GOOD, "--state", "missing.json"], "cannot read the state file missing.json"),
+        ([*GOOD, "--metrics", "em,nonsense"], "there is no metric 'nonsense'; there are: em, f1, "),
+        ([*GOOD, "--metrics", "acc_judge:extractive"], "extractive/reader is no judge of answers"),
         ([*GOOD, "--limit", "0"], "limit is a number of questions and must be at least 1, not 0"),
         ([*GOOD, "--limit", "some"], "argument --limit: invalid int value: 'some'"),
         ([*GOOD, "--threads", "0"], "threads must be at least 1, not 0"),
+        ([*GOOD, "--lm-calls", "0"], "the number of LM calls in flight must be at least 1, not 0"),
+        ([*GOOD, "--retries", "-1"], "retries must not be below 0, as -1 is"),
+        ([*GOOD, "--max-calls", "0"], "the limit of calls must be above 0, not 0"),
+        ([*GOOD, "--max-usd", "5"], "the price of extractive/reader is unknown, and so --max-usd cannot be held"),
+        (["hotpotqa:first", *GOOD[1:]], "hotpotqa has no variant 'first'; there are: all, blendfilter, "),
+        (["corpus", "sample", "--out", "o"], "there is no task 'sample': use "),
+        (["cost", "here"], "here holds no run"),
         ([*GOOD, "--hops", "0"], "hops must be at least 1, not 0"),
         ([*GOOD, "--style", "long"], "argument --style: invalid choice: 'long'"),
         ([*GOOD, "--beam", "2"], "unrecognized arguments: --beam 2"),
@@ -130,6 +141,24 @@ def test_a_server_that_is_down(
     assert manifest["retriever"] == f"colbertv2:http://***@127.0.0.1:{port}"
 
 
+def test_metrics_are_chosen(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = tmp_path / "run"
+    metrics = "f1,recall@2,answer_recall@3,citation_recall:lexical"
+    assert call(*GOOD, "--limit", "2", "--run", str(run), "--metrics", metrics) == 0
+    summary = json.loads((run / "summary.json").read_text(encoding="utf-8"))
+    assert summary["manifest"]["metrics"] == metrics.split(",")
+    assert list(summary["total"]["scores"]) == metrics.split(",")[:3]  # the program reports no citations
+    score = summary["total"]["scores"]["recall@2"]
+    assert 0 <= score["low"] <= score["mean"] <= score["high"] <= 1
+
+
+def test_questions_with_yes_or_no_are_scored_by_accuracy(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    questions = tmp_path / "questions.jsonl"
+    questions.write_text('{"id": "1", "question": "Is Lund in Sweden?", "answers": ["yes"]}\n')
+    assert call(f"file:{questions}", *GOOD[1:], "--style", "yesno", "--run", str(tmp_path / "run")) == 0
+    assert "accuracy" in capsys.readouterr().out.splitlines()[2]
+
+
 def test_a_run_is_taken_up_with_the_same_flags_only(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     flags = [*GOOD, "--limit", "3", "--run", str(tmp_path / "run")]
     assert call(*flags) == 0
@@ -138,3 +167,46 @@ def test_a_run_is_taken_up_with_the_same_flags_only(tmp_path: Path, capsys: pyte
     assert (capsys.readouterr().out, (tmp_path / "run" / "rows.jsonl").read_bytes()) == (table, rows)
     assert call(*flags, "--k", "4") == 2
     assert "holds another run, with different settings; choose another directory" in capsys.readouterr().err
+
+
+def test_a_run_that_a_limit_stopped_goes_on_with_another(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    flags = [*GOOD, "--limit", "3", "--run", str(tmp_path / "run")]
+    assert call(*flags, "--max-calls", "5", "--threads", "1") == 0
+    output, errors = capsys.readouterr()
+    assert "INCOMPLETE: 0 of 3 questions; the limit of 5 LM calls is reached." in output
+    assert "and another limit the same command goes on" in errors
+    assert call(*flags, "--max-minutes", "5") == 0
+    assert "INCOMPLETE" not in capsys.readouterr().out
+    paid = (tmp_path / "run" / "calls.jsonl").read_bytes().splitlines()
+    assert len(paid) == 3 * 7
+
+    assert call("cost", str(tmp_path / "run")) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == str(tmp_path / "run")
+    assert lines[2].split()[:5] == ["per", "question", "of", "3", "7.00"]
+    assert any(line.split()[:2] == ["select.predict", "3.00"] for line in lines)
+
+
+def test_tasks_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert call("tasks") == 0
+    lines = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
+    assert all(len(line) == 3 and all(line) for line in lines)
+    assert {"sample", "hotpotqa:blendfilter", "strategyqa:migres", "bamboogle"} <= {line[0] for line in lines}
+
+
+def test_local_copies_stand_for_the_hub_and_their_passages_make_a_corpus(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "bamboogle.dev.jsonl").write_text('{"id": "1", "question": "Who?", "answers": ["Ada"]}\n')
+    monkeypatch.setenv("ODQA_DATA", str(tmp_path))
+    assert call("bamboogle", *GOOD[1:], "--run", str(tmp_path / "run")) == 0
+    assert capsys.readouterr().out.startswith("task bamboogle, program blendfilter")
+
+    row = {"id": "1", "paragraphs": [{"title": "T", "paragraph_text": "A text.", "is_supporting": True}]}
+    (tmp_path / "musique").mkdir()
+    (tmp_path / "musique" / "validation.jsonl").write_text(json.dumps(row) + "\n")
+    (tmp_path / "base.jsonl").write_text('{"id": "1", "title": "B", "text": "Another."}\n')
+    out = tmp_path / "corpus.jsonl"
+    assert call("corpus", "musique", "--out", str(out), "--add-to", str(tmp_path / "base.jsonl")) == 0
+    assert json.loads(capsys.readouterr().out) == {"passages": 2, "added": 1}
+    assert [json.loads(line)["title"] for line in out.read_text().splitlines()] == ["B", "T"]

@@ -1,14 +1,14 @@
+from dataclasses import asdict
 from typing import Any
 
 from eval.report import table
 from eval.summary import Row, summarise
+from programs._cost import Cost
 
 
 def row(scores: dict[str, float | None], error: str | None = None, **fields: Any) -> Row:
-    cost = dict.fromkeys(
-        ["lm_calls", "cached_calls", "searches", "input_tokens", "output_tokens", "unparsable", "seconds"], 0
-    )
-    return {"scores": scores, "error": error, "type": None, **fields, "cost": {**cost, **fields.get("cost", {})}}
+    cost = {**asdict(Cost()), **fields.get("cost", {})}
+    return {"scores": scores, "error": error, "type": None, **fields, "cost": cost}
 
 
 ROWS = [
@@ -29,6 +29,9 @@ def test_the_table() -> None:
         "bridge      2       0           1  50.0  62.5          75.0         -      3.50      0.00     0.75",
         "comparison  1       1           0   0.0   0.0             -         -      0.00      0.00     0.00",
     ]
+    # Wilson's intervals: 2 of 4 right, 1 of 2, 0 of 1.
+    em = [line[:24] for line in lines if "[" in line and line[0] in "abc"]
+    assert em == ["all         [15.0, 85.0]", "bridge       [9.5, 90.5]", "comparison   [0.0, 79.3]"]
 
 
 def test_what_went_wrong_is_said() -> None:

@@ -52,7 +52,8 @@ def test_flags_change_settings_and_the_environment_changes_defaults(tmp_path: Pa
     corpus = tmp_path / "corpus.jsonl"
     corpus.write_text('{"id": "1", "title": "Zorx", "text": "Zorx is a planet found in 2190 by Ada Quill."}\n')
     index = str(tmp_path / "index")
-    assert run("index", "--backend", "bm25", "--corpus", str(corpus), "--out", index, module="retrieval").returncode == 0
+    built = run("index", "--backend", "bm25", "--corpus", str(corpus), "--out", index, module="retrieval")
+    assert built.returncode == 0
     done = run(
         "Who found the planet Zorx?", "--trace", "--no-internal", "--filter", "off",
         ODQA_LM="extractive", ODQA_RETRIEVER=f"bm25:{index}",

@@ -1,11 +1,9 @@
-import json
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import dspy
 import pytest
+from provider import Provider
 from scripted import Function, engine_lm, render
 
 from programs._ask import ask
@@ -49,37 +47,8 @@ def test_the_counts_are_there_when_the_block_raises(lm: dspy.LM) -> None:
 
 @pytest.fixture
 def server() -> Iterator[str]:
-    """An OpenAI-compatible server that always answers the same."""
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            self.rfile.read(int(self.headers["Content-Length"]))
-            message = {"role": "assistant", "content": render({"answer": "a"})}
-            body = json.dumps(
-                {
-                    "id": "1",
-                    "object": "chat.completion",
-                    "created": 0,
-                    "model": "m",
-                    "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
-                    "usage": {"prompt_tokens": 7, "completion_tokens": 3, "total_tokens": 10},
-                }
-            ).encode()
-            self.send_response(200)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *args: object) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as httpd:
-        thread = threading.Thread(target=httpd.serve_forever)
-        thread.start()
-        yield f"http://127.0.0.1:{httpd.server_port}/v1"
-        httpd.shutdown()
-        thread.join()
+    with Provider(lambda prompt, before: render({"answer": "a"})).running() as provider:
+        yield provider.url
 
 
 @pytest.mark.parametrize(("engine", "again"), [("lm15", (1, 1, 7, 3)), ("litellm", (1, 1, 0, 0))])
@@ -89,11 +58,49 @@ def server() -> Iterator[str]:
 def test_a_cached_reply_counts_with_the_tokens_it_cost_when_first_paid(
     server: str, engine: str, again: tuple[int, ...], tmp_path: Path
 ) -> None:
-    lm = dspy.LM("openai/m", api_base=server, api_key="none", engine=engine, max_tokens=100)
+    lm = dspy.LM("openai/gpt-4o-mini", api_base=server, api_key="none", engine=engine, max_tokens=100)
     question = f"asked for the first time with {engine} in {tmp_path}"  # a key that no cache on disk has
-    seen = []
+    seen, costs = [], []
     for _ in range(2):
         with dspy.context(lm=lm), measured() as cost:
             dspy.Predict("question -> answer")(question=question)
         seen.append((cost.lm_calls, cost.cached_calls, cost.input_tokens, cost.output_tokens))
+        costs.append(cost)
     assert seen == [(1, 0, 7, 3), again]
+    first, second = costs
+    assert first.usd == second.usd == first.paid_usd > 0
+    assert (first.paid_input_tokens, first.paid_output_tokens) == (7, 3)
+    assert (second.paid_usd, second.paid_input_tokens, second.paid_output_tokens) == (0, 0, 0)
+
+
+def test_each_predictor_has_its_share_under_its_name(lm: dspy.LM) -> None:
+    class Program(dspy.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.draft = dspy.ChainOfThought("question -> answer")
+            self.read = dspy.Predict("question -> answer")
+
+        def forward(self, question: str) -> None:
+            side_by_side(*(lambda: ask(self.draft, question=question) for _ in range(2)))
+            ask(self.read, question=question)
+            ask(dspy.Predict("question -> title"), question=question)  # none of the program's
+
+    with dspy.context(lm=lm), measured() as outer:
+        with measured() as cost:
+            Program()(question="1")
+        dspy.settings.lm("without a predictor")
+    assert list(cost.predictors) == ["Predict", "draft.predict", "read"]
+    assert cost.predictors["draft.predict"].lm_calls == 4  # a reply without reasoning does not fit
+    assert (cost.predictors["read"].lm_calls, cost.predictors["read"].input_tokens) == (1, 10)
+    assert (cost.lm_calls, cost.input_tokens) == (7, 70)
+    assert outer.predictors.keys() == {*cost.predictors, "no module"}
+    assert outer.lm_calls == 8
+
+
+def test_the_price_of_an_lm_that_is_in_no_list_is_unknown(lm: dspy.LM) -> None:
+    with measured() as nothing:
+        pass
+    with dspy.context(lm=lm), measured() as cost:
+        dspy.Predict("question -> answer")(question="1")
+    assert (nothing.usd, nothing.paid_usd) == (0.0, 0.0)
+    assert (cost.usd, cost.paid_usd, cost.predictors["self"].usd) == (None, None, None)

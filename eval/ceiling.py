@@ -1,0 +1,86 @@
+"""Ceilings and floors: the oracle as the LM of a run, with what a task knows of its questions.
+
+`lms.oracle` says what such a run measures; the extractive reader, which is no language model, is the floor.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import dspy
+
+from eval.metrics.squad import golds_of
+from lms.oracle import Gold, oracle_lm
+from retrieval import Retriever, UsageError
+
+__all__ = ["gold_of", "is_oracle", "label", "load_oracle"]
+
+_LABELS = {"oracle/": "ceiling (oracle LM)", "extractive/": "floor (extractive reader, no LM)"}
+_FEW = 20  # passages among which one is looked for by its title
+
+
+def label(model: str) -> str:
+    """The name of an LM, with what its figures are where they are no language model's."""
+    return next((f"{model} = {text}" for start, text in _LABELS.items() if model.startswith(start)), model)
+
+
+def is_oracle(spec: str) -> bool:
+    """Whether this names the oracle: oracle, or oracle:ERROR_RATE."""
+    return spec.partition(":")[0] == "oracle"
+
+
+def load_oracle(spec: str, examples: Sequence[dspy.Example], retriever: Retriever | None) -> dspy.LM:
+    """The oracle for these questions.
+
+    Args:
+        spec: oracle, or oracle:ERROR_RATE.
+        examples: The questions, with `gold_titles`, `decomposition`, `evidences` … as far as they are known.
+        retriever: The run's: tells the titles of passages that are known by their ids alone.
+
+    Raises:
+        UsageError: the error rate is none.
+    """
+    rate = spec.partition(":")[2]
+    try:
+        error_rate = float(rate or 0)
+    except ValueError:
+        raise UsageError(f"the oracle's error rate must be a number from 0 to 1, not {rate!r}") from None
+    return oracle_lm((gold_of(example, retriever) for example in examples), error_rate=error_rate)
+
+
+def gold_of(example: dspy.Example, retriever: Retriever | None = None) -> Gold:
+    """What the oracle is to know of a question, from the fields that the tasks have.
+
+    Where annotators disagree (`gold_by_annotator`, lists of ids) the passages of any one of them suffice; else all
+    `gold_titles` are needed.
+    """
+    steps = list(_steps(example.get("decomposition") or ()))
+    hops = [part for triple in example.get("evidences") or () for part in (triple[0], triple[-1])]
+    return Gold(
+        question=example.question,
+        answers=tuple(golds_of(example)),
+        titles=tuple(_title_sets(example, retriever)),
+        leads=tuple(dict.fromkeys([*(text for step in steps for text in step if text), *hops])),
+        steps=tuple(step for step in steps if step[1]),
+    )
+
+
+def _title_sets(example: dspy.Example, retriever: Retriever | None) -> Iterable[tuple[str, ...]]:
+    titles = tuple(example.get("gold_titles") or ())
+    annotated = example.get("gold_by_annotator") or ()
+    if titles and annotated and retriever is not None:
+        found = (passage for title in titles for passage in retriever(title, _FEW))
+        by_id = {passage.id: passage.title for passage in found if passage.title in titles}
+        sets = [tuple(dict.fromkeys(by_id[id] for id in ids)) for ids in annotated if set(ids) <= by_id.keys()]
+        if sets := [titles for titles in sets if titles]:
+            return sets
+    return [titles] if titles else []
+
+
+def _steps(decomposition: Iterable[Any]) -> Iterable[tuple[str, str]]:
+    """Sub-questions with their answers, empty where unknown, from the forms that the data sets have."""
+    for step in decomposition:
+        if isinstance(step, str):
+            yield step, ""
+        else:
+            answer = step["answer"]
+            yield step["question"], answer if isinstance(answer, str) else next(iter(answer), "")

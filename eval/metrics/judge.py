@@ -1,0 +1,80 @@
+"""Accuracy by the judgement of an LM: MIGRES's Acc†, as in the evaluator that its authors released."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import dspy
+from dspy import Example, Prediction
+
+from eval.metrics._protocol import Metric
+from eval.metrics.migres import migres_em
+from eval.metrics.squad import answer_of, golds_of
+from programs._ask import ask
+from retrieval import UsageError
+from signatures.judge import JudgeAnswer
+
+__all__ = ["acc_judge"]
+
+
+class _Known(NamedTuple):
+    question: str
+    prediction: str
+    right: str
+    implied: bool
+
+
+_KNOWN = (
+    _Known("In which year did people first walk on the Moon?", "That was in July 1969.", "1969", True),
+    _Known("In which year did people first walk on the Moon?", "That was in December 1972.", "1969", False),
+    _Known("Who wrote Hamlet?", "the playwright Shakespeare", "William Shakespeare", True),
+    _Known("Who wrote Hamlet?", "Christopher Marlowe, and not William Shakespeare", "William Shakespeare", False),
+    _Known("How many legs does a spider have?", "8", "eight", True),
+    _Known("How many legs does a spider have?", "I do not know.", "eight", False),
+    _Known("Is the Danube longer than the Rhine?", "The Danube is the longer one of the two.", "yes", True),
+    _Known("Which river flows through Paris?", "a river in the north of France", "the Seine", False),
+)
+
+
+def acc_judge(lm: dspy.LM, *, name: str = "acc_judge") -> Metric:
+    """The metric that is 1 where the LM judges that the answer implies a gold answer, and 0 where that it does not.
+
+    As in the evaluator the LM is not asked about an answer that matches by `migres_em`: that is right. Nor is it asked
+    about an empty answer: that is wrong. A reply that cannot be parsed leaves the question undefined, which the number
+    of questions beside the mean shows.
+
+    The judge is tested first, with eight answers of which half are right; one that gets any of them wrong, such as one
+    that says yes or no to everything, is refused.
+
+    Args:
+        lm: The judge. What it costs is not part of a run's costs, which are the program's.
+        name: The metric's name.
+
+    Raises:
+        UsageError: the judge does not pass the test.
+    """
+    wrong = [known for known in _KNOWN if _implied(lm, *known[:2], [known.right]) is not known.implied]
+    if wrong:
+        question, prediction, right, implied = wrong[0]
+        raise UsageError(
+            f"{lm.model} is no judge of answers: of {len(_KNOWN)} known ones it gets {len(wrong)} wrong, such as that "
+            f"{prediction!r} {'implies' if implied else 'does not imply'} {right!r} for {question!r}; choose another LM"
+        )
+
+    def metric(example: Example, prediction: Prediction, trace: Any = None, *_: Any) -> float | None:
+        answer, golds = answer_of(prediction), golds_of(example)
+        if not golds:
+            return None
+        if not answer or migres_em(example, prediction):
+            return float(bool(answer))
+        implied = _implied(lm, example.question, answer, golds)
+        return None if implied is None else float(implied)
+
+    metric.__name__ = name
+    return metric
+
+
+def _implied(lm: dspy.LM, question: str, prediction: str, golds: Sequence[str]) -> bool | None:
+    """What the LM says; None where its reply cannot be parsed."""
+    with dspy.context(lm=lm, trace=None):  # an optimizer's trace is of the program alone
+        reply = ask(dspy.Predict(JudgeAnswer), question=question, prediction=prediction, right="\n".join(golds))
+    return reply.implied  # type: ignore[no-any-return]

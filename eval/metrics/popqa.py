@@ -1,0 +1,22 @@
+"""Accuracy as PopQA's script computes it (Mallen et al. 2023, run_model.py)."""
+
+from typing import Any
+
+from dspy import Example, Prediction
+
+from eval.metrics.squad import best
+
+__all__ = ["popqa_accuracy"]
+
+
+def popqa_accuracy(example: Example, prediction: Prediction, trace: Any = None, *_: Any) -> float | None:
+    """1 where the answer contains a gold answer as it is, in lower case or capitalised; else 0.
+
+    As in the script nothing is normalised, the answer's case least of all, and any place in the answer will do, inside
+    of a word too: "us" is found in "music". Capitalised means all of it, so "new York" is tried as "New york".
+    """
+    return best(_score, example, prediction)
+
+
+def _score(answer: str, gold: str) -> float:
+    return float(any(form in answer for form in (gold, gold.lower(), gold.capitalize())))

@@ -1,0 +1,386 @@
+"""The papers' tables: what they print, and the same rows run here, side by side.
+
+`eval.paper_tables` has the figures. A row is run with the program and the settings that it names, on the questions of
+its column, with the LM and the retriever of the caller; what differs from the paper is listed below each table. The
+same run is made once, whichever tables ask for it: it lies in a directory of its own and is taken up from there.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from inspect import Parameter, signature
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import dspy
+
+import programs
+from eval import metrics
+from eval.calls import Limits
+from eval.ceiling import label
+from eval.costs import costs
+from eval.fingerprints import fingerprints
+from eval.paper_tables import PAPERS, TABLES
+from eval.run import evaluate, without_url_secrets
+from eval.summary import Row, Summary
+from eval.tasks import SEED, choose, load
+from eval.tasks._task import Task
+from retrieval import Retriever, UsageError
+
+__all__ = ["COUNTS", "Cell", "Column", "Line", "Setup", "Table", "assigned", "find", "listing", "run", "show"]
+
+# Settings that follow from the data set, for the programs that have them.
+_BY_TASK = {
+    "strategyqa": {"style": "yesno", "preset": "commonsense"},
+    "nq": {"preset": "odqa"},
+    "triviaqa": {"preset": "odqa"},
+}
+COUNTS = ("lm_calls", "iterations", "passages_shown", "external_tokens")
+"""Columns that are numbers per question and no scores."""
+_JUDGED = "acc_judge"
+
+
+class Column(NamedTuple):
+    """A column: what the paper calls it, and the task and the metric, which are empty where it is not run."""
+
+    name: str
+    task: str
+    metric: str
+
+
+class Line(NamedTuple):
+    """A row of a table."""
+
+    name: str
+    program: str
+    """Empty where there is nothing to run."""
+    settings: dict[str, Any]
+    """Of the program; `retriever` is "none" for closed book, and "?" stands for what the caller has to give."""
+    why_not: str
+    """Why there is nothing to run."""
+    figures: tuple[str, ...]
+    """The paper's, one for each column; "-" where it prints none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table or a figure of a paper."""
+
+    name: str
+    title: str
+    lm: str
+    corpus: str
+    scale: float
+    """What a score of 1 is printed as: 1 or 100."""
+    note: str
+    columns: tuple[Column, ...]
+    lines: tuple[Line, ...]
+
+
+class Cell(NamedTuple):
+    """One figure of the paper, and ours in the paper's scale; None where there is none, and then why."""
+
+    line: str
+    column: str
+    paper: str
+    ours: float | None = None
+    low: float | None = None
+    high: float | None = None
+    n: int = 0
+    why_not: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """What the rows are run with.
+
+    Attributes:
+        lm: Gives the LM for questions and a retriever; called for every run.
+        retriever: The retriever, or None where none was named.
+        retriever_spec: Its name.
+        directory: Where the directories of the runs go.
+        limit: Ask only the first so many questions of each task.
+        data: Directory with local copies of the data sets; see `eval.tasks.load`.
+        judge: The LM of acc_judge, as `eval.metrics.load` takes it; None leaves that metric out.
+        settings: As `assigned` gives them, for all rows whose programs have them, over those of the table.
+        threads: Questions in flight at the same time.
+        limits: When to stop, for each run.
+        on_row: Called with each row of each run.
+        clean: Applied to the message of every error before it is written.
+    """
+
+    lm: Callable[[Sequence[dspy.Example], Retriever | None], dspy.LM]
+    retriever: Retriever | None
+    retriever_spec: str | None
+    directory: Path
+    limit: int | None = None
+    data: str | Path | None = None
+    judge: str | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    threads: int = 8
+    limits: Limits = Limits()  # noqa: RUF009  # it is immutable
+    on_row: Callable[[Row], object] = lambda row: None
+    clean: Callable[[str], str] = str
+
+
+def find(name: str) -> Table:
+    """The table or figure of this name, such as blendfilter:table1.
+
+    Raises:
+        UsageError: there is none.
+    """
+    if name not in TABLES:
+        raise UsageError(f"there is no table {name!r}: python -m eval paper lists them")
+    found = TABLES[name]
+    return Table(
+        name=name,
+        title=found["title"],
+        lm=found["lm"],
+        corpus=found["corpus"],
+        scale=float(found["scale"]),
+        note=found.get("note", ""),
+        columns=tuple(map(_column, found["columns"].strip().splitlines())),
+        lines=tuple(map(_line, found["rows"].strip().splitlines())),
+    )
+
+
+def listing() -> str:
+    """All tables and figures, by paper, with how many of their rows there is a program for."""
+    parts = []
+    for paper, source in PAPERS.items():
+        tables = [find(name) for name in TABLES if name.startswith(f"{paper}:")]
+        lines = [[t.name, f"{sum(bool(line.program) for line in t.lines)}/{len(t.lines)}", t.title] for t in tables]
+        parts += [source, _align([["", "rows", ""], *lines], left=(0, 2)), ""]
+    return "\n".join(parts).rstrip()
+
+
+def show(table: Table) -> str:
+    """The table as the paper has it."""
+    lines = [["", *(column.name for column in table.columns)]]
+    lines += [[line.name, *(line.figures or ["-"] * len(table.columns))] for line in table.lines]
+    return "\n".join([*_heading(table), "", _align(lines)])
+
+
+def run(table: Table, setup: Setup) -> str:
+    """Run what can be run of the table, and give it with the paper's figures beside ours.
+
+    Raises:
+        UsageError: the LM or a setting cannot be used.
+    """
+    cells: list[Cell] = []
+    differs: dict[str, None] = {}
+    tasks: dict[str, _Questions | UsageError] = {}
+    for line in table.lines:
+        done: dict[str, _Run | str] = {}
+        for column, figure in zip(table.columns, line.figures or ["-"] * len(table.columns), strict=True):
+            if column.task and not line.why_not and column.task not in done:
+                if column.task not in tasks:
+                    tasks[column.task] = _questions(column.task, setup)
+                done[column.task] = _run(line, column.task, tasks[column.task], setup)
+            outcome = line.why_not or done.get(column.task, "the paper's figure alone")
+            if isinstance(outcome, str):
+                cells.append(Cell(line.name, column.name, figure, why_not=outcome))
+            else:
+                cells.append(_cell(line, column, figure, table.scale, outcome, setup))
+                differs |= dict.fromkeys(_differences(table, line, outcome))
+    rows = [[cell.line, cell.column, cell.paper, *_ours(cell, table.scale)] for cell in cells]
+    parts = [*_heading(table), "", _align([["", "", "paper", "ours", "95 %", "n"], *rows], left=(0, 1))]
+    missing = dict.fromkeys(f"{c.line}: {c.why_not}" for c in cells if c.why_not)
+    parts += ["", "Not run:", *(f"  {text}" for text in missing)] if missing else []
+    parts += ["", "What differs from the paper:", *(f"  {text}" for text in differs)] if differs else []
+    return "\n".join(parts)
+
+
+def assigned(assignments: Sequence[str]) -> dict[str, Any]:
+    """Settings by name, from NAME=VALUE.
+
+    Raises:
+        UsageError: one is not of that form.
+    """
+    pairs = [text.partition("=") for text in assignments]
+    if wrong := [text for text, (name, equals, _) in zip(assignments, pairs, strict=True) if not (name and equals)]:
+        raise UsageError(f"a setting is given as NAME=VALUE, not {wrong[0]!r}")
+    return {name.replace("-", "_"): _value(value) for name, _, value in pairs}
+
+
+class _Questions(NamedTuple):
+    examples: list[dspy.Example]
+    where: str
+    """What they are: the paper's questions, or those that a local copy has instead."""
+
+
+class _Run(NamedTuple):
+    summary: Summary
+    rows: list[Row]
+    questions: _Questions
+
+
+def _column(text: str) -> Column:
+    name, task, metric = (*(part.strip() for part in text.split(" | ")), "", "")[:3]
+    return Column(name, task, metric)
+
+
+def _line(text: str) -> Line:
+    name, what, figures = (part.strip() for part in f"{text} ".split(" | "))
+    if what.startswith("-"):
+        return Line(name, "", {}, what.removeprefix("-").strip(), tuple(figures.split()))
+    program, *settings = what.split()
+    pairs = (setting.partition("=") for setting in settings)
+    return Line(name, program, {key: _value(value) for key, _, value in pairs}, "", tuple(figures.split()))
+
+
+def _value(text: str) -> Any:
+    """A setting's value: true or false, a number, or a word."""
+    try:
+        return {"True": True, "False": False}[text] if text in ("True", "False") else json.loads(text)
+    except ValueError:
+        return text
+
+
+def _heading(table: Table) -> list[str]:
+    paper, _, _ = table.name.partition(":")
+    heading = [f"{table.name}: {table.title} ({PAPERS[paper]})", f"LM: {table.lm}", f"Retrieval: {table.corpus}"]
+    return [*heading, table.note] if table.note else heading
+
+
+def _questions(task: str, setup: Setup) -> "_Questions | UsageError":
+    """The paper's questions; all of the data set's local copy where there is none of them, or one of too few."""
+    chosen, variant = choose(task)
+    where = f"{task}, {chosen.variants[variant].source}"
+    try:
+        if setup.data is None or _has_copy(chosen, variant, setup.data) or not _has_copy(chosen, "all", setup.data):
+            return _Questions(load(task, setup.limit, data=setup.data), where)
+    except UsageError as error:
+        if setup.data is None or not _has_copy(chosen, "all", setup.data):
+            return error
+    try:
+        here = load(chosen.name, setup.limit, data=setup.data)
+    except UsageError as error:
+        return error
+    return _Questions(here, f"the local copy of {chosen.name}, in place of {where}")
+
+
+def _has_copy(task: Task, variant: str, data: str | Path) -> bool:
+    file = Path(data) / f"{task.name}.{task.variants[variant].file}.jsonl"
+    return file.exists() or file.with_name(f"{file.name}.gz").exists()
+
+
+def _run(line: Line, task: str, questions: "_Questions | UsageError", setup: Setup) -> "_Run | str":
+    """The run of a row on a task; or why there is none."""
+    if isinstance(questions, UsageError):
+        return str(questions)
+    program = programs.load(line.program)
+    known = {name: p for name, p in signature(program.__init__).parameters.items() if p.kind is Parameter.KEYWORD_ONLY}
+    by_task = _BY_TASK.get(task.partition(":")[0], {})
+    wanted = {**by_task, **line.settings, **setup.settings}
+    settings = {name: value for name, value in wanted.items() if name in known}
+    if open_ := [name for name, value in settings.items() if value == "?"]:
+        return f"needs --set {open_[0]}=…, which names a model"
+    closed = line.settings.get("retriever") == "none"
+    if not closed and setup.retriever is None:
+        return "needs a retriever: give --retriever"
+    spec = "none" if closed else str(setup.retriever_spec)
+    module = program(None if closed else setup.retriever, **settings)
+    lm = setup.lm(questions.examples, None if closed else setup.retriever)
+    manifest = {
+        "task": task,
+        "program": line.program,
+        "lm": lm.model,
+        "retriever": without_url_secrets(spec),
+        "settings": {name: parameter.default for name, parameter in known.items()} | settings,
+        "limit": setup.limit,
+        "judge": setup.judge,
+        "asked": questions.where,
+        "fingerprints": fingerprints(spec),
+        "seed": SEED,
+    }
+    sign = hashlib.sha256(json.dumps(manifest, sort_keys=True).encode()).hexdigest()[:12]
+    rows: list[Row] = []
+
+    def on_row(row: Row) -> None:
+        rows.append(row)
+        setup.on_row(row)
+
+    with dspy.context(lm=lm):
+        summary = evaluate(
+            module,
+            questions.examples,
+            metrics=_metrics(task, setup),
+            directory=setup.directory / f"{line.program}-{task.replace(':', '-')}-{sign}",
+            threads=setup.threads,
+            limits=setup.limits,
+            manifest=manifest,
+            on_row=on_row,
+            clean=setup.clean,
+        )
+    return _Run(summary, rows, questions)
+
+
+def _metrics(task: str, setup: Setup) -> list[metrics.Metric]:
+    """The metrics that any table has for the task, so that one run serves them all."""
+    wanted = dict.fromkeys(
+        column.metric
+        for name in TABLES
+        for column in find(name).columns
+        if column.task == task and column.metric not in COUNTS
+    )
+    names = [f"{name}:{setup.judge}" if name == _JUDGED else name for name in wanted if name != _JUDGED or setup.judge]
+    return [metrics.load(name) for name in names]
+
+
+def _cell(line: Line, column: Column, figure: str, scale: float, done: _Run, setup: Setup) -> Cell:
+    total = done.summary.total
+    if column.metric in COUNTS:
+        count = _count(column.metric, done)
+        why = "" if count is not None else f"the program reports no {column.metric.replace('_', ' ')}"
+        return Cell(line.name, column.name, figure, count, n=total.n, why_not=why)
+    name = column.metric if column.metric != _JUDGED else f"{_JUDGED}:{setup.judge}"
+    if name not in total.scores:
+        why = "needs --judge LM" if column.metric == _JUDGED and not setup.judge else f"{name} is undefined here"
+        return Cell(line.name, column.name, figure, why_not=why)
+    score = total.scores[name]
+    return Cell(line.name, column.name, figure, *(scale * x for x in (score.mean, score.low, score.high)), score.n)
+
+
+def _count(metric: str, done: _Run) -> float | None:
+    spent = costs(done.rows)
+    if metric == "lm_calls":
+        return done.summary.total.cost["lm_calls"]
+    if metric == "external_tokens":
+        reported = [row["prediction"].get(metric) for row in done.rows if row["prediction"]]
+        return sum(reported) / len(reported) if reported and None not in reported else None
+    return spent.iterations if metric == "iterations" else spent.passages
+
+
+def _differences(table: Table, line: Line, done: _Run) -> list[str]:
+    """What a run and the paper's row do not have in common."""
+    manifest, total = done.summary.manifest, done.summary.total
+    found = [f"LM: {label(manifest['lm'])} (paper: {table.lm}); zero-shot"]
+    if manifest["retriever"] != "none":
+        found.append(f"Retrieval: {manifest['retriever']} (paper: {table.corpus})")
+    found.append(f"Questions: {total.n} of {done.questions.where}")
+    if total.failed:
+        found.append(f"{line.name}: {total.failed} of {total.n} questions failed and count 0")
+    if not done.summary.complete:
+        found.append(f"{line.name}: INCOMPLETE, {total.n} of {done.summary.questions} questions")
+    return found
+
+
+def _ours(cell: Cell, scale: float) -> list[str]:
+    if cell.ours is None:
+        return ["-", "", ""]
+    if cell.low is None or cell.high is None:
+        return [f"{cell.ours:.2f}", "", str(cell.n)]
+    digits = 3 if scale == 1 else 1
+    return [f"{cell.ours:.{digits}f}", f"[{cell.low:.{digits}f}, {cell.high:.{digits}f}]", str(cell.n)]
+
+
+def _align(lines: Sequence[Sequence[str]], left: Sequence[int] = (0,)) -> str:
+    """Columns two spaces apart, those with these numbers flush left and the others flush right."""
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    padded = [
+        [cell.ljust(w) if n in left else cell.rjust(w) for n, (cell, w) in enumerate(zip(line, widths, strict=True))]
+        for line in lines
+    ]
+    return "\n".join("  ".join(line).rstrip() for line in padded)

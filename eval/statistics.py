@@ -1,0 +1,142 @@
+"""How sure figures are: confidence intervals, paired tests, and the correction for many of them.
+
+The questions are taken for a random sample of those that could have been asked; nothing here knows how an LM's answers
+vary from one run to the next. All random numbers are seeded: the same scores give the same figures.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from statistics import NormalDist
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["difference_interval", "holm", "interval", "paired_test"]
+
+_RESAMPLES = 10_000
+_FEW = 20  # scores other than the most frequent one; with fewer the bootstrap's intervals are too short
+_STATES = 100_000  # at most that many sums are enumerated for an exact test
+_NORMAL = NormalDist()
+_Z = _NORMAL.inv_cdf(0.975)  # for 95 %, two-sided
+
+
+def interval(scores: Sequence[float]) -> tuple[float, float]:
+    """The 95 % confidence interval of the mean of scores from 0 to 1.
+
+    Of scores that are all 0 or 1 it is Wilson's (1927), which holds what it promises for few questions too, and where
+    all or none are right. Of others it is a BCa bootstrap interval (Efron 1987). Where that has too little to go by,
+    fewer than 20 scores besides the most frequent one, it is Wilson's again, which is too wide for them rather than too
+    narrow: no scores from 0 to 1 with this mean vary more than those that are all 0 or 1.
+
+    Args:
+        scores: At least one.
+    """
+    if set(scores) <= {0, 1} or _sparse(scores):
+        return _wilson(math.fsum(scores) / len(scores), len(scores))
+    return _bca(scores)
+
+
+def difference_interval(differences: Sequence[float]) -> tuple[float, float]:
+    """The 95 % confidence interval of the mean difference of two scores from 0 to 1 of the same question.
+
+    Where all differences are -1, 0 or 1, as between scores of 0 and 1, it is that of Bonett and Price (2012): Wald's
+    with one question more on either side. Of others it is a BCa bootstrap interval; or where fewer than 20 differ from
+    the most frequent difference, which is mostly 0, the former again, which is then rather too wide.
+
+    Args:
+        differences: First score less second, of each question; at least one.
+    """
+    if set(differences) <= {-1, 0, 1} or _sparse(differences):
+        return _bonett_price(differences)
+    return _bca(differences)
+
+
+def paired_test(differences: Sequence[float]) -> float:
+    """How probable a mean difference as far from 0 as this one is, or farther, if the two runs were equally good.
+
+    The two-sided randomisation test: if it made no difference which run a score is from, the sign of each question's
+    difference could as well be the other one. Scores of 0 and 1 make it McNemar's exact test. All choices of signs are
+    looked at where that is feasible, else 10,000 random ones and the observed one.
+
+    Args:
+        differences: First score less second, of each question.
+    """
+    sizes = Counter(abs(difference) for difference in differences if difference)
+    observed = abs(math.fsum(differences)) - 1e-9  # sums that differ by rounding only are as far from 0
+    if math.prod(count + 1 for count in sizes.values()) <= _STATES:
+        sums, chances = np.zeros(1), np.ones(1)
+        for size, count in sizes.items():
+            sums = np.add.outer(sums, size * np.arange(-count, count + 1, 2)).ravel()
+            chances = np.multiply.outer(chances, _chances(count)).ravel()
+        return min(1.0, float(chances[np.abs(sums) >= observed].sum()))
+    rng = np.random.default_rng(0)
+    sums = np.zeros(_RESAMPLES)
+    for size, count in sizes.items():
+        sums += size * (2 * rng.binomial(count, 0.5, _RESAMPLES) - count)
+    return (1 + int((np.abs(sums) >= observed).sum())) / (1 + _RESAMPLES)
+
+
+def holm(ps: Sequence[float]) -> list[float]:
+    """The p-values corrected for their number by Holm's step-down method (1979), in the order given.
+
+    Calling those below a level significant errs, in all of them together, no more often than the level says.
+    """
+    corrected = [0.0] * len(ps)
+    largest = 0.0
+    for rank, at in enumerate(sorted(range(len(ps)), key=lambda i: ps[i])):
+        largest = max(largest, min(1.0, (len(ps) - rank) * ps[at]))
+        corrected[at] = largest
+    return corrected
+
+
+def _chances(n: int) -> list[float]:
+    """How probable it is that of n coins 0, 1, … n show heads."""
+    ways = math.lgamma(n + 1) - n * math.log(2)
+    return [math.exp(ways - math.lgamma(heads + 1) - math.lgamma(n - heads + 1)) for heads in range(n + 1)]
+
+
+def _sparse(values: Sequence[float]) -> bool:
+    return len(values) - max(Counter(values).values()) < _FEW
+
+
+def _wilson(mean: float, n: int) -> tuple[float, float]:
+    centre = (mean + _Z**2 / (2 * n)) / (1 + _Z**2 / n)
+    half = _Z / (1 + _Z**2 / n) * math.sqrt(mean * (1 - mean) / n + _Z**2 / (4 * n**2))
+    return max(0.0, centre - half), min(1.0, centre + half)
+
+
+def _bonett_price(differences: Sequence[float]) -> tuple[float, float]:
+    n = len(differences) + 2
+    mean = math.fsum(differences) / n
+    spread = (math.fsum(abs(difference) for difference in differences) + 2) / n - mean**2
+    half = _Z * math.sqrt(spread / n)
+    return max(-1.0, mean - half), min(1.0, mean + half)
+
+
+def _bca(values: Sequence[float]) -> tuple[float, float]:
+    mean = math.fsum(values) / len(values)
+    means = _resampled_means(values)
+    below = (np.count_nonzero(means < mean) + np.count_nonzero(means <= mean)) / (2 * len(means))
+    bias = _NORMAL.inv_cdf(below)
+    deviations = np.asarray(values) - mean
+    acceleration = float((deviations**3).sum() / (6 * (deviations**2).sum() ** 1.5))  # the jackknife's, of a mean
+    shares = []
+    for z in (-_Z, _Z):
+        shifted = bias + z
+        shares.append(_NORMAL.cdf(bias + shifted / (1 - acceleration * shifted)))
+    low, high = np.quantile(means, shares)
+    return float(low), float(high)
+
+
+def _resampled_means(values: Sequence[float]) -> NDArray[np.float64]:
+    """Means of as many values drawn with replacement.
+
+    Drawn is how often each distinct value occurs: the same, with fewer numbers, for scores repeat.
+    """
+    distinct, counts = np.unique(np.asarray(values, dtype=np.float64), return_counts=True)
+    rng = np.random.default_rng(0)
+    blocks = [
+        rng.multinomial(len(values), counts / len(values), _RESAMPLES // 10) @ distinct / len(values) for _ in range(10)
+    ]
+    return np.concatenate(blocks)

@@ -1,0 +1,175 @@
+"""What a data set's file says of it: where its rows are, what they become, and which of them the papers ask."""
+
+import json
+import random
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import dspy
+
+from eval.tasks.jsonl import example, read
+from retrieval import Passage, UsageError
+
+__all__ = [
+    "ABSTRACTS",
+    "DPR",
+    "SEED",
+    "Row",
+    "Task",
+    "Variant",
+    "contexts_by_title",
+    "distinct",
+]
+
+Row = Mapping[str, Any]
+
+SEED = 0
+"""Of every random sub-sample. The papers that draw one publish neither seed nor ids."""
+ABSTRACTS = "Wikipedia of 2017, the abstracts"
+"""The corpus of HotpotQA, over which the public ColBERTv2 server searched."""
+DPR = "Wikipedia of 20 December 2018, 21,015,324 passages of 100 words"
+"""The corpus of Karpukhin et al. 2020, which most of the papers search."""
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """Some of a data set's questions: all of a split, its first ones, or a sample of it."""
+
+    split: str | None
+    """Name of the split on the hub; None where the hub does not have it."""
+    corpus: str
+    """What the paper searches for them."""
+    source: str
+    """Where this is from."""
+    first: int | None = None
+    """The first so many."""
+    sample: int | None = None
+    """So many drawn at random with SEED, in the order of the split."""
+    file: str = "dev"
+    """A local copy of the split is called after the task and this: hotpotqa.dev.jsonl.gz."""
+
+    def take(self, questions: list[dspy.Example], where: str) -> list[dspy.Example]:
+        """The variant's questions among those of its split.
+
+        Raises:
+            UsageError: there are too few.
+        """
+        wanted = self.first or self.sample or 0
+        if len(questions) < wanted:
+            raise UsageError(
+                f"{where} has {len(questions)} questions, and this variant takes {wanted} of the whole split"
+            )
+        if self.sample:
+            drawn = sorted(random.Random(SEED).sample(range(len(questions)), self.sample))
+            return [questions[n] for n in drawn]
+        return questions[: self.first]
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A data set of questions."""
+
+    name: str
+    hub: str
+    """Its id on the Hugging Face hub; its rows are read by `datasets`, which keeps what it downloads."""
+    example: Callable[[Row, int], dict[str, Any]]
+    """From a row and its number in the split, from 0, to the fields of an example, as `eval.tasks.jsonl` has them."""
+    variants: Mapping[str, Variant]
+    """By name; `all` is what the name of the task alone stands for."""
+    config: str | None = None
+    contexts: Callable[[Row], Iterable[tuple[str, str]]] | None = None
+    """From a row to its own passages, gold and distracting, as pairs of title and text; None where it has none."""
+
+    def questions(self, variant: str, data: Path | None) -> list[dspy.Example]:
+        """The questions of a variant.
+
+        Args:
+            variant: Its name.
+            data: A directory with local copies: of the questions, NAME.dev.jsonl.gz (or .jsonl) as `eval.tasks.jsonl`
+                reads it, or of the data set as it is on the hub, a directory NAME. Without a copy there the hub is
+                asked.
+
+        Raises:
+            UsageError: there is no such variant, or its questions cannot be had or are not as they should be.
+        """
+        chosen = self._variant(variant)
+        for file in self._files(chosen, data):
+            if file.exists():
+                return chosen.take(list(read(file)), str(file))
+        where = f"the split {chosen.split} of {self.hub}"
+        questions = []
+        for n, row in enumerate(self._rows(chosen, data)):
+            try:
+                questions.append(example(self.example(row, n)))
+            except (KeyError, TypeError, ValueError, AttributeError) as error:
+                problem = f"no {error}" if isinstance(error, KeyError) else error
+                raise UsageError(f"row {n} of {where} is not as it should be: {problem}") from error
+        return chosen.take(questions, where)
+
+    def passages(self, variant: str, data: Path | None) -> Iterator[Passage]:
+        """The passages that the split of a variant brings along for its questions, each once.
+
+        Their ids are made of title and text.
+
+        Raises:
+            UsageError: it has none, or they cannot be had.
+        """
+        chosen = self._variant(variant)
+        if self.contexts is None:
+            raise UsageError(f"the questions of {self.name} bring no passages along")
+        seen = set()
+        for row in self._rows(chosen, data):
+            for title, text in self.contexts(row):
+                id_ = f"{self.name}-{sha256(json.dumps([title, text]).encode()).hexdigest()[:16]}"
+                if id_ not in seen and text:
+                    seen.add(id_)
+                    yield Passage(id_, text, title)
+
+    def _variant(self, name: str) -> Variant:
+        if name not in self.variants:
+            raise UsageError(f"{self.name} has no variant {name!r}; there are: {', '.join(self.variants)}")
+        return self.variants[name]
+
+    def _files(self, variant: Variant, data: Path | None) -> list[Path]:
+        name = f"{self.name}.{variant.file}.jsonl"
+        return [] if data is None else [data / f"{name}.gz", data / name]
+
+    def _rows(self, variant: Variant, data: Path | None) -> Iterable[Row]:
+        copy = None if data is None else data / self.name
+        remedy = (
+            f"put its questions into DIR/{self.name}.{variant.file}.jsonl.gz (lines of id, question, answers), or a "
+            f"copy of the data set {self.hub} into DIR/{self.name}, and name DIR with --data or ODQA_DATA"
+        )
+        if variant.split is None:
+            raise UsageError(f"{self.name} with {variant.source} is not on the hub: {remedy}")
+        # A heavy import, for this alone.
+        import datasets
+
+        try:
+            return datasets.load_dataset(  # type: ignore[no-any-return]
+                str(copy) if copy is not None and copy.is_dir() else self.hub, self.config, split=variant.split
+            )
+        except ConnectionError as error:
+            raise UsageError(f"cannot reach the hub for {self.hub}: {remedy}") from error
+        except (OSError, ValueError) as error:  # what `datasets` raises where there is no such data set, split or file
+            first = " ".join(str(error).split())[:300]
+            raise UsageError(f"cannot read the data set of {self.name}: {first}; {remedy}") from error
+
+
+def distinct(*values: str) -> list[str]:
+    """The values in order, each once."""
+    return list(dict.fromkeys(values))
+
+
+def contexts_by_title(context: Mapping[str, Any], texts: str) -> Iterator[tuple[str, str]]:
+    """Titles and passages from the two lists in which HotpotQA and its kin keep them, the passages as sentences.
+
+    Args:
+        context: Has `title`, a list of strings, and a list of lists of sentences.
+        texts: The name of that one.
+    """
+    for title, sentences in zip(context["title"], context[texts], strict=True):
+        yield title, " ".join(sentence.strip() for sentence in sentences).strip()

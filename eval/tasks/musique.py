@@ -1,0 +1,32 @@
+"""MuSiQue-Ans: questions composed of two to four single ones, with their decomposition (Trivedi et al. 2022)."""
+
+from typing import Any
+
+from eval.tasks._task import Row, Task, Variant, distinct
+
+__all__ = ["TASK"]
+
+_CORPUS = "Wikipedia of December 2021"
+
+
+def _example(row: Row, n: int) -> dict[str, Any]:
+    return {
+        "id": row["id"],
+        "question": row["question"],
+        "answers": distinct(row["answer"], *row["answer_aliases"]),
+        "type": row["id"].partition("__")[0],  # 2hop, 3hop1, 3hop2, 4hop1 …
+        "gold_titles": distinct(*(p["title"] for p in row["paragraphs"] if p["is_supporting"])),
+        "decomposition": [{"question": s["question"], "answer": s["answer"]} for s in row["question_decomposition"]],
+    }
+
+
+TASK = Task(
+    "musique",
+    "dgslibisey/MuSiQue",
+    _example,
+    {
+        "all": Variant("validation", _CORPUS, "the development set, 2,417 questions"),
+        "migres": Variant("validation", _CORPUS, "MIGRES 4.1: 500 of the development set at random", sample=500),
+    },
+    contexts=lambda row: ((p["title"], p["paragraph_text"].strip()) for p in row["paragraphs"]),
+)

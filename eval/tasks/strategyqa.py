@@ -1,0 +1,44 @@
+"""StrategyQA: yes or no, by steps that the question does not name (Geva et al. 2021).
+
+The answers of the test set are not published: the papers ask questions of the training set, or of the development set
+that the authors' code splits off it.
+"""
+
+from typing import Any
+
+from eval.tasks._task import ABSTRACTS, Row, Task, Variant
+
+__all__ = ["TASK"]
+
+
+def _example(row: Row, n: int) -> dict[str, Any]:
+    return {
+        "id": row["qid"],
+        "question": row["question"],
+        "answers": ["yes" if row["answer"] else "no"],
+        "decomposition": list(row["decomposition"]),
+        "facts": list(row["facts"]),
+    }
+
+
+TASK = Task(
+    "strategyqa",
+    "tasksource/strategy-qa",
+    _example,
+    {
+        "all": Variant("train", "Wikipedia", "the training set, 2,290 questions"),
+        "blendfilter": Variant(
+            "train",
+            ABSTRACTS,
+            "BlendFilter 4.1.2: the first 500 of the training set",
+            first=500,
+            file="train",
+        ),
+        "migres": Variant(
+            None,
+            "Wikipedia of December 2021",
+            "MIGRES 4.1: all 229, which are the development set of the authors' code",
+            first=229,
+        ),
+    },
+)

@@ -1,0 +1,29 @@
+"""TriviaQA, unfiltered: quiz questions, with all names of the answer (Joshi et al. 2017)."""
+
+from typing import Any
+
+from eval.tasks._task import DPR, Row, Task, Variant, distinct
+
+__all__ = ["TASK"]
+
+
+def _example(row: Row, n: int) -> dict[str, Any]:
+    answer = row["answer"]
+    return {
+        "id": row["question_id"],
+        "question": row["question"],
+        "answers": distinct(answer["value"], *answer["aliases"]),
+    }
+
+
+TASK = Task(
+    "triviaqa",
+    "mandarjoshi/trivia_qa",
+    _example,
+    {
+        "all": Variant("validation", DPR, "the development set, 11,313 questions, which DPR tests on"),
+        "chain_of_rewrite": Variant("validation", DPR, "Chain-of-Rewrite 3.1: the split of DPR"),
+        "migres": Variant("validation", DPR, "MIGRES 4.1: 200 at random", sample=200),
+    },
+    config="unfiltered.nocontext",
+)

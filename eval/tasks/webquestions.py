@@ -1,0 +1,22 @@
+"""WebQuestions: questions put to a search engine, answered from Freebase (Berant et al. 2013)."""
+
+from typing import Any
+
+from eval.tasks._task import DPR, Row, Task, Variant, distinct
+
+__all__ = ["TASK"]
+
+
+def _example(row: Row, n: int) -> dict[str, Any]:
+    return {"id": f"webquestions-{n}", "question": row["question"], "answers": distinct(*row["answers"])}
+
+
+TASK = Task(
+    "webquestions",
+    "stanfordnlp/web_questions",
+    _example,
+    {
+        "all": Variant("test", DPR, "the test set, 2,032 questions"),
+        "chain_of_rewrite": Variant("test", DPR, "Chain-of-Rewrite 3.1: the split of DPR"),
+    },
+)

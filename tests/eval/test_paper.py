@@ -1,0 +1,170 @@
+import inspect
+import json
+from pathlib import Path
+
+import dspy
+import pytest
+
+import programs
+from eval import metrics, paper
+from eval.ceiling import gold_of, is_oracle, label, load_oracle
+from eval.paper_tables import TABLES
+from eval.tasks import choose, load
+from lms.extractive import extractive_lm
+from retrieval import Memory, Passage, Retriever, UsageError
+from retrieval import load as load_retriever
+
+LISTED = {
+    *(f"blendfilter:table{n}" for n in range(1, 6)),
+    *(f"blendfilter:fig{n}" for n in range(2, 5)),
+    *(f"qpaug:table{n}" for n in range(2, 8)),
+    *(f"qpaug:fig{n}" for n in range(2, 4)),
+    *(f"chain_of_rewrite:table{n}" for n in range(1, 5)),
+    "chain_of_rewrite:fig6",
+    *(f"migres:table{n}" for n in range(1, 11)),
+}
+
+
+@pytest.fixture(scope="module")
+def sample() -> Retriever:
+    return load_retriever("sample")
+
+
+def setup(directory: Path, retriever: Retriever | None, **more: object) -> paper.Setup:
+    return paper.Setup(
+        lm=lambda examples, _: extractive_lm(),
+        retriever=retriever,
+        retriever_spec="sample" if retriever else None,
+        directory=directory,
+        **more,  # type: ignore[arg-type]
+    )
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """A local copy of HotpotQA, with the sample's questions in it."""
+    directory = tmp_path / "data"
+    directory.mkdir()
+    lines = [json.dumps(dict(example.items())) for example in load("sample", 6)]
+    (directory / "hotpotqa.dev.jsonl").write_text("\n".join(lines))
+    return directory
+
+
+def test_all_tables_and_figures_are_there() -> None:
+    assert set(TABLES) == LISTED
+    assert len(LISTED) == 31
+    assert all(name in paper.listing() for name in LISTED)
+
+
+@pytest.mark.parametrize("name", sorted(LISTED))
+def test_every_row_can_be_run_or_says_why_not(name: str) -> None:
+    table = paper.find(name)
+    assert table.lines
+    for line in table.lines:
+        assert len(line.figures) in (0, len(table.columns)), line
+        assert bool(line.program) != bool(line.why_not), line
+        if line.program:
+            known = inspect.signature(programs.load(line.program).__init__).parameters
+            assert set(line.settings) <= {*known, "retriever"}, line
+            assert any(column.metric for column in table.columns)
+    for column in table.columns:
+        assert bool(column.task) == bool(column.metric), column
+        if column.task:
+            task, variant = choose(column.task)
+            assert variant in task.variants
+            assert column.metric in (*paper.COUNTS, "acc_judge") or metrics.load(column.metric)
+    assert "(" in paper.show(table).splitlines()[0]
+
+
+def test_figures_are_the_papers() -> None:
+    def figure(table: str, line: str, column: int) -> str:
+        return next(row for row in paper.find(table).lines if row.name == line).figures[column]
+
+    assert figure("blendfilter:table1", "BlendFilter", 0) == "0.508"
+    assert figure("blendfilter:table2", "ITER-RETEGEN", 4) == "0.3551"
+    assert figure("qpaug:table7", "Contriever + Pgen", 0) == "29.7"
+    assert figure("qpaug:table5", "ANCE", 2) == "43.6"
+    assert figure("chain_of_rewrite:table3", "Chain-of-Rewrite", 0) == "59.80"
+    assert figure("migres:table10", "NQ", 3) == "-3/200"
+
+
+def test_runs_on_the_sample_and_takes_up_what_was_run(sample: Retriever, data: Path, tmp_path: Path) -> None:
+    asked: list[str] = []
+    made = setup(tmp_path / "runs", sample, limit=2, data=data, on_row=lambda row: asked.append(row["id"]))
+    printed = paper.run(paper.find("blendfilter:table4"), made)
+    line = next(line for line in printed.splitlines() if line.startswith("BlendFilter  ") and "Exact Match" in line)
+    assert line.split()[3] == "0.420"
+    assert line.endswith(" 2")
+    assert "floor (extractive reader, no LM) (paper: GPT3.5-turbo-Instruct" in printed
+    assert "Retrieval: sample (paper: BM25" in printed
+    assert "2 of the local copy of hotpotqa, in place of hotpotqa:blendfilter" in printed
+    assert "Not run" not in printed
+    runs = sorted(path.name for path in (tmp_path / "runs").iterdir())
+    assert len(runs) == 8
+    calls = {path: (path / "rows.jsonl").read_bytes() for path in (tmp_path / "runs").iterdir()}
+    assert paper.run(paper.find("blendfilter:table4"), made) == printed
+    assert {path: (path / "rows.jsonl").read_bytes() for path in (tmp_path / "runs").iterdir()} == calls
+
+
+def test_settings_reach_the_programs(sample: Retriever, data: Path, tmp_path: Path) -> None:
+    made = setup(tmp_path / "runs", sample, limit=1, data=data, settings=paper.assigned(["k=3"]))
+    paper.run(paper.find("blendfilter:table5"), made)
+    manifests = [json.loads(path.read_text()) for path in (tmp_path / "runs").glob("*/manifest.json")]
+    assert len(manifests) == 4  # the same for both retrievers
+    assert {(m["settings"]["original"], m["settings"]["k"]) for m in manifests} == {(True, 3), (False, 3)}
+
+
+def test_says_what_is_missing(data: Path, tmp_path: Path) -> None:
+    printed = paper.run(paper.find("blendfilter:table4"), setup(tmp_path / "runs", None, limit=1, data=data))
+    assert "BlendFilter: needs a retriever: give --retriever" in printed
+    assert len(list((tmp_path / "runs").iterdir())) == 2  # closed book
+    nothing = paper.run(paper.find("migres:table1"), setup(tmp_path / "none", None))
+    assert "89.3" in nothing
+    assert "signatures.extract" in nothing
+    assert not (tmp_path / "none").exists()
+
+
+def test_a_judge_and_weights_have_to_be_given(sample: Retriever, tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    data.mkdir()
+    for name in ("hotpotqa", "2wikimultihopqa", "strategyqa", "musique", "nq", "triviaqa", "webquestions"):
+        row = {"id": "1", "question": "Which river is long?", "answers": ["yes" if name == "strategyqa" else "Orm"]}
+        file = choose(name)[0].variants["all"].file
+        (data / f"{name}.{file}.jsonl").write_text(json.dumps(row))
+    made = setup(tmp_path / "runs", sample, limit=1, data=data)
+    assert "needs --judge LM" in paper.run(paper.find("migres:table8"), made)
+    runs = [json.loads(path.read_text()) for path in (tmp_path / "runs").glob("react-strategyqa*/manifest.json")]
+    assert [run["settings"]["style"] for run in runs] == ["yesno"]
+    assert "needs --set upr=…" in paper.run(paper.find("chain_of_rewrite:table4"), made)
+
+
+def test_refuses_what_there_is_not() -> None:
+    with pytest.raises(UsageError, match="lists them"):
+        paper.find("blendfilter:table9")
+    with pytest.raises(UsageError, match="NAME=VALUE"):
+        paper.assigned(["k"])
+    assert paper.assigned(["top-k=3", "a=False", "b=x=y"]) == {"top_k": 3, "a": False, "b": "x=y"}
+
+
+def test_the_oracle_knows_what_the_tasks_know() -> None:
+    example = dspy.Example(
+        question="q?", answers=["no"], gold_titles=["A", "B", "C"], gold_by_annotator=[["1", "2"], ["3", "2"], ["9"]],
+        decomposition=[{"question": "s?", "answer": ["x", "y"]}, "t?"], evidences=[["A", "of", "B"]],
+    )  # fmt: skip
+    memory = Memory([Passage("1", "a", "A"), Passage("2", "b", "B"), Passage("3", "c", "C")])
+    gold = gold_of(example, memory)
+    assert gold.titles == (("A", "B"), ("C", "B"))
+    assert gold.steps == (("s?", "x"),)
+    assert gold.leads == ("s?", "x", "t?", "A", "B")
+    assert gold_of(example).titles == (("A", "B", "C"),)
+    assert is_oracle("oracle:0.1")
+    assert not is_oracle("extractive")
+    assert load_oracle("oracle:0.1", [example], memory).model == "oracle/error-rate-0.1"
+    with pytest.raises(UsageError, match="must be a number"):
+        load_oracle("oracle:often", [example], memory)
+
+
+def test_labels() -> None:
+    assert label("oracle/perfect") == "oracle/perfect = ceiling (oracle LM)"
+    assert label("extractive/reader") == "extractive/reader = floor (extractive reader, no LM)"
+    assert label("openai/gpt-4o-mini") == "openai/gpt-4o-mini"
