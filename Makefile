@@ -32,5 +32,6 @@ clean:
 	@touch $@
 
 .venv/dev: .venv/base
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,serve]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check '$(TORCH)'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,serve,dense,colbert,eval,optimizers]'
 	@touch $@

@@ -49,7 +49,14 @@ _HOW = {"run", "data", "threads", "lm_calls", "retries", "max_calls", "max_usd",
 
 
 def main(argv: Sequence[str]) -> None:
-    commands = {"compare": _compare, "retrieval": _retrieval, "cost": _cost, "tasks": _tasks, "corpus": _corpus, "paper": _paper}
+    commands = {
+        "compare": _compare,
+        "retrieval": _retrieval,
+        "cost": _cost,
+        "tasks": _tasks,
+        "corpus": _corpus,
+        "paper": _paper,
+    }
     if argv and argv[0] in commands:
         commands[argv[0]](argv[1:])
         return
@@ -236,7 +243,7 @@ def _paper(argv: Sequence[str]) -> None:
         description="List the tables and figures of the papers; or run the rows of some, and print the paper's figures "
         "beside ours. What was run before is taken up and not run again.",
     )
-    parser.add_argument("tables", nargs="*", metavar="TABLE", help="such as blendfilter:table1 (default: list them all)")
+    parser.add_argument("tables", nargs="*", metavar="TABLE", help="such as blendfilter:table1 (default: list all)")
     parser.add_argument("--show", action="store_true", help="print the tables as the papers have them, and run nothing")
     parser.add_argument("--limit", type=int, metavar="N", help="ask only the first N questions of each task")
     parser.add_argument("--judge", metavar="LM", help="LM of acc_judge (default: leave that metric out)")
@@ -244,7 +251,7 @@ def _paper(argv: Sequence[str]) -> None:
         "--set", action="append", default=[], metavar="NAME=VALUE", help="a setting for all programs that have it"
     )
     parser.add_argument("--runs", default="runs/paper", metavar="DIR", help="where the runs go (default: %(default)s)")
-    parser.add_argument("--threads", type=int, default=8, metavar="N", help="questions in flight (default: %(default)s)")
+    parser.add_argument("--threads", type=int, default=8, metavar="N", help="questions in flight at once (default: 8)")
     parser.add_argument("--max-calls", type=int, metavar="N", help="stop each run after so many LM calls")
     parser.add_argument(
         "--retriever",

@@ -340,7 +340,8 @@ def _cell(line: Line, column: Column, figure: str, scale: float, done: _Run, set
         why = "needs --judge LM" if column.metric == _JUDGED and not setup.judge else f"{name} is undefined here"
         return Cell(line.name, column.name, figure, why_not=why)
     score = total.scores[name]
-    return Cell(line.name, column.name, figure, *(scale * x for x in (score.mean, score.low, score.high)), score.n)
+    ours, low, high = scale * score.mean, scale * score.low, scale * score.high
+    return Cell(line.name, column.name, figure, ours, low, high, score.n)
 
 
 def _count(metric: str, done: _Run) -> float | None:

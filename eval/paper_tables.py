@@ -183,7 +183,7 @@ BlendFilter, K = 8 | blendfilter k=8 |
         "lm": f"{_GPT}; one answer each with top_p 0, 0.5 and 1",
         "corpus": f"ColBERTv2 over the {_ABSTRACTS}",
         "scale": "1",
-        "note": "An image. All methods gain by three answers, BlendFilter the least; it is best with one and with three. "
+        "note": "An image. All gain by three answers, BlendFilter the least; it is best with one and with three. "
         "For three run each method with python -m eval three times with sampling, and compare RUN,RUN,RUN …",
         "columns": _HOTPOT,
         "rows": """
@@ -327,7 +327,7 @@ Contriever + Qaug by GPT-4 | qpaug generate=False | 60.38 28.95 53.69
         "lm": "GPT-4",
         "corpus": f"Contriever over {_DPR}",
         "scale": "100",
-        "note": "An image, of the differences; K is 10, 50 and 100, and the gain is largest at 10. At 10 the figures are "
+        "note": "An image, of the gains; K is 10, 50 and 100, and the gain is largest at 10, where the figures are "
         "those of Table 4.",
         "columns": "".join(
             f"{name} R@{k} | {task}:qpaug | answer_recall@{k}\n"
@@ -389,7 +389,7 @@ w/o rerank documents feedback | chain_of_rewrite rerank_feedback=False | 32.4 43
 w/o chain-of-rewrite documents | chain_of_rewrite document_rewriting=False | 29.5 39.2 23.1 38.0 58.3 69.4 48.2 40.4 47.4
 w/o chain-of-rewrite question | chain_of_rewrite question_rewriting=off | 29.9 40.4 23.7 38.6 56.7 67.5 38.4 33.0 39.6
 Vicuna-13B + BM25 | direct | 25.5 34.9 20.2 34.2 53.7 64.0 34.6 28.8 34.3
-""",
+""",  # noqa: E501  # a row is one line
     },
     "chain_of_rewrite:table3": {
         "title": "Recall of the retrieval",
@@ -429,7 +429,7 @@ BM25 + UPR + Rerank Feedback | chain_of_rewrite m=100 question_rewriting=off doc
         "lm": "Vicuna-13B-v1.5",
         "corpus": f"BM25 over {_DPR}",
         "scale": "100",
-        "note": "An image; the text says that rerank feedback gains in the categories. Ours here is over all of them; the "
+        "note": "An image; the text says that rerank feedback gains by category. Ours here is over all of them; the "
         "run's own table has it by type.",
         "columns": """
 Top-1 | popqa:chain_of_rewrite | top_k_accuracy@1
@@ -469,7 +469,7 @@ Musique | - an evaluation of its own, of the act in signatures.detect alone | 86
     "migres:table3": {
         "title": "MIGRES and baselines",
         "lm": "GPT-3.5-1106; the few-shot baselines are from their papers",
-        "corpus": "BM25 over Wikipedia of December 2017 (Hotpot), 2018 (WikiHop, NQ, TriviaQ), 2021 (Musique, StrategyQA)",
+        "corpus": "BM25 over Wikipedia of 2017 (Hotpot), 2018 (WikiHop, NQ, TriviaQ) and 2021 (Musique, StrategyQA)",
         "scale": "100",
         "columns": """
 WikiHop EM | 2wikimultihopqa:migres | migres_em
@@ -620,7 +620,7 @@ MIGRES, Mixture | migres m=100 | 32.0 57.0 21.0 35.4 41.0 74.5
         "lm": "none for RR and RC; GPT-3.5-1106 for WR",
         "corpus": "as in Table 9",
         "scale": "1",
-        "note": "RR: passages above the threshold, Mixture to BM25. RC: positive to negative passages. WR: questions won.",
+        "note": "RR: passages above the threshold, Mixture to BM25. RC: positive to negative ones. WR: questions won.",
         "columns": "RR\nRC (BM25)\nRC (Mixture)\nWR",
         "rows": """
 WikiHop | - compares two retrievers: python -m eval retrieval --retriever … --against … | 1.16 3.32 2.48 9/500

@@ -10,7 +10,7 @@ import unicodedata
 from collections.abc import Sequence
 from typing import Any
 
-import regex  # type: ignore[import-untyped]
+import regex
 from dspy import Example, Prediction
 
 from eval.metrics._protocol import Metric
