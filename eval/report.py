@@ -23,7 +23,7 @@ _COSTS = {"lm_calls": "LM calls", "searches": "searches", "seconds": "seconds"}
 
 _LEGEND = """\
 Scores in percent, over all n questions, or the (m) that have a gold one; a failed question counts 0.
-Below them their 95 % confidence intervals: Wilson's for scores of 0 and 1, else a bootstrap (BCa) over questions.
+Below them their 95 % confidence intervals: Wilson's for scores of 0 and 1 or few that differ, else a bootstrap (BCa).
 EM, F1: SQuAD v1.1, the best gold answer. Titles, ids: share of the gold ones found (retrieved) and kept (evidence).
 Unparsable: questions with a reply that did not fit. LM calls, searches, seconds: per question."""
 
