@@ -314,6 +314,8 @@ def _run(line: Line, task: str, questions: "_Questions | UsageError", setup: Set
             on_row=on_row,
             clean=setup.clean,
         )
+    if summary.total.n and summary.total.failed == summary.total.n:
+        return f"all {summary.total.n} questions that were asked failed, the first with {summary.first_error}"
     return _Run(summary, rows, questions)
 
 

@@ -92,9 +92,10 @@ class OracleEngine:
         if not self._golds:
             raise UsageError("the oracle needs the gold of at least one question")
         self._longest_first = sorted(self._golds, key=len, reverse=True)
-        self._by_lead = {
-            lead: gold for gold in reversed(self._golds.values()) for lead in map(_fold, _leads(gold)) if lead
-        }
+        self._by_lead: dict[str, Gold] = {}
+        for gold in self._golds.values():
+            for lead in _leads(gold):
+                self._by_lead.setdefault(_fold(lead), gold)
         self._error_rate = error_rate
         self._seed = seed
 
@@ -309,10 +310,9 @@ class _Replies:
         """At most three: the missing titles, then what leads to them, without those that were sent before; last the
         question with a title."""
         before = [_fold(text) for text in self._task.inputs.get("history", "").splitlines()]
-        leads = [clean(lead) for lead in dict.fromkeys([*self._missing, *self._gold.leads, *self._gold.answers])]
-        fresh = [
-            lead for lead in leads if _fold(lead) not in before and not (_YES.fullmatch(lead) or _NO.fullmatch(lead))
-        ]
+        shown = {title for titles in self._gold.titles for title in titles} - set(self._missing)
+        leads = [clean(lead) for lead in dict.fromkeys([*self._missing, *_leads(self._gold)]) if lead not in shown]
+        fresh = [lead for lead in leads if _fold(lead) not in before]
         return fresh[:3] or [clean(" ".join([*leads[:1], self._gold.question]))]
 
     def _not_shown(self) -> list[str]:
@@ -333,8 +333,9 @@ _USUAL: Any = object()  # the extractive reader's value, for fields that no gold
 
 
 def _leads(gold: Gold) -> Sequence[str]:
-    """What a query of the oracle's can be made of."""
-    return [*(title for titles in gold.titles for title in titles), *gold.leads, *(q for q, _ in gold.steps)]
+    """What a query of the oracle's can be made of, the surest first."""
+    titles = [title for titles in gold.titles for title in titles]
+    return [text for text in [*titles, *gold.leads, *gold.answers] if not (_YES.fullmatch(text) or _NO.fullmatch(text))]
 
 
 def _titled(line: str, title: str) -> bool:

@@ -1,0 +1,189 @@
+import asyncio
+from typing import Literal
+
+import dspy
+import pytest
+from dspy.lm15 import Message, Request
+
+from lms.oracle import AsyncOracleEngine, Gold, OracleEngine, oracle_lm
+from programs.blendfilter import BlendFilter
+from programs.chain_of_rewrite import ChainOfRewrite
+from programs.direct import Direct
+from programs.migres import MIGRES
+from programs.qpaug import QPaug
+from programs.react import ReAct
+from programs.self_ask import SelfAsk
+from retrieval import Memory, Passage, UsageError, number
+from signatures.answer import AnswerShort, AnswerYesNo
+from signatures.detect import DetectMissing
+from signatures.extract import ExtractStatements
+from signatures.filter import SelectPassages
+from signatures.generate import WritePassage
+from signatures.rewrite import NameCandidate
+from signatures.subquery import AskForMissing
+
+FILM = Passage(
+    "1", "The Lighthouse Keeper is a 1951 British drama film directed by Ada Quill.", "The Lighthouse Keeper"
+)
+DIRECTOR = Passage("2", "Ada Quill was a British film director. She was born in Whitby.", "Ada Quill")
+RIVER = Passage("3", "The Orm is a river in Norway, by which a lighthouse keeper was born.", "Orm (river)")
+QUESTION = "Where was the director of the lighthouse film born?"
+GOLD = Gold(QUESTION, ("Whitby", "Whitby, England"), (("The Lighthouse Keeper", "Ada Quill"),))
+ORM = Gold("Is the Orm in Norway?", ("yes",), (("Orm (river)",),))
+ENOUGH, TOO_LITTLE = number([RIVER, FILM, DIRECTOR]), number([RIVER, FILM])
+MULTIHOP = Memory([FILM, DIRECTOR, RIVER])
+
+
+def ask(
+    signature: type[dspy.Signature], lm: dspy.LM | None = None, adapter: object = None, **inputs: str
+) -> dspy.Prediction:
+    with dspy.context(lm=lm or oracle_lm([GOLD, ORM]), adapter=adapter):
+        return dspy.ChainOfThought(signature)(**inputs)
+
+
+@pytest.mark.parametrize("adapter", [dspy.ChatAdapter(), dspy.JSONAdapter(), dspy.XMLAdapter()])
+def test_selects_exactly_the_gold_passages_shown(adapter: object) -> None:
+    reply = ask(SelectPassages, adapter=adapter, topic="film", context=ENOUGH, question=QUESTION)
+    assert reply.relevant == [2, 3]
+
+
+@pytest.mark.parametrize(("context", "answer"), [(ENOUGH, "Whitby"), (TOO_LITTLE, "unknown"), ("", "unknown")])
+def test_answers_only_what_the_context_covers(context: str, answer: str) -> None:
+    assert ask(AnswerShort, context=context, question=QUESTION).answer == answer
+
+
+def test_a_passage_that_only_mentions_a_title_covers_nothing() -> None:
+    written = number([Passage("lm:1", "Ada Quill. The Lighthouse Keeper. Whitby")])
+    assert ask(AnswerShort, context=written, question=QUESTION).answer == "unknown"
+
+
+def test_closed_book_answers_from_memory() -> None:
+    assert ask(dspy.Signature("question -> answer"), question=QUESTION).answer == "Whitby"
+
+
+def test_yes_and_no() -> None:
+    assert ask(AnswerYesNo, context=number([RIVER]), question=ORM.question).answer is True
+    lots = {ask(AnswerYesNo, context="", question=ORM.question).answer for _ in range(3)}
+    assert len(lots) == 1
+
+
+def test_the_draft_leads_to_what_is_missing() -> None:
+    draft = ask(AnswerShort, context=TOO_LITTLE, question=QUESTION).reasoning
+    assert "Ada Quill" in draft
+    assert "Lighthouse Keeper" not in draft
+    passage = ask(WritePassage, question=QUESTION).passage
+    assert "Ada Quill" in passage
+    assert "The Lighthouse Keeper" in passage
+
+
+def test_says_what_is_missing_until_nothing_is() -> None:
+    found = ask(ExtractStatements, context=TOO_LITTLE, question=QUESTION).statements
+    assert [statement.passages for statement in found] == [[2]]
+    facts = f"[1] {found[0].statement}"
+    verdict = ask(DetectMissing, facts=facts, question=QUESTION)
+    assert verdict.answer == "unanswerable"
+    assert "Ada Quill" in verdict.missing
+    queries = ask(AskForMissing, question=QUESTION, history=QUESTION, facts=facts, missing=verdict.missing).queries
+    assert queries[0] == "Ada Quill"
+    more = ask(ExtractStatements, context=number([DIRECTOR]), question=queries[0]).statements  # the leaf's own question
+    verdict = ask(DetectMissing, facts=f"{facts}\n[2] {more[0].statement}", question=QUESTION)
+    assert (verdict.answer, verdict.missing) == ("Whitby", "")
+
+
+@pytest.mark.parametrize(("passage", "candidate"), [(DIRECTOR, "Whitby"), (FILM, "Ada Quill"), (RIVER, "unknown")])
+def test_candidates(passage: Passage, candidate: str) -> None:
+    assert ask(NameCandidate, question=QUESTION, document=number([passage]), analysis="").candidate == candidate
+
+
+def test_one_annotator_suffices() -> None:
+    gold = Gold(QUESTION, ("Whitby",), (("Another one", "Ada Quill"), ("Ada Quill",)))
+    assert ask(AnswerShort, oracle_lm([gold]), context=ENOUGH, question=QUESTION).answer == "Whitby"
+
+
+def test_without_titles_a_passage_with_the_answer_is_gold() -> None:
+    lm = oracle_lm([Gold(QUESTION, ("Whitby",))])
+    assert ask(SelectPassages, lm, topic="film", context=ENOUGH, question=QUESTION).relevant == [3]
+    assert ask(AnswerShort, lm, context=TOO_LITTLE, question=QUESTION).answer == "unknown"
+    assert ask(AnswerShort, lm, context=ENOUGH, question=QUESTION).answer == "Whitby"
+
+
+def test_follows_its_own_queries_where_there_are_no_titles() -> None:
+    found = Memory([FILM, RIVER, DIRECTOR], {QUESTION: ["3"], "Whitby": ["2"]})
+    with dspy.context(lm=oracle_lm([Gold(QUESTION, ("Whitby",))])):
+        prediction = MIGRES(found, m=2, threshold=-100.0)(question=QUESTION)
+    assert (prediction.answer, prediction.queries) == ("Whitby", [QUESTION, "Whitby"])
+
+
+def test_what_no_gold_is_known_for_is_read() -> None:
+    class Odd(dspy.Signature):  # type: ignore[misc]
+        """Say what the passages are about."""
+
+        context: str = dspy.InputField()
+        question: str = dspy.InputField()
+        mood: Literal["grave", "gay"] = dspy.OutputField()
+        topic: str = dspy.OutputField()
+
+    reply = ask(Odd, context=ENOUGH, question="Who swam through the Orm?")
+    assert reply.mood in ("grave", "gay")
+    assert reply.topic
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        BlendFilter(MULTIHOP, k=2),
+        QPaug(MULTIHOP, k=2),
+        ChainOfRewrite(MULTIHOP, n=3, k=2),
+        MIGRES(MULTIHOP, m=2, threshold=-100.0),
+        SelfAsk(MULTIHOP, k=2),
+        ReAct(MULTIHOP, k=2),
+    ],
+    ids=lambda program: type(program).__name__,
+)
+def test_methods_reach_their_ceiling(program: dspy.Module) -> None:
+    with dspy.context(lm=oracle_lm([GOLD, ORM])):
+        assert program(question=QUESTION).answer == "Whitby"
+
+
+def test_the_ceiling_is_the_retrievers() -> None:
+    with dspy.context(lm=oracle_lm([GOLD, ORM])):
+        for program in (BlendFilter, QPaug, MIGRES, ChainOfRewrite):
+            assert program(Memory([FILM, RIVER])).forward(question=QUESTION).answer == "unknown"
+
+
+def test_the_error_rate_is_kept_and_repeats() -> None:
+    golds = [Gold(f"Which city governs Land{n} today?", (f"City {n}",), ((f"Land{n}",),)) for n in range(100)]
+    program = Direct(Memory([Passage(str(n), f"City {n}.", f"Land{n}") for n in range(100)]))
+
+    def right(rate: float, seed: int = 0) -> list[bool]:
+        with dspy.context(lm=oracle_lm(golds, error_rate=rate, seed=seed)):
+            return [program(question=gold.question).answer == gold.answers[0] for gold in golds]
+
+    assert (sum(right(0.0)), sum(right(1.0))) == (100, 0)
+    some = right(0.3)
+    assert 55 <= sum(some) <= 85  # 70 within three standard deviations
+    assert some == right(0.3)
+    assert some != right(0.3, seed=1)
+
+
+def test_wrong_calls_select_nothing_gold() -> None:
+    lm = oracle_lm([GOLD, ORM], error_rate=1.0)
+    assert ask(SelectPassages, lm, topic="film", context=ENOUGH, question=QUESTION).relevant == [1]
+    assert ask(AnswerYesNo, lm, context=number([RIVER]), question=ORM.question).answer is False
+
+
+@pytest.mark.parametrize("rate", [-0.1, 1.1])
+def test_refuses_what_is_no_rate(rate: float) -> None:
+    with pytest.raises(UsageError, match="from 0 to 1"):
+        OracleEngine([GOLD], error_rate=rate)
+    with pytest.raises(UsageError, match="at least one"):
+        OracleEngine([])
+
+
+def test_asynchronous_calls_and_events() -> None:
+    engine = OracleEngine([GOLD])
+    request = Request(model="oracle/perfect", messages=(Message.user("Any prompt at all"),))
+    reply = engine.complete(request)
+    assert asyncio.run(AsyncOracleEngine(engine).complete(request)) == reply
+    assert list(engine.stream(request))
+    assert oracle_lm([GOLD], error_rate=0.25).model == "oracle/error-rate-0.25"
