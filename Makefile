@@ -7,6 +7,7 @@ PYTHON ?= python3
 TORCH ?= torch==2.13.0
 export QUESTION ?= Where in Finland was the designer of the tall stainless-steel arch in St. Louis born?
 BIN := .venv/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .PHONY: answer test check clean
 
@@ -25,13 +26,15 @@ check: .venv/dev
 clean:
 	rm -rf .venv build dist
 
-.venv/base: pyproject.toml
-	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=python3.11")'
-	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+.venv/base: pyproject.toml | .venv
+	$(PIP) --editable .
 	@touch $@
 
-.venv/dev: .venv/base
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check '$(TORCH)'
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,serve,dense,colbert,eval,optimizers]'
+.venv/dev: pyproject.toml | .venv
+	$(PIP) '$(TORCH)'
+	$(PIP) --editable '.[dev,serve,dense,colbert,eval,optimizers]'
 	@touch $@
+
+.venv:
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=python3.11")'
+	$(PYTHON) -m venv .venv
