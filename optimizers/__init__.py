@@ -12,15 +12,21 @@ from typing import Protocol, cast
 import dspy
 
 from eval.metrics import Metric
+from optimizers._feedback import explained, filter_f1
 from retrieval import UsageError
 
-__all__ = ["Recipe", "load", "names"]
+__all__ = ["Recipe", "explained", "filter_f1", "load", "names", "why_no_state"]
 
 
 class Recipe(Protocol):
-    """What every recipe is. The program that comes back is a new one; the retriever is shared, not copied."""
+    """What every recipe is. The program that comes back is a new one; the retriever is shared, not copied.
 
-    def __call__(self, program: dspy.Module, train: Sequence[dspy.Example], *, metric: Metric) -> dspy.Module: ...
+    A recipe's own settings are keyword-only arguments with defaults, and flags of `python -m optimizers`.
+    """
+
+    def __call__(
+        self, program: dspy.Module, train: Sequence[dspy.Example], metric: Metric, seed: int = 0, threads: int = 8
+    ) -> dspy.Module: ...
 
 
 def names() -> list[str]:
@@ -37,3 +43,8 @@ def load(name: str) -> Recipe:
     if name not in names():
         raise UsageError(f"there is no recipe {name!r}; there are: {', '.join(names())}")
     return cast(Recipe, importlib.import_module(f"optimizers.{name}").compile)
+
+
+def why_no_state(name: str) -> str | None:
+    """Why no state file can hold what this recipe makes; None for those whose states can be saved."""
+    return getattr(importlib.import_module(f"optimizers.{name}"), "NO_STATE", None)

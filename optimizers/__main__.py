@@ -5,36 +5,76 @@ import contextlib
 import functools
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import dspy
 import tqdm
 
 import programs
 from eval import metrics, tasks
+from eval.calls import Limits
 from eval.metrics import Metric
 from eval.report import table
-from optimizers import load, names
+from eval.run import without_url_secrets
+from optimizers import filter_f1, load, names, why_no_state
 from optimizers._demonstrations import labelled
 from optimizers._optimize import optimize
+from optimizers._report import changes
 from optimizers._split import split
-from programs._cli import Parser, add_environment, add_settings, load_lm, load_retriever, make, run, say, settings_of
+from programs._cli import (
+    Parser,
+    add_environment,
+    add_settings,
+    load_lm,
+    load_retriever,
+    make,
+    run,
+    say,
+    settings_of,
+    without_secrets,
+)
 from retrieval import UsageError
 
 PROG = "python -m optimizers"
-METRICS: dict[str, Metric] = {"em": metrics.em, "f1": metrics.f1}
 
 
-def main() -> None:
-    parser = Parser(prog=PROG, description="Compile a program's prompts against a task; JSON state files only.")
+def main(argv: Sequence[str]) -> NoReturn:
+    args = make_parser(argv).parse_args(argv)
+    run(PROG, lambda: _compile(args))
+
+
+def make_parser(argv: Sequence[str]) -> Parser:
+    """The parser for this command line, with the settings of the program and of the recipe that it names."""
+    parser = Parser(
+        prog=PROG,
+        allow_abbrev=False,
+        description="Compile a program's prompts against a task; JSON state files only. Compiling that was cut short "
+        "goes on where it stopped when it is started again with the same flags and --run with its directory.",
+    )
     parser.add_argument("program", help=f"one of {', '.join(programs.names())}")
-    parser.add_argument("--task", required=True, metavar="TASK", help="sample, or file:QUESTIONS.jsonl[.gz]")
-    parser.add_argument("--recipe", required=True, metavar="NAME", help=f"one of {', '.join(names())}")
-    parser.add_argument("--out", required=True, type=Path, metavar="STATE.json", help="the state file to write")
     parser.add_argument(
-        "--metric", choices=METRICS, default="em", help="what the recipe goes by (default: %(default)s)"
+        "--task", required=True, metavar="TASK", help="sample, file:QUESTIONS.jsonl[.gz], or a data set of eval's"
+    )
+    parser.add_argument("--recipe", required=True, metavar="NAME", help=f"one of {', '.join(names())}")
+    parser.add_argument("--out", type=Path, metavar="STATE.json", help="the state file to write; without it, none")
+    parser.add_argument(
+        "--metric",
+        metavar="NAME",
+        help=f"what the recipe goes by: filter_f1, {metrics.HELP} (default: em; accuracy where all questions are "
+        "answered by yes or no)",
+    )
+    parser.add_argument(
+        "--only", nargs="+", default=[], metavar="NAME", help="predictors, or modules with some, that are to learn"
+    )
+    parser.add_argument(
+        "--freeze",
+        nargs="+",
+        default=[],
+        metavar="NAME",
+        help="predictors, or modules with some, that stay as they are",
     )
     parser.add_argument(
         "--train", type=int, default=40, metavar="N", help="questions to learn from (default: %(default)s)"
@@ -42,62 +82,99 @@ def main() -> None:
     parser.add_argument(
         "--dev", type=int, default=100, metavar="N", help="questions held out, at most (default: %(default)s)"
     )
-    parser.add_argument("--seed", type=int, default=0, help="of the division into the two (default: %(default)s)")
+    parser.add_argument(
+        "--seed", type=int, default=0, help="of the division into the two, and of the recipe (default: %(default)s)"
+    )
     parser.add_argument(
         "--threads", type=int, default=8, metavar="N", help="questions in flight (default: %(default)s)"
     )
-    parser.add_argument("--run", type=Path, metavar="DIR", help="where the two evaluations go (default: under runs/)")
+    parser.add_argument(
+        "--budget-calls", type=int, metavar="N", help="stop compiling after so many LM calls (default: no limit)"
+    )
+    parser.add_argument(
+        "--budget-usd", type=float, metavar="X", help="stop compiling after so many US dollars (default: no limit)"
+    )
+    parser.add_argument("--run", type=Path, metavar="DIR", help="where evaluations and LM calls go (default: in runs/)")
     add_environment(parser)
-    # The settings of the program belong to the command line once the program is known.
-    chosen = next((name for name in sys.argv[1:] if name in programs.names()), None)
-    if chosen:
-        add_settings(parser, programs.load(chosen))
-    args = parser.parse_args()
-    run(PROG, lambda: _compile(args))
+    chooser = Parser(prog=PROG, add_help=False, allow_abbrev=False)
+    chooser.add_argument("--recipe")
+    program = next((word for word in argv if word in programs.names()), None)
+    recipe = chooser.parse_known_args(argv)[0].recipe
+    if program:
+        add_settings(parser, programs.load(program))
+    if recipe in names():
+        add_settings(parser, load(recipe))
+    return parser
 
 
 def _compile(args: argparse.Namespace) -> None:
     program_class, recipe = programs.load(args.program), load(args.recipe)
-    if args.out.suffix != ".json":
+    if args.out and (reason := why_no_state(args.recipe)):
+        raise UsageError(f"{args.recipe} makes no state file: {reason}; leave --out away to see what it is worth")
+    if args.out and args.out.suffix != ".json":
         raise UsageError(f"a state file is JSON and its name ends in .json, unlike {args.out}")
     train, held_out = split(tasks.load(args.task), train=args.train, held_out=args.dev, seed=args.seed)
     retriever = load_retriever(args)
     program = make(program_class, args, retriever)
     directory = args.run or Path("runs") / f"optimize-{args.program}-{args.recipe}-{time.strftime('%Y%m%d-%H%M%S')}"
     lm = load_lm(args)
+    settings = settings_of(recipe, args)
     manifest: dict[str, Any] = {
         "settings": settings_of(program_class, args),
         "recipe": args.recipe,
+        "recipe_settings": settings,
         "task": args.task,
-        "seed": args.seed,
         "lm": lm.model,
-        "retriever": args.retriever,
-        "from_state": args.state,
+        "temperature": args.temperature,
+        "retriever": args.retriever and without_url_secrets(args.retriever),
+        "from_state": args.state and sha256(Path(args.state).read_bytes()).hexdigest(),
     }
     say(f"{args.program} by {args.recipe}: {len(train)} questions to learn from, {len(held_out)} held out; {directory}")
-    with dspy.context(lm=lm), _quiet():
+    with dspy.context(lm=lm), _quiet(), _interruptible(directory):
         outcome = optimize(
             program,
-            recipe,
+            functools.partial(recipe, **settings),
             train=train if retriever is None else labelled(train, retriever),
             held_out=held_out,
-            metric=METRICS[args.metric],
+            metric=_metric(args.metric, train),
             out=args.out,
             directory=directory,
+            seed=args.seed,
             threads=args.threads,
+            only=args.only,
+            freeze=args.freeze,
+            limits=Limits(calls=args.budget_calls, usd=args.budget_usd),
             manifest=manifest,
+            clean=without_secrets,
         )
-    print(f"before\n{table(outcome.before)}\n\nafter\n{table(outcome.after)}\n")
-    for name, predictor in outcome.program.named_predictors():
-        print(f"{name}: {len(predictor.demos)} demonstrations")
-    print(f"compiled with {outcome.cost.lm_calls} LM calls; wrote {args.out}")
+    print(f"before\n{table(outcome.before)}\n\nafter\n{table(outcome.after)}\n\n{changes(program, outcome.program)}\n")
+    print(f"compiled with {outcome.cost.lm_calls} LM calls" + (f"; wrote {args.out}" if args.out else ""))
+
+
+def _metric(name: str | None, train: Sequence[dspy.Example]) -> Metric:
+    if name == "filter_f1":
+        return filter_f1
+    return metrics.load(name) if name else metrics.standard(train)[0]
+
+
+@contextlib.contextmanager
+def _interruptible(directory: Path) -> Iterator[None]:
+    try:
+        yield
+    except KeyboardInterrupt:
+        say(f"interrupted; with --run {directory} the same command goes on, and pays nothing twice")
+        raise
 
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
     """DSPy's optimizers print to stdout and draw bars everywhere: send talk to stderr, and bars to terminals alone."""
     original = tqdm.tqdm.__init__
-    tqdm.tqdm.__init__ = functools.partialmethod(original, disable=None)
+
+    def on_terminals(bar: Any, *args: Any, **settings: Any) -> None:
+        original(bar, *args, **{**settings, "disable": settings.get("disable") or None})
+
+    tqdm.tqdm.__init__ = on_terminals
     try:
         with contextlib.redirect_stdout(sys.stderr):
             yield
@@ -106,4 +183,4 @@ def _quiet() -> Iterator[None]:
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

@@ -6,21 +6,31 @@ import dspy
 from dspy.teleprompt import BootstrapFewShot
 
 from eval.metrics import Metric
+from optimizers._programs import number_of, with_prompts_of
 
 __all__ = ["compile"]
 
-DEMONSTRATIONS = 3
 
-
-def compile(program: dspy.Module, train: Sequence[dspy.Example], *, metric: Metric) -> dspy.Module:
-    """Run the program on the examples in order and keep what its predictors did on the first three it answers right.
+def compile(
+    program: dspy.Module,
+    train: Sequence[dspy.Example],
+    metric: Metric,
+    seed: int = 0,
+    threads: int = 8,
+    *,
+    demonstrations: int = 3,
+) -> dspy.Module:
+    """Run the program on the examples in order and keep what its predictors did on the first ones it answers right.
 
     Args:
         program: The program; stays as it is.
         train: Questions with gold answers.
         metric: Judges the answers; only the full score, 1, counts as right.
+        seed: Not used: the order of the examples decides.
+        threads: Not used: DSPy runs one example after the other.
+        demonstrations: So many right answers are looked for.
     """
     optimizer = BootstrapFewShot(
-        metric=metric, metric_threshold=1.0, max_bootstrapped_demos=DEMONSTRATIONS, max_labeled_demos=0
+        metric=number_of(metric), metric_threshold=1.0, max_bootstrapped_demos=demonstrations, max_labeled_demos=0
     )
-    return optimizer.compile(program, trainset=list(train))
+    return with_prompts_of(optimizer.compile(program, trainset=list(train)), program)

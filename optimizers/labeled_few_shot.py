@@ -1,5 +1,6 @@
 """Demonstrations taken from labelled examples: the papers' few-shot settings."""
 
+import random
 from collections.abc import Sequence
 
 import dspy
@@ -9,11 +10,17 @@ from eval.metrics import Metric
 
 __all__ = ["compile"]
 
-DEMONSTRATIONS = 3  # BlendFilter, appendix D, after ITER-RETGEN
 
-
-def compile(program: dspy.Module, train: Sequence[dspy.Example], *, metric: Metric) -> dspy.Module:
-    """Give every predictor three labelled examples, drawn by DSPy with a fixed seed.
+def compile(
+    program: dspy.Module,
+    train: Sequence[dspy.Example],
+    metric: Metric,
+    seed: int = 0,
+    threads: int = 8,
+    *,
+    demonstrations: int = 3,
+) -> dspy.Module:
+    """Give every predictor labelled examples, drawn at random.
 
     A predictor gets only examples that have its last output field, the result, and its input fields, as far as any
     example has them: `optimizers._demonstrations` makes such examples. A predictor that none fits stays without.
@@ -22,7 +29,11 @@ def compile(program: dspy.Module, train: Sequence[dspy.Example], *, metric: Metr
         program: The program; stays as it is.
         train: Labelled examples; besides question and answer they may have other fields of predictors.
         metric: Not used: nothing is run.
+        seed: Of the drawing: of the order in which DSPy, whose own seed is fixed, gets the examples.
+        threads: Not used.
+        demonstrations: For each predictor, at most. BlendFilter: 3 (appendix D), after ITER-RETGEN.
     """
+    train = random.Random(seed).sample(train, len(train))
     available = {field for example in train for field, _ in example.items()}
     compiled = program.reset_copy()
     for name, predictor in program.named_predictors():
@@ -33,6 +44,6 @@ def compile(program: dspy.Module, train: Sequence[dspy.Example], *, metric: Metr
             if all(field in example for field in needed)
         ]
         # Compiled by itself: DSPy draws from one set of examples for all the predictors of what it compiles.
-        chosen = LabeledFewShot(k=DEMONSTRATIONS).compile(predictor, trainset=fitting)
+        chosen = LabeledFewShot(k=demonstrations).compile(predictor, trainset=fitting)
         dict(compiled.named_predictors())[name].demos = chosen.demos
     return compiled

@@ -1,5 +1,6 @@
 """State files: what an optimizer learned for a program, as JSON that any DSPy program can load."""
 
+import hashlib
 import json
 import os
 import tempfile
@@ -27,7 +28,12 @@ def save_state(program: dspy.Module, path: str | Path, manifest: dict[str, Any])
     """
     path = Path(path)
     state: dict[str, Any] = {name: {**predictor, "lm": None} for name, predictor in program.dump_state().items()}
-    state["manifest"] = {"program": type(program).__name__, "fields": _fields(program), **manifest}
+    state["manifest"] = {
+        "program": type(program).__name__,
+        "fields": _fields(program),
+        "signatures": _fingerprints(program),
+        **manifest,
+    }
     state["metadata"] = {"dependency_versions": get_dependency_versions()}
     text = json.dumps(state, indent=2, ensure_ascii=False)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -67,6 +73,13 @@ def load_state(program: dspy.Module, path: str | Path) -> dict[str, Any]:
                 f"{path} does not fit {name} with these settings: {predictor!r} has the fields "
                 f"{', '.join(saved_fields[predictor])} there, and {', '.join(fields)} here"
             )
+    saved_fingerprints = manifest.get("signatures", {})
+    for predictor, fingerprint in _fingerprints(program).items():
+        if saved_fingerprints.get(predictor, fingerprint) != fingerprint:
+            raise UsageError(
+                f"{path} does not fit this version of {name}: the fields of {predictor!r} had other types or "
+                "descriptions when it was compiled; compile it again"
+            )
     try:
         for predictor, module in program.named_predictors():
             module.load_state({**state[predictor], "lm": None})
@@ -78,3 +91,15 @@ def load_state(program: dspy.Module, path: str | Path) -> dict[str, Any]:
 def _fields(program: dspy.Module) -> dict[str, list[str]]:
     """The names of each predictor's fields: the part of a program that a state must fit."""
     return {name: list(predictor.signature.fields) for name, predictor in program.named_predictors()}
+
+
+def _fingerprints(program: dspy.Module) -> dict[str, str]:
+    """A hash of each predictor's fields with their types and descriptions, which compiling does not change."""
+    return {name: _fingerprint(predictor.signature) for name, predictor in program.named_predictors()}
+
+
+def _fingerprint(signature: type[dspy.Signature]) -> str:
+    fields = [
+        (name, str(field.annotation), field.json_schema_extra["desc"]) for name, field in signature.fields.items()
+    ]
+    return hashlib.sha256(json.dumps(fields).encode()).hexdigest()[:16]

@@ -77,6 +77,18 @@ def test_states_that_do_not_fit_are_refused_with_the_reason(compiled: BlendFilte
         load_state(BlendFilter(Memory([]), filter="each", external=False), edited(path, topic={}))
 
 
+def test_a_state_of_another_version_of_the_signatures_is_refused(compiled: BlendFilter, tmp_path: Path) -> None:
+    path = tmp_path / "state.json"
+    save_state(compiled, path, {})
+    compiled.topic.signature = compiled.topic.signature.with_updated_fields("topic", desc="one word")
+    with pytest.raises(UsageError, match=r"the fields of 'topic' had other types or descriptions when it was compiled"):
+        load_state(compiled, path)
+    # Instructions are what compiling changes.
+    fresh = BlendFilter(Memory([]))
+    fresh.topic.signature = fresh.topic.signature.with_instructions("Name it.")
+    load_state(fresh, path)
+
+
 @pytest.mark.parametrize("text", ["", "{", "[]", "null", '{"manifest": 3}', "\x00\xff"])
 def test_what_is_no_state_file_is_refused(compiled: BlendFilter, tmp_path: Path, text: str) -> None:
     path = tmp_path / "state.json"

@@ -232,6 +232,17 @@ def test_maxsim_is_the_sum_of_the_best(rows: list[list[int]]) -> None:
     assert found.tolist() == [3 * max(row) if row else -19998 for row in rows]
 
 
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="torch finds no GPU here")
+def test_a_gpu_finds_the_same(index: ColBERT, path: Path, checkpoint: Path, tmp_path: Path) -> None:
+    queries = [" ".join(text(passage).split()[:12]) for passage in PASSAGES]
+    opened, built = ColBERT(path, device="cuda"), build(PASSAGES, tmp_path / "index", checkpoint, device="cuda")
+    for one, other, third in zip(
+        index.batch(queries, 3), opened.batch(queries, 3), built.batch(queries, 3), strict=True
+    ):
+        assert one[0] == other[0] == third[0]
+        assert one[0].score == pytest.approx(other[0].score, abs=0.1)
+
+
 # --- the files -------------------------------------------------------------------------------------------------------
 
 

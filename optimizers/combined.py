@@ -1,0 +1,42 @@
+"""Instructions first, then demonstrations from what the program does with them."""
+
+from collections.abc import Sequence
+from typing import Literal
+
+import dspy
+
+from eval.metrics import Metric
+from optimizers import Recipe, bootstrap_random_search, copro, gepa
+
+__all__ = ["compile"]
+
+_INSTRUCTIONS: dict[str, Recipe] = {"copro": copro.compile, "gepa": gepa.compile}
+
+
+def compile(
+    program: dspy.Module,
+    train: Sequence[dspy.Example],
+    metric: Metric,
+    seed: int = 0,
+    threads: int = 8,
+    *,
+    instructions: Literal["copro", "gepa"] = "gepa",
+    demonstrations: int = 3,
+    candidates: int = 8,
+) -> dspy.Module:
+    """Find instructions by one recipe with its defaults, then demonstrations by bootstrap_random_search.
+
+    Args:
+        program: The program; stays as it is.
+        train: Questions with gold answers.
+        metric: Judges the answers.
+        seed: Of both recipes.
+        threads: Questions in flight at the same time.
+        instructions: The recipe that writes the instructions.
+        demonstrations: As in bootstrap_random_search.
+        candidates: Likewise.
+    """
+    instructed = _INSTRUCTIONS[instructions](program, train, metric, seed, threads)
+    return bootstrap_random_search.compile(
+        instructed, train, metric, seed, threads, demonstrations=demonstrations, candidates=candidates
+    )

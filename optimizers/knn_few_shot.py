@@ -1,0 +1,87 @@
+"""For every question, demonstrations from the program's runs on the train questions that are most like it."""
+
+import math
+import re
+import zlib
+from collections.abc import Sequence
+
+import dspy
+import numpy as np
+from dspy.teleprompt import KNNFewShot
+from numpy.typing import NDArray
+
+from eval.metrics import Metric
+from optimizers._programs import number_of
+from retrieval import UsageError
+
+__all__ = ["NO_STATE", "compile"]
+
+NO_STATE = "its program keeps the train questions, and runs itself on those nearest to each question that it is asked"
+_DIMENSIONS = 4096
+
+
+def compile(
+    program: dspy.Module,
+    train: Sequence[dspy.Example],
+    metric: Metric,
+    seed: int = 0,
+    threads: int = 8,
+    *,
+    neighbours: int = 5,
+    demonstrations: int = 3,
+) -> dspy.Module:
+    """A program that bootstraps from the nearest train questions whenever it is asked, and answers with what it got.
+
+    That costs up to `neighbours` runs of the program more per question. DSPy puts it into the program as a function, so
+    it cannot be saved: a state file of it would hold the program as it was. It works when the program is called, not
+    when it is awaited.
+
+    Args:
+        program: The program; stays as it is.
+        train: Questions with gold answers.
+        metric: Judges the answers; only the full score, 1, makes a demonstration.
+        seed: Not used: nothing is drawn.
+        threads: Not used: DSPy runs one example after the other.
+        neighbours: How many train questions to run the program on.
+        demonstrations: So many right answers are looked for among them.
+
+    Raises:
+        UsageError: there are fewer than two train questions.
+    """
+    if len(train) < 2:
+        raise UsageError("the nearest of the train questions cannot be told with fewer than two of them")
+    optimizer = KNNFewShot(
+        k=neighbours,
+        trainset=list(train),
+        vectorizer=dspy.Embedder(_Words([example.question for example in train]), caching=False),
+        metric=number_of(metric),
+        metric_threshold=1.0,
+        max_bootstrapped_demos=demonstrations,
+        max_labeled_demos=0,
+    )
+    return optimizer.compile(program)
+
+
+class _Words:
+    """Texts as vectors of length 1: their words, hashed, those weighing more that fewer of the known texts have."""
+
+    def __init__(self, known: Sequence[str]) -> None:
+        present = [set(_words(text)) for text in known]
+        counts: dict[int, int] = {}
+        for words in present:
+            for word in words:
+                counts[word] = counts.get(word, 0) + 1
+        self._weights = {word: math.log(1 + len(known) / count) for word, count in counts.items()}
+        self._unseen = math.log(1 + len(known))
+
+    def __call__(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        vectors = np.zeros((len(texts), _DIMENSIONS), dtype=np.float32)
+        for vector, text in zip(vectors, texts, strict=True):
+            for word in _words(text):
+                vector[word] += self._weights.get(word, self._unseen)
+            vector /= np.linalg.norm(vector) or 1.0
+        return vectors
+
+
+def _words(text: str) -> list[int]:
+    return [zlib.crc32(word.encode()) % _DIMENSIONS for word in re.findall(r"\w+", text.casefold())]
