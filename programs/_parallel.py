@@ -1,11 +1,12 @@
 """Calls that do not wait for each other, made side by side; and a synchronous `forward` awaited from asyncio."""
 
-import asyncio
 import contextvars
 from collections.abc import Callable
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from typing import Any, TypeVar
 
+import anyio
+import anyio.to_thread
 import dspy
 
 __all__ = ["in_thread", "side_by_side"]
@@ -20,6 +21,9 @@ def side_by_side(*calls: Callable[[], Any], at_most: int | None = None) -> list[
     it, and records its predictions in a trace of its own. These are appended to the caller's trace in argument order,
     so that a compiled program does not depend on which call happened to finish first.
 
+    While DSPy streams (`dspy.streamify`) the calls are made one after the other, in the caller's thread: DSPy can send
+    from that one alone.
+
     Args:
         calls: What to call.
         at_most: How many calls may be under way at the same time, at least 1; they begin in argument order. By default
@@ -29,6 +33,8 @@ def side_by_side(*calls: Callable[[], Any], at_most: int | None = None) -> list[
         Exception: the first exception in argument order, once every call that had begun has ended; those that were
             still waiting for their turn are not made.
     """
+    if dspy.settings.send_stream is not None:
+        return [call() for call in calls]
     traces: list[list[Any] | None] = [None if dspy.settings.trace is None else [] for _ in calls]
     pool = ThreadPoolExecutor(max_workers=at_most or max(len(calls), 1))
     try:
@@ -48,14 +54,10 @@ def side_by_side(*calls: Callable[[], Any], at_most: int | None = None) -> list[
 async def in_thread(call: Callable[..., T], *args: Any) -> T:
     """Await `call(*args)`, run in a thread of its own with the caller's context.
 
-    `asyncio.to_thread` would do, were its pool not so small on small machines that awaited questions queue up.
+    The thread is AnyIO's, for DSPy streams from no other, with a limiter of its own: the shared pools are so small on
+    small machines that awaited questions queue up.
     """
-    pool = ThreadPoolExecutor(max_workers=1)
-    try:
-        context = contextvars.copy_context()
-        return await asyncio.get_running_loop().run_in_executor(pool, lambda: context.run(call, *args))
-    finally:
-        pool.shutdown(wait=False)
+    return await anyio.to_thread.run_sync(call, *args, limiter=anyio.CapacityLimiter(1))
 
 
 def _traced(call: Callable[[], Any], trace: list[Any] | None) -> Any:

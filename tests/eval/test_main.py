@@ -34,7 +34,8 @@ def test_from_the_command_to_the_files(tmp_path: Path) -> None:
     assert "Traceback" not in done.stderr
 
     run, _, header, overall, *_ = done.stdout.split("\n")
-    assert run == "task sample, program blendfilter, lm extractive/reader = floor (extractive reader, no LM), retriever sample"
+    lm = "extractive/reader = floor (extractive reader, no LM)"
+    assert run == f"task sample, program blendfilter, lm {lm}, retriever sample"
     assert header.split()[:5] == ["n", "failed", "unparsable", "EM", "F1"]
     assert overall.split()[:4] == ["all", "6", "0", "0"]
 

@@ -2,12 +2,16 @@ import asyncio
 import threading
 import time
 from functools import partial
+from typing import Any
 
 import dspy
 import pytest
 from scripted import Function, engine_lm, render
 
+import lms
 from programs._parallel import in_thread, side_by_side
+from programs.blendfilter import BlendFilter
+from retrieval import Memory, Passage
 
 
 def test_results_come_in_the_order_of_the_calls() -> None:
@@ -148,3 +152,17 @@ def test_an_awaited_call_sees_the_callers_settings_and_raises_its_error() -> Non
 
     with pytest.raises(LookupError, match="threads: 5"):
         asyncio.run(call())
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_a_program_with_calls_side_by_side_can_be_streamed(is_async: bool) -> None:
+    passages = [Passage("1", "Zorx is a planet found by Ada Quill .", "Zorx")]
+    stream = dspy.streamify(BlendFilter(Memory(passages)), is_async_program=is_async)
+
+    async def parts() -> list[Any]:
+        with dspy.context(lm=lms.load("extractive")):
+            return [part async for part in stream(question="Who found the planet Zorx ?")]
+
+    *chunks, last = asyncio.run(parts())
+    assert chunks
+    assert "Ada Quill" in last.answer
