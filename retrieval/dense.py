@@ -161,7 +161,7 @@ class Dense(Retriever):
             out: Directory to make; its parents are made too.
             encoder: A key of `PRESETS`, the directory or hub name of a model, or an `Encoder`.
             approximate: Link the vectors to a graph, for corpora of millions of passages. That alone holds all vectors
-                in memory, in 4 bytes a number, and takes about a millisecond of one core for each.
+                in memory, in 4 bytes a number, and takes one to two milliseconds of one core for each.
             batch_size: Passages encoded at a time.
             resume: Use what an unfinished build left behind; otherwise that is deleted.
             overwrite: Replace an index that is already in `out`.
