@@ -1,10 +1,14 @@
 """An OpenAI-compatible server on loopback that answers after a fixed time, from the built-in extractive reader.
 
-with stand_in(seconds=0.2) as api_base: dspy.LM("openai/stand-in", api_base=api_base, api_key="none", cache=False)
+    with stand_in(seconds=0.2) as api_base:
+        lm = dspy.LM("openai/gpt-4o-mini", api_base=api_base, api_key="none", cache=False)
+
+It is a process of its own, as a real server is: its work does not slow down the program that is measured.
 """
 
 import json
-import threading
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,6 +22,17 @@ from lms.extractive import ExtractiveReader
 @contextmanager
 def stand_in(*, seconds: float) -> Iterator[str]:
     """Serve until the block ends; yields the api_base. `seconds` is from a request's arrival to its reply."""
+    server = subprocess.Popen([sys.executable, __file__, str(seconds)], stdout=subprocess.PIPE, text=True)
+    try:
+        assert server.stdout
+        yield f"http://127.0.0.1:{int(server.stdout.readline())}/v1"
+    finally:
+        server.terminate()
+        server.wait()
+
+
+def main(seconds: float) -> None:
+    """Serve on a free port, which is printed."""
     reader = ExtractiveReader()
 
     class Handler(BaseHTTPRequestHandler):
@@ -54,10 +69,9 @@ def stand_in(*, seconds: float) -> Iterator[str]:
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as httpd:
         httpd.daemon_threads = True
-        thread = threading.Thread(target=httpd.serve_forever)
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{httpd.server_port}/v1"
-        finally:
-            httpd.shutdown()
-            thread.join()
+        print(httpd.server_port, flush=True)
+        httpd.serve_forever()
+
+
+if __name__ == "__main__":
+    main(float(sys.argv[1]))
