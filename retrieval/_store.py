@@ -12,6 +12,7 @@ import os
 import shutil
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self
 
@@ -20,7 +21,18 @@ import numpy as np
 from retrieval.errors import RetrievalError, UsageError
 from retrieval.passage import Passage
 
-__all__ = ["CORPUS", "LineWriter", "Lines", "checked", "from_line", "publish", "read_about", "to_line", "write_about"]
+__all__ = [
+    "CORPUS",
+    "LineWriter",
+    "Lines",
+    "checked",
+    "from_line",
+    "locked",
+    "publish",
+    "read_about",
+    "to_line",
+    "write_about",
+]
 
 CORPUS = "corpus.jsonl"
 
@@ -89,6 +101,23 @@ class Lines(Sequence[bytes]):
 
     def __getitem__(self, n: int) -> bytes:  # type: ignore[override]  # no slices are asked for
         return self._bytes[self._offsets[n] : self._offsets[n + 1]]
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Hold the lock of the build whose directory has the file `path`.
+
+    Raises:
+        UsageError: another process holds it.
+    """
+    import fcntl  # here, because not every system that BM25 runs on has it
+
+    with path.open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise UsageError(f"{path.parent} is in use: another process is building that index") from error
+        yield
 
 
 def write_about(directory: Path, name: str, about: dict[str, Any]) -> None:

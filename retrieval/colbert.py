@@ -18,7 +18,6 @@ An index that colbert-ai made has neither colbert.json nor passages: those are i
 Papers: Khattab and Zaharia 2020 (ColBERT); Santhanam et al. 2022 (ColBERTv2, the codec) and 2022 (PLAID, the search).
 """
 
-import fcntl
 import hashlib
 import json
 import logging
@@ -40,7 +39,18 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval._store import CORPUS, Lines, LineWriter, checked, from_line, publish, read_about, to_line, write_about
+from retrieval._store import (
+    CORPUS,
+    Lines,
+    LineWriter,
+    checked,
+    from_line,
+    locked,
+    publish,
+    read_about,
+    to_line,
+    write_about,
+)
 from retrieval.base import Retriever
 from retrieval.errors import RetrievalError, UsageError
 from retrieval.passage import Passage
@@ -303,7 +313,7 @@ class ColBERT(Retriever):
         config |= {"kmeans_niters": kmeans_niters}
         work = _unfinished(out)
         work.mkdir(parents=True, exist_ok=True)
-        with _locked(work / "lock"):
+        with locked(work / "lock"):
             publish(_Builder(work, config, encoder, batch_size, progress).run(passages, resume), out)
         shutil.rmtree(work)
         return cls(out, device=device)
@@ -743,16 +753,6 @@ def _whole(path: Path) -> Iterator[None]:
     except _DAMAGE as error:
         reason = str(error).strip().partition("\n")[0]
         raise RetrievalError(f"{path} is damaged, build or fetch it again: {reason}") from error
-
-
-@contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    with path.open("w") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise UsageError(f"{path.parent} is in use: another process is building that index") from error
-        yield
 
 
 @contextmanager

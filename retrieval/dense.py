@@ -11,11 +11,9 @@ candidate to better candidate: few passages are missed, and its time hardly grow
 memory-mapped, and the score is the inner product.
 """
 
-import fcntl
 import hashlib
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -26,7 +24,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retrieval._models import loading, package, readable
-from retrieval._store import CORPUS, Lines, LineWriter, checked, from_line, publish, read_about, to_line, write_about
+from retrieval._store import (
+    CORPUS,
+    Lines,
+    LineWriter,
+    checked,
+    from_line,
+    locked,
+    publish,
+    read_about,
+    to_line,
+    write_about,
+)
 from retrieval.base import Retriever
 from retrieval.errors import RetrievalError, UsageError
 from retrieval.passage import Passage
@@ -182,7 +191,7 @@ class Dense(Retriever):
         work = out.with_name(f"{out.name}.building")
         shards, index = work / "shards", work / "index"
         work.mkdir(parents=True, exist_ok=True)
-        with _locked(work / "lock"):
+        with locked(work / "lock"):
             probe = model.probe()
             if not (resume and _same(work / _PROBE, probe)):
                 shutil.rmtree(shards, ignore_errors=True)
@@ -261,16 +270,6 @@ def _same(path: Path, probe: NDArray[np.float32]) -> bool:
         return False
     known = np.load(path)
     return known.shape == probe.shape and bool(np.linalg.norm(known - probe) < 0.02 * np.linalg.norm(known))
-
-
-@contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    with path.open("w") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise UsageError(f"{path.parent} is in use: another process is building that index") from error
-        yield
 
 
 def _encode(passages: Iterator[Passage], corpus: Path, shards: Path, model: _Model, batch_size: int) -> list[Path]:
