@@ -38,11 +38,11 @@ def _of_file(path: Path) -> dict[str, dict[str, str]]:
     content = path.read_bytes()
     found = {str(path): {"file": sha256(content).hexdigest()}}
     for text in _strings(tomllib.loads(content.decode())):
-        kind, colon, rest = text.partition(":")
+        name = path.parent / (text.partition(":")[2] or text)
         if text.endswith(".toml"):
             found |= _of_file(path.parent / text)
-        elif colon and "://" not in text and (path.parent / rest).is_dir():
-            found |= fingerprints(f"{kind}:{path.parent / rest}")
+        elif "://" not in text and name.is_dir():
+            found |= _of_index(name)
     return found
 
 
@@ -55,11 +55,12 @@ def _of_index(path: Path) -> dict[str, dict[str, str]]:
 
 
 def _strings(value: Any) -> Iterator[str]:
+    """Whatever may name a file or a directory."""
     match value:
         case str():
             yield value
         case dict():
-            yield from _strings(list(value.values()))
+            yield from _strings([item for key, item in value.items() if key != "type"])
         case list():
             for item in value:
                 yield from _strings(item)

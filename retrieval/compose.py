@@ -1,4 +1,4 @@
-"""Retrievers put together by a TOML file, which is a spec itself: `--retriever hybrid.toml`.
+"""Retrievers put together or set by a TOML file, which is a spec itself: `--retriever hybrid.toml`.
 
     type = "rrf"                              or "interpolate"
     retrievers = ["bm25:idx", "dense:idx2"]   specs, or tables of the same form as the file
@@ -12,8 +12,13 @@
     scorer = "cross-encoder:BAAI/bge-reranker-base"    or "upr:MODEL", "lexical"
     depth = 50                                how many passages are scored
 
-Everything but `type`, the retrievers and the scorer can be left out. Paths in specs, of indexes, models and files like
-this one, begin at the directory of the file that they stand in.
+    type = "colbert"
+    index = "wiki17.nbits.local"              the directory
+    query_maxlen = 256                        this and what else `retrieval.colbert.ColBERT` takes: checkpoint,
+                                              collection, device, ncells, centroid_score_threshold, ndocs
+
+Everything but `type`, the retrievers, the scorer and the index can be left out. Paths in specs, of indexes, models and
+files like this one, begin at the directory of the file that they stand in.
 """
 
 import tomllib
@@ -24,6 +29,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from retrieval import known_item
 from retrieval.base import Retriever
 from retrieval.errors import UsageError
 from retrieval.fuse import Fused, interpolate, reciprocal_rank_fusion
@@ -75,10 +81,25 @@ class _Reranking(_Form):
     depth: Annotated[int, Field(ge=1)] = 50
 
 
-_FORMS: dict[Any, type[_ReciprocalRank | _Interpolation | _Reranking]] = {
+class _ColBERT(_Form):
+    """The settings are checked where they are used."""
+
+    type: Literal["colbert"]
+    index: str
+    checkpoint: str | None = None
+    collection: str | None = None
+    device: str | None = None
+    query_maxlen: int | None = None
+    ncells: int | None = None
+    centroid_score_threshold: float | None = None
+    ndocs: int | None = None
+
+
+_FORMS: dict[Any, type[_ReciprocalRank | _Interpolation | _Reranking | _ColBERT]] = {
     "rrf": _ReciprocalRank,
     "interpolate": _Interpolation,
     "rerank": _Reranking,
+    "colbert": _ColBERT,
 }
 _PROBLEMS = {"extra_forbidden": "there is no such key", "missing": "this key is needed"}
 
@@ -114,9 +135,13 @@ class _File:
             key = ".".join(str(part) for part in first["loc"] if part not in ("str", "dict[str,any]"))
             problem = _PROBLEMS.get(first["type"], first["msg"])
             raise UsageError(f"{self.path}: {place}{key}: {problem}") from error
+        if isinstance(form, _ColBERT):
+            return self._colbert(form)
         if isinstance(form, _Reranking):
             retriever = self._open(form.retriever, f"{place}retriever.")
-            return Reranked(retriever, load_scorer(self._resolved_model(form.scorer)), depth=form.depth)
+            name, _, model = form.scorer.partition(":")
+            scorer = load_scorer(f"{name}:{self._model(model)}" if model else form.scorer)
+            return Reranked(retriever, scorer, depth=form.depth)
         if form.weights and len(form.weights) != len(form.retrievers):
             raise UsageError(
                 f"{self.path}: {place}weights: there must be one for each of {len(form.retrievers)} retrievers"
@@ -138,8 +163,20 @@ class _File:
         name, colon, rest = spec.partition(":")
         return self._open_spec(f"{name}:{folder / rest}" if colon and "://" not in rest else spec)
 
-    def _resolved_model(self, scorer: str) -> str:
-        """The scorer's spec, with the path of its model resolved if it is one and not a hub name."""
-        name, _, model = scorer.partition(":")
-        path = self.path.parent / model
-        return f"{name}:{path}" if model and path.is_dir() else scorer
+    def _colbert(self, form: _ColBERT) -> Retriever:
+        from retrieval.colbert import ColBERT
+
+        folder = self.path.parent
+        settings = form.model_dump(exclude={"type", "index"}, exclude_none=True)
+        if form.checkpoint:
+            settings["checkpoint"] = self._model(form.checkpoint)
+        if form.collection:
+            settings["collection"] = folder / form.collection
+        index = ColBERT(folder / form.index, **settings)
+        known_item.check(index, str(self.path))
+        return index
+
+    def _model(self, name: str) -> str:
+        """The path of a model, if there is such a directory, or else its name on the hub."""
+        path = self.path.parent / name
+        return str(path) if path.is_dir() else name

