@@ -23,12 +23,14 @@ from eval.costs import costs
 from eval.fingerprints import fingerprints
 from eval.paper_tables import PAPERS, TABLES
 from eval.run import evaluate, without_url_secrets
+from eval.study import STUDIES, prepared
 from eval.summary import Row, Summary
 from eval.tasks import SEED, choose, load
 from eval.tasks._task import Task
+from programs._state import load_state
 from retrieval import Retriever, UsageError
 
-__all__ = ["COUNTS", "Cell", "Column", "Line", "Setup", "Table", "assigned", "find", "listing", "run", "show"]
+__all__ = ["COUNTS", "Cell", "Column", "Line", "Setup", "Table", "assigned", "find", "listing", "run", "show", "states"]
 
 # Settings that follow from the data set, for the programs that have them.
 _BY_TASK = {
@@ -56,7 +58,8 @@ class Line(NamedTuple):
     program: str
     """Empty where there is nothing to run."""
     settings: dict[str, Any]
-    """Of the program; `retriever` is "none" for closed book, and "?" stands for what the caller has to give."""
+    """Of the program; `retriever` is "none" for closed book, `state` is "none" for zero-shot whatever the caller gives,
+    and "?" stands for what the caller has to give."""
     why_not: str
     """Why there is nothing to run."""
     figures: tuple[str, ...]
@@ -103,7 +106,9 @@ class Setup:
         limit: Ask only the first so many questions of each task.
         data: Directory with local copies of the data sets; see `eval.tasks.load`.
         judge: The LM of acc_judge, as `eval.metrics.load` takes it; None leaves that metric out.
+        judge_api_base: Address of an OpenAI-compatible server that has it.
         settings: As `assigned` gives them, for all rows whose programs have them, over those of the table.
+        states: State files, with the demonstrations that the papers show, by PROGRAM:TASK or PROGRAM.
         threads: Questions in flight at the same time.
         limits: When to stop, for each run.
         on_row: Called with each row of each run.
@@ -117,7 +122,9 @@ class Setup:
     limit: int | None = None
     data: str | Path | None = None
     judge: str | None = None
+    judge_api_base: str | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
+    states: Mapping[str, str] = field(default_factory=dict)
     threads: int = 8
     limits: Limits = Limits()  # noqa: RUF009  # it is immutable
     on_row: Callable[[Row], object] = lambda row: None
@@ -198,10 +205,29 @@ def assigned(assignments: Sequence[str]) -> dict[str, Any]:
     Raises:
         UsageError: one is not of that form.
     """
+    return {name.replace("-", "_"): _value(value) for name, value in _pairs(assignments, "a setting is given as NAME")}
+
+
+def states(assignments: Sequence[str]) -> dict[str, str]:
+    """State files by PROGRAM or PROGRAM:TASK, from PROGRAM[:TASK]=FILE.
+
+    Raises:
+        UsageError: one is not of that form, or there is no such program or task.
+    """
+    files = dict(_pairs(assignments, "a state is given as PROGRAM[:TASK]"))
+    for name in files:
+        program, colon, task = name.partition(":")
+        programs.load(program)
+        if colon:
+            choose(task)
+    return files
+
+
+def _pairs(assignments: Sequence[str], form: str) -> list[tuple[str, str]]:
     pairs = [text.partition("=") for text in assignments]
     if wrong := [text for text, (name, equals, _) in zip(assignments, pairs, strict=True) if not (name and equals)]:
-        raise UsageError(f"a setting is given as NAME=VALUE, not {wrong[0]!r}")
-    return {name.replace("-", "_"): _value(value) for name, _, value in pairs}
+        raise UsageError(f"{form}=VALUE, not {wrong[0]!r}")
+    return [(name, value) for name, _, value in pairs]
 
 
 class _Questions(NamedTuple):
@@ -230,6 +256,11 @@ def _line(text: str) -> Line:
     return Line(name, program, {key: _value(value) for key, _, value in pairs}, "", tuple(figures.split()))
 
 
+def _plain(value: Any) -> Any:
+    """A setting's value without what a URL in it may hold of secrets."""
+    return without_url_secrets(value) if isinstance(value, str) else value
+
+
 def _value(text: str) -> Any:
     """A setting's value: true or false, a number, or a word."""
     try:
@@ -245,54 +276,74 @@ def _heading(table: Table) -> list[str]:
 
 
 def _questions(task: str, setup: Setup) -> "_Questions | UsageError":
-    """The paper's questions; all of the data set's local copy where there is none of them, or one of too few."""
+    """The paper's questions; all of a local copy where there are too few in it, or none is of the paper's split."""
     chosen, variant = choose(task)
     where = f"{task}, {chosen.variants[variant].source}"
+    own, other = (_copy(chosen, name, setup.data) for name in (variant, "all"))
+    copy = own or other
     try:
-        if setup.data is None or _has_copy(chosen, variant, setup.data) or not _has_copy(chosen, "all", setup.data):
+        if own or not other:
             return _Questions(load(task, setup.limit, data=setup.data), where)
     except UsageError as error:
-        if setup.data is None or not _has_copy(chosen, "all", setup.data):
+        if not copy:
             return error
     try:
-        here = load(chosen.name, setup.limit, data=setup.data)
+        here = load(f"file:{copy}", setup.limit)
     except UsageError as error:
         return error
     return _Questions(here, f"the local copy of {chosen.name}, in place of {where}")
 
 
-def _has_copy(task: Task, variant: str, data: str | Path) -> bool:
+def _copy(task: Task, variant: str, data: str | Path | None) -> Path | None:
+    """The local copy of the split that the variant is of; None where there is none."""
+    if data is None:
+        return None
     file = Path(data) / f"{task.name}.{task.variants[variant].file}.jsonl"
-    return file.exists() or file.with_name(f"{file.name}.gz").exists()
+    return next((path for path in (file.with_name(f"{file.name}.gz"), file) if path.exists()), None)
 
 
 def _run(line: Line, task: str, questions: "_Questions | UsageError", setup: Setup) -> "_Run | str":
     """The run of a row on a task; or why there is none."""
     if isinstance(questions, UsageError):
         return str(questions)
-    program = programs.load(line.program)
+    study = STUDIES.get(line.program)
+    examples = prepared(study, questions.examples) if study else questions.examples
+    if not examples:
+        return f"there is no gold that it takes in {questions.where}"
+    program = study.module if study else programs.load(line.program)
     known = {name: p for name, p in signature(program.__init__).parameters.items() if p.kind is Parameter.KEYWORD_ONLY}
     by_task = _BY_TASK.get(task.partition(":")[0], {})
     wanted = {**by_task, **line.settings, **setup.settings}
     settings = {name: value for name, value in wanted.items() if name in known}
     if open_ := [name for name, value in settings.items() if value == "?"]:
-        return f"needs --set {open_[0]}=…, which names a model"
+        return f"needs --set {open_[0]}=…, for which there is no default"
+    state = setup.states.get(f"{line.program}:{task.partition(':')[0]}", setup.states.get(line.program))
+    if state is None and line.settings.get("state") == "?":
+        return f"needs --state {line.program}=FILE with demonstrations: python -m optimizers {line.program} makes one"
+    if line.settings.get("state") == "none":
+        state = None
     closed = line.settings.get("retriever") == "none"
     if not closed and setup.retriever is None:
         return "needs a retriever: give --retriever"
     spec = "none" if closed else str(setup.retriever_spec)
     module = program(None if closed else setup.retriever, **settings)
-    lm = setup.lm(questions.examples, None if closed else setup.retriever)
+    if state is not None:
+        try:
+            load_state(module, state)
+        except UsageError as error:
+            return str(error)
+    lm = setup.lm(examples, None if closed else setup.retriever)
     manifest = {
         "task": task,
         "program": line.program,
         "lm": lm.model,
         "retriever": without_url_secrets(spec),
-        "settings": {name: parameter.default for name, parameter in known.items()} | settings,
+        "settings": {name: p.default for name, p in known.items()} | {n: _plain(v) for n, v in settings.items()},
+        "state": state and {"file": state, "sha256": hashlib.sha256(Path(state).read_bytes()).hexdigest()},
         "limit": setup.limit,
         "judge": setup.judge,
         "asked": questions.where,
-        "fingerprints": fingerprints(spec),
+        "fingerprints": fingerprints(spec) | fingerprints(str(settings.get("against", "none"))),
         "seed": SEED,
     }
     sign = hashlib.sha256(json.dumps(manifest, sort_keys=True).encode()).hexdigest()[:12]
@@ -305,8 +356,8 @@ def _run(line: Line, task: str, questions: "_Questions | UsageError", setup: Set
     with dspy.context(lm=lm):
         summary = evaluate(
             module,
-            questions.examples,
-            metrics=_metrics(task, setup),
+            examples,
+            metrics=list(study.metrics.values()) if study else _metrics(task, setup),
             directory=setup.directory / f"{line.program}-{task.replace(':', '-')}-{sign}",
             threads=setup.threads,
             limits=setup.limits,
@@ -320,15 +371,16 @@ def _run(line: Line, task: str, questions: "_Questions | UsageError", setup: Set
 
 
 def _metrics(task: str, setup: Setup) -> list[metrics.Metric]:
-    """The metrics that any table has for the task, so that one run serves them all."""
+    """The metrics that any table of programs has for the task, so that one run serves them all."""
+    tables = [table for table in map(find, TABLES) if not any(line.program in STUDIES for line in table.lines)]
     wanted = dict.fromkeys(
         column.metric
-        for name in TABLES
-        for column in find(name).columns
+        for table in tables
+        for column in table.columns
         if column.task == task and column.metric not in COUNTS
     )
     names = [f"{name}:{setup.judge}" if name == _JUDGED else name for name in wanted if name != _JUDGED or setup.judge]
-    return [metrics.load(name) for name in names]
+    return [metrics.load(name, judge_api_base=setup.judge_api_base) for name in names]
 
 
 def _cell(line: Line, column: Column, figure: str, scale: float, done: _Run, setup: Setup) -> Cell:
@@ -337,6 +389,12 @@ def _cell(line: Line, column: Column, figure: str, scale: float, done: _Run, set
         count = _count(column.metric, done)
         why = "" if count is not None else f"the program reports no {column.metric.replace('_', ' ')}"
         return Cell(line.name, column.name, figure, count, n=total.n, why_not=why)
+    study = STUDIES.get(line.program)
+    if study and column.metric in study.ratios:
+        ratio = study.ratios[column.metric](done.rows)
+        if ratio is None:
+            return Cell(line.name, column.name, figure, why_not=f"{column.metric} is undefined here")
+        return Cell(line.name, column.name, figure, *ratio, total.n)
     name = column.metric if column.metric != _JUDGED else f"{_JUDGED}:{setup.judge}"
     if name not in total.scores:
         why = "needs --judge LM" if column.metric == _JUDGED and not setup.judge else f"{name} is undefined here"
@@ -347,7 +405,7 @@ def _cell(line: Line, column: Column, figure: str, scale: float, done: _Run, set
 
 
 def _count(metric: str, done: _Run) -> float | None:
-    spent = costs(done.rows)
+    spent = costs(done.rows, done.summary.manifest)
     if metric == "lm_calls":
         return done.summary.total.cost["lm_calls"]
     if metric == "external_tokens":
@@ -359,9 +417,12 @@ def _count(metric: str, done: _Run) -> float | None:
 def _differences(table: Table, line: Line, done: _Run) -> list[str]:
     """What a run and the paper's row do not have in common."""
     manifest, total = done.summary.manifest, done.summary.total
-    found = [f"LM: {label(manifest['lm'])} (paper: {table.lm}); zero-shot"]
+    shots = f"with the state {manifest['state']['file']}" if manifest["state"] else "zero-shot"
+    found = [f"LM: {label(manifest['lm'])} (paper: {table.lm}); {shots}"]
     if manifest["retriever"] != "none":
         found.append(f"Retrieval: {manifest['retriever']} (paper: {table.corpus})")
+    if against := manifest["settings"].get("against"):
+        found.append(f"Against: {against}")
     found.append(f"Questions: {total.n} of {done.questions.where}")
     if total.failed:
         found.append(f"{line.name}: {total.failed} of {total.n} questions failed and count 0")

@@ -19,7 +19,6 @@ PAPERS = {
 _ABSTRACTS = "abstracts of Wikipedia of 2017"
 _DPR = "21,015,324 passages of Wikipedia of December 2018"
 _GPT = "GPT3.5-turbo-Instruct, three examples in the prompt"
-_STATE = "- needs two demonstrations per act as a state file: python -m eval … --state"
 _ORACLE_CORPUS = "- needs an index of the oracle corpus: the row above with such a --retriever"
 
 _THREE_SETS = """
@@ -204,9 +203,9 @@ All methods, three answers | - takes three runs with sampling: python -m eval co
         "rows": """
 No retrieval | direct retriever=none | 37.9 27.1 35.3
 Chain-of-thoughts | cot retriever=none | 38.2 28.2 35.5
-Rerank | - no program for it | 38.0 26.6 33.2
-Self-verification | - no program for it | 38.4 30.8 35.9
-SuRE | - no program for it | 40.4 32.6 33.6
+Rerank | rerank | 38.0 26.6 33.2
+Self-verification | self_verification retriever=none verifications=10 | 38.4 30.8 35.9
+SuRE | sure | 40.4 32.6 33.6
 QPaug | qpaug | 44.6 35.5 45.1
 """,
     },
@@ -365,13 +364,13 @@ QPaug, 20 passages | qpaug augment=False k=20 |
         "rows": """
 Vicuna-13B, closed book | direct retriever=none | 22.1 29.4 23.7 35.9 50.1 56.9 30.2
 GPT-3.5-Turbo, closed book | direct retriever=none | 29.4 40.7 22.8 40.0 54.8 65.5 37.9
-GENREAD (InstructGPT) | - no program for it | 31.1 44.8 19.1 36.9 59.3 70.7 46.0
+GENREAD (InstructGPT) | genread retriever=none | 31.1 44.8 19.1 36.9 59.3 70.7 46.0
 Vicuna-13B + BM25 | direct | 25.5 34.9 20.2 34.2 53.7 64.0 34.6
-Vicuna-13B + BM25 + UPR | - no program for it | 28.9 39.2 22.4 35.9 56.5 67.0 39.0
+Vicuna-13B + BM25 + UPR | upr upr=? | 28.9 39.2 22.4 35.9 56.5 67.0 39.0
 GPT-3.5-Turbo + BM25 | direct | 33.2 42.8 23.3 38.2 57.6 68.7 43.9
 Self-Ask (Davinci-002) | self_ask | 26.4 36.5 15.1 29.5 59.4 68.5 33.6
-Vicuna-13B w/ DAS | - no program for it | 27.1 38.5 23.4 35.8 54.9 62.3 31.2
-ALLIES (GPT-3.5-Turbo) | - no program for it | 38.0 47.8 28.2 45.6 61.4 70.8 37.6
+Vicuna-13B w/ DAS | das upr=? | 27.1 38.5 23.4 35.8 54.9 62.3 31.2
+ALLIES (GPT-3.5-Turbo) | allies | 38.0 47.8 28.2 45.6 61.4 70.8 37.6
 Chain-of-Rewrite (Reader=Vicuna-13B) | chain_of_rewrite | 34.0 45.3 24.8 40.4 59.3 70.4 48.0
 Chain-of-Rewrite (Reader=GPT-3.5-Turbo) | chain_of_rewrite | 40.2 49.3 27.1 41.4 61.6 71.7 50.2
 """,
@@ -447,11 +446,21 @@ BM25 + UPR + Rerank Feedback | chain_of_rewrite m=100 question_rewriting=off doc
         "lm": "GPT-3.5-turbo",
         "corpus": "passages of the data sets with those of BM25, 500 questions of the training sets",
         "scale": "100",
-        "note": "An evaluation of one act on prepared passages, which asks no program questions.",
-        "columns": "Prec.\nRec.\nPrec. after entailment\nRec. after entailment\nUseful",
+        "note": "The act of signatures.extract alone, on passages that eval.study prepares; questions without known "
+        "steps are left out.",
+        "columns": "".join(
+            f"{name} {label} | {task}:study | {metric}\n"
+            for name, task in (("WikiHop", "2wikimultihopqa"), ("Musique", "musique"))
+            for label, metric in (
+                ("Prec.", "precision"),
+                ("Rec.", "recall"),
+                ("Prec. after entailment", "precision_entailed"),
+                ("Rec. after entailment", "recall_entailed"),
+                ("Useful", "useful"),
+            )
+        ),
         "rows": """
-WikiHop | - an evaluation of its own, of the act in signatures.extract alone | 89.3 72.0 94.8 72.0 96.6
-Musique | - an evaluation of its own, of the act in signatures.extract alone | 91.8 76.1 94.6 74.2 94.3
+Extraction | study_extraction | 89.3 72.0 94.8 72.0 96.6 91.8 76.1 94.6 74.2 94.3
 """,
     },
     "migres:table2": {
@@ -459,11 +468,15 @@ Musique | - an evaluation of its own, of the act in signatures.extract alone | 9
         "lm": "GPT-3.5-turbo",
         "corpus": "sub-questions with their answers, all or some of them, 500 questions of the training sets",
         "scale": "100",
-        "note": "An evaluation of one act on prepared facts, which asks no program questions.",
-        "columns": "All Acc\nPartial Acc\nPartial Match",
+        "note": "The act of signatures.detect alone, on facts that eval.study prepares; questions without known steps "
+        "are left out.",
+        "columns": "".join(
+            f"{name} {label} | {task}:study | {metric}\n"
+            for name, task in (("WikiHop", "2wikimultihopqa"), ("Musique", "musique"))
+            for label, metric in (("All Acc", "migres_em"), ("Partial Acc", "partial"), ("Partial Match", "match"))
+        ),
         "rows": """
-WikiHop | - an evaluation of its own, of the act in signatures.detect alone | 91.2 98.4 98.0
-Musique | - an evaluation of its own, of the act in signatures.detect alone | 86.8 92.8 96.8
+Missing information | study_missing retriever=none | 91.2 98.4 98.0 86.8 92.8 96.8
 """,
     },
     "migres:table3": {
@@ -486,20 +499,20 @@ StrategyQA EM | strategyqa:migres | migres_em
 StrategyQA Acc | strategyqa:migres | acc_judge
 """,
         "rows": f"""
-VANILLA | - no program for it | 24.5 45.5 27.5 60.5 10.5 26.0 33.5 72.5 57.5 87.5 62.9 62.9
-VANILLA-s | - no program for it | 26.5 48.5 28.0 62.0 11.5 27.5 34.5 75.5 59.0 88.0 65.5 65.5
-SUMM | - no program for it | 25.5 52.0 25.5 56.0 10.0 29.5 32.5 72.5 56.5 84.5 62.9 62.9
-SNIPPET | - no program for it | 26.0 50.5 29.5 61.5 10.5 27.5 33.0 69.0 57.5 87.5 62.0 62.0
-RERANK | - no program for it | 28.5 56.0 30.0 63.0 12.5 30.0 36.5 77.0 59.0 89.5 65.9 65.9
-MIGRES | migres | 33.6 58.5 38.0 66.6 18.6 32.8 43.0 80.0 61.0 91.0 73.4 73.4
+VANILLA | alce state=none | 24.5 45.5 27.5 60.5 10.5 26.0 33.5 72.5 57.5 87.5 62.9 62.9
+VANILLA-s | retrieve_read state=none | 26.5 48.5 28.0 62.0 11.5 27.5 34.5 75.5 59.0 88.0 65.5 65.5
+SUMM | alce state=none mode=summ | 25.5 52.0 25.5 56.0 10.0 29.5 32.5 72.5 56.5 84.5 62.9 62.9
+SNIPPET | alce state=none mode=snippet | 26.0 50.5 29.5 61.5 10.5 27.5 33.0 69.0 57.5 87.5 62.0 62.0
+RERANK | alce state=none mode=rerank | 28.5 56.0 30.0 63.0 12.5 30.0 36.5 77.0 59.0 89.5 65.9 65.9
+MIGRES | migres state=none | 33.6 58.5 38.0 66.6 18.6 32.8 43.0 80.0 61.0 91.0 73.4 73.4
 MIGRES, oracle corpus | {_ORACLE_CORPUS} | 40.1 65.9 38.6 67.2 19.4 33.2 43.5 79.0 60.5 91.0 72.1 72.1
-ITRG | - no program for it | 29.8 - 33.4 - - - 33.8 - 77.8 - - -
-VTG | - no program for it | 41.5 - - - - - 63.0 - - - - -
+ITRG | itrg | 29.8 - 33.4 - - - 33.8 - 77.8 - - -
+VTG | vtg | 41.5 - - - - - 63.0 - - - - -
 ReAct | react | 28.0 45.9 24.9 61.1 23.4 37.9 - - - - 66.9 66.9
 Self-Ask | self_ask | 37.3 55.9 36.8 64.8 27.6 42.9 - - - - 70.2 70.2
 ITER-RETGEN | iter_retgen | 34.9 58.1 44.1 71.2 26.4 41.0 - - - - 73.0 73.0
-MIGRES* | {_STATE} | 47.6 61.2 46.8 68.6 19.6 34.0 47.0 78.0 63.0 91.5 74.2 74.2
-MIGRES*, oracle corpus | {_STATE} | 54.0 71.0 49.4 72.4 20.8 34.6 48.0 80.0 62.5 92.0 72.9 72.9
+MIGRES* | migres state=? | 47.6 61.2 46.8 68.6 19.6 34.0 47.0 78.0 63.0 91.5 74.2 74.2
+MIGRES*, oracle corpus | {_ORACLE_CORPUS} | 54.0 71.0 49.4 72.4 20.8 34.6 48.0 80.0 62.5 92.0 72.9 72.9
 """,
     },
     "migres:table4": {
@@ -520,12 +533,12 @@ MIGRES*, oracle corpus | {_STATE} | 54.0 71.0 49.4 72.4 20.8 34.6 48.0 80.0 62.5
                 ("StrategyQA", "strategyqa"),
             )
         ),
-        "rows": f"""
+        "rows": """
 ReAct | react | 3.0 3.0 15.0 2.9 2.9 14.4 2.9 2.9 14.3 - - - - - - 2.9 2.9 14.3
 Self-Ask | self_ask | 3.2 3.2 15.9 3.0 3.0 14.8 3.2 3.2 16.0 - - - - - - 3.2 3.2 16.0
 ITER_RETGEN | iter_retgen | 2.0 2.0 5.0 2.0 2.0 5.0 2.0 2.0 5.0 - - - - - - 2.0 2.0 5.0
-MIGRES | migres | 8.4 2.5 1.3 9.5 2.7 3.1 6.4 1.9 2.3 3.5 1.3 1.3 3.4 1.1 1.3 4.0 1.3 1.3
-MIGRES* | {_STATE} | 8.1 2.4 1.4 11.9 3.4 1.8 5.8 1.8 2.6 4.9 1.3 1.4 4.0 1.3 1.4 4.7 1.5 1.4
+MIGRES | migres state=none | 8.4 2.5 1.3 9.5 2.7 3.1 6.4 1.9 2.3 3.5 1.3 1.3 3.4 1.1 1.3 4.0 1.3 1.3
+MIGRES* | migres state=? | 8.1 2.4 1.4 11.9 3.4 1.8 5.8 1.8 2.6 4.9 1.3 1.4 4.0 1.3 1.4 4.7 1.5 1.4
 """,
     },
     "migres:table5": {
@@ -540,10 +553,10 @@ MIGRES* | {_STATE} | 8.1 2.4 1.4 11.9 3.4 1.8 5.8 1.8 2.6 4.9 1.3 1.4 4.0 1.3 1.
             for name, task in (("WikiHop", "2wikimultihopqa"), ("Musique", "musique"), ("NQ", "nq"))
         ),
         "rows": """
-MIGRES | migres | 33.6 58.5 733 18.0 31.5 1224 43.0 80.0 333
-w/o Sentence Filtering | migres compression=off | 33.0 58.0 877 19.0 33.6 1697 43.5 76.5 404
-w SUMM | migres compression=summary | 26.0 54.2 1249 12.0 30.0 1898 40.0 73.5 522
-w SNIPPET | migres compression=snippet | 26.6 52.2 1095 12.5 29.5 1775 42.5 74.0 454
+MIGRES | migres state=none | 33.6 58.5 733 18.0 31.5 1224 43.0 80.0 333
+w/o Sentence Filtering | migres state=none compression=off | 33.0 58.0 877 19.0 33.6 1697 43.5 76.5 404
+w SUMM | migres state=none compression=summary | 26.0 54.2 1249 12.0 30.0 1898 40.0 73.5 522
+w SNIPPET | migres state=none compression=snippet | 26.6 52.2 1095 12.5 29.5 1775 42.5 74.0 454
 """,
     },
     "migres:table6": {
@@ -558,22 +571,27 @@ w SNIPPET | migres compression=snippet | 26.6 52.2 1095 12.5 29.5 1775 42.5 74.0
             for name, task in (("WikiHop", "2wikimultihopqa"), ("Musique", "musique"), ("NQ", "nq"))
         ),
         "rows": """
-GPT-3.5-1106 | migres threshold=1.0 | 34.8 54.4 2.53 16.8 31.6 2.96 42.5 73.5 1.28
-GPT-3.5-1106 w/o GPT knowledge | migres threshold=1.0 knowledge=False | 32.0 53.8 2.96 15.6 30.0 2.95 41.5 72.5 1.51
-GPT-4-0613 | migres threshold=1.0 | 50.0 68.0 2.76 22.4 39.8 2.85 44.5 77.5 1.31
-GPT-4-0613 w/o GPT knowledge | migres threshold=1.0 knowledge=False | 46.6 63.8 3.03 21.4 41.8 2.80 45.0 75.5 1.50
-""",
+GPT-3.5-1106 | migres state=none threshold=1.0 | 34.8 54.4 2.53 16.8 31.6 2.96 42.5 73.5 1.28
+GPT-3.5-1106 w/o GPT knowledge | migres state=none threshold=1.0 knowledge=False | 32.0 53.8 2.96 15.6 30.0 2.95 41.5 72.5 1.51
+GPT-4-0613 | migres state=none threshold=1.0 | 50.0 68.0 2.76 22.4 39.8 2.85 44.5 77.5 1.31
+GPT-4-0613 w/o GPT knowledge | migres state=none threshold=1.0 knowledge=False | 46.6 63.8 3.03 21.4 41.8 2.80 45.0 75.5 1.50
+""",  # noqa: E501  # a row is one line
     },
     "migres:table7": {
         "title": "Accuracy of what the LM knows",
         "lm": "by row",
-        "corpus": "none",
+        "corpus": "as in Table 3",
         "scale": "100",
-        "note": "The share of the passages from memory that have the answer of their sub-question.",
-        "columns": "WikiHop\nMusique\nNQ",
+        "note": "The share of the passages from memory, in the runs of Table 6, that have an answer in them, of the "
+        "question or of a step to it; n counts the questions for which the LM wrote some.",
+        "columns": """
+WikiHop | 2wikimultihopqa:migres | knowledge_accuracy
+Musique | musique:migres | knowledge_accuracy
+NQ | nq:migres | knowledge_accuracy
+""",
         "rows": """
-GPT-3.5-1106 | - an evaluation of its own: sub-answers in the result's `knowledge` | 45.5 54.6 24.7
-GPT-4-0613 | - an evaluation of its own: sub-answers in the result's `knowledge` | 87.7 77.5 32.0
+GPT-3.5-1106 | migres state=none threshold=1.0 | 45.5 54.6 24.7
+GPT-4-0613 | migres state=none threshold=1.0 | 87.7 77.5 32.0
 """,
     },
     "migres:table8": {
@@ -589,12 +607,12 @@ Musique | musique:migres | acc_judge
 NQ | nq:migres | acc_judge
 TriviaQ | triviaqa:migres | acc_judge
 """,
-        "rows": f"""
+        "rows": """
 Direct | direct | 38.6 51.8 63.3 - - -
 ReAct | react | 27.5 36.0 61.5 - - -
 Self-Ask | self_ask | 38.5 45.8 63.3 - - -
 ITER-RETGEN | iter_retgen | 48.0 57.8 67.2 - - -
-MIGRES* | {_STATE} | 52.0 56.4 64.6 28.6 64.0 76.5
+MIGRES* | migres state=? | 52.0 56.4 64.6 28.6 64.0 76.5
 """,
     },
     "migres:table9": {
@@ -611,8 +629,8 @@ NQ EM | nq:migres | migres_em
 NQ Acc | nq:migres | acc_judge
 """,
         "rows": """
-MIGRES, BM25 | migres | 33.6 58.5 18.6 32.8 43.0 80.0
-MIGRES, Mixture | migres m=100 | 32.0 57.0 21.0 35.4 41.0 74.5
+MIGRES, BM25 | migres state=none | 33.6 58.5 18.6 32.8 43.0 80.0
+MIGRES, Mixture | migres state=none m=100 | 32.0 57.0 21.0 35.4 41.0 74.5
 """,
     },
     "migres:table10": {
@@ -620,12 +638,15 @@ MIGRES, Mixture | migres m=100 | 32.0 57.0 21.0 35.4 41.0 74.5
         "lm": "none for RR and RC; GPT-3.5-1106 for WR",
         "corpus": "as in Table 9",
         "scale": "1",
-        "note": "RR: passages above the threshold, Mixture to BM25. RC: positive to negative ones. WR: questions won.",
-        "columns": "RR\nRC (BM25)\nRC (Mixture)\nWR",
+        "note": "RR: passages above the threshold, Mixture to BM25. RC: positive to negative ones. WR: questions won, "
+        "less those lost. --retriever is BM25, --set against=SPEC the Mixture; prepared and counted by eval.study.",
+        "columns": "".join(
+            f"{name} {label} | {task}:migres | {metric}\n"
+            for name, task in (("WikiHop", "2wikimultihopqa"), ("Musique", "musique"), ("NQ", "nq"))
+            for label, metric in (("RR", "rr"), ("RC (BM25)", "rc"), ("RC (Mixture)", "rc_against"), ("WR", "wr"))
+        ),
         "rows": """
-WikiHop | - compares two retrievers: python -m eval retrieval --retriever … --against … | 1.16 3.32 2.48 9/500
-Musique | - compares two retrievers: python -m eval retrieval --retriever … --against … | 1.18 1.48 1.94 26/500
-NQ | - compares two retrievers: python -m eval retrieval --retriever … --against … | 1.3 1.15 0.58 -3/200
+First search | study_first_search against=? | 1.16 3.32 2.48 9/500 1.18 1.48 1.94 26/500 1.3 1.15 0.58 -3/200
 """,
     },
 }

@@ -12,7 +12,7 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["difference_interval", "holm", "interval", "paired_test"]
+__all__ = ["difference_interval", "holm", "interval", "paired_test", "ratio_interval"]
 
 _RESAMPLES = 10_000
 _FEW = 20  # scores other than the most frequent one; with fewer the bootstrap's intervals are too short
@@ -50,6 +50,23 @@ def difference_interval(differences: Sequence[float]) -> tuple[float, float]:
     if set(differences) <= {-1, 0, 1} or _sparse(differences):
         return _bonett_price(differences)
     return _bca(differences)
+
+
+def ratio_interval(over: Sequence[float], under: Sequence[float]) -> tuple[float, float]:
+    """The 95 % confidence interval of sum(over) / sum(under), where each question has a number in both.
+
+    It is the percentile bootstrap's, over questions; resamples in which `under` comes to 0 give an infinite ratio.
+
+    Args:
+        over: Numbers from 0 on, of each question.
+        under: Likewise, in the same order; not all 0.
+    """
+    rng = np.random.default_rng(0)
+    counts = rng.multinomial(len(over), np.full(len(over), 1 / len(over)), _RESAMPLES)
+    sums, parts = counts @ np.asarray(over, float), counts @ np.asarray(under, float)
+    ratios = np.divide(sums, parts, out=np.full(_RESAMPLES, np.inf), where=parts > 0)
+    low, high = np.quantile(ratios, [0.025, 0.975], method="inverted_cdf")
+    return float(low), float(high)
 
 
 def paired_test(differences: Sequence[float]) -> float:

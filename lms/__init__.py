@@ -33,7 +33,7 @@ def load(spec: str = "auto", *, api_base: str | None = None, **settings: Any) ->
         settings: Further arguments of dspy.LM, such as temperature. The extractive reader has none and ignores them.
 
     Raises:
-        UsageError: `spec` is no model string, or DSPy refuses the settings.
+        UsageError: `spec` is no model string, or the oracle, which takes a task's gold; or DSPy refuses the settings.
 
     "auto" takes the model in ODQA_LM, else OpenAI's where OPENAI_API_KEY is set, else the first model of an Ollama on
     this machine, else the extractive reader, and logs a warning that says which: Python shows it on stderr.
@@ -47,6 +47,10 @@ def load(spec: str = "auto", *, api_base: str | None = None, **settings: Any) ->
         from lms.extractive import extractive_lm
 
         return extractive_lm()
+    if spec.partition(":")[0] == "oracle":
+        raise UsageError(
+            "the oracle needs the gold of a task's questions: use python -m eval TASK --program NAME --lm oracle"
+        )
     if "/" not in spec.strip("/"):
         raise UsageError(
             f"there is no LM {spec!r}; say auto, extractive, or PROVIDER/MODEL such as openai/gpt-4o-mini or "

@@ -8,8 +8,12 @@ queries, plans, drafts, passages from memory
                 the titles of the gold passages that are not shown, the intermediate answers and the answer
 answers         the gold answer where what is shown covers the gold passages; else "unknown", and where only yes or no
                 is allowed, one of them by lot
-what is missing "unanswerable" and the missing titles, until nothing is missing
+what is missing "unanswerable" and the missing titles, until nothing is missing: the gold passages are shown, or each
+                step with its answer
 statements      one for each gold passage shown, with its number
+documents       written from passages: the gold ones shown with their titles, which cover what these cover, and what
+                leads to those that are missing
+probabilities   that an answer is right: 1 where what is shown covers the gold passages
 
 What it knows leads the search, and is no evidence: a text that an LM wrote from memory covers no gold passage. In a
 prompt that has no field for evidence, closed book, it answers: what a perfect memory scores there says nothing.
@@ -41,6 +45,7 @@ _NO_EVIDENCE = r"question|quer|topic|plan|history|missing|knowledge|analysis"  #
 _LEADS = r"plan|quer|question|related|keyword|follow|passage|knowledge|background|missing"
 _THINKING = r"reason|rationale|thought|explanation|analysis"
 _TEXTS = r"evidence|summary|snippet"
+_JOINT = " ¶ "  # between the passages of a document
 _FINISH = re.compile("finish|stop|end|done|answer", re.I)
 _YES = re.compile(r"\W*(?:yes|true)\W*", re.I)
 _NO = re.compile(r"\W*(?:no|false)\W*", re.I)
@@ -94,7 +99,7 @@ class OracleEngine:
         self._longest_first = sorted(self._golds, key=len, reverse=True)
         self._by_lead: dict[str, Gold] = {}
         for gold in self._golds.values():
-            for lead in _leads(gold):
+            for lead in [*_leads(gold), *(question for question, _ in gold.steps)]:
                 self._by_lead.setdefault(_fold(lead), gold)
         self._error_rate = error_rate
         self._seed = seed
@@ -190,10 +195,11 @@ class _Replies:
         self._wrong = wrong
         evidence = [text for name, text in task.inputs.items() if not re.search(_NO_EVIDENCE, name.lower())]
         numbered = [re.findall(r"(?m)^\[(\d+)\] (.*)$", text) or _unnumbered(text) for text in evidence]
-        self._shown = [(int(number), line) for lines in numbered for number, line in lines]
+        lines = [line for lines in numbered for line in lines]
+        self._shown = [(int(number), part) for number, line in lines for part in line.split(_JOINT)]
         self._relevant = [(number, line) for number, line in self._shown if self._is_gold(line)]
         self._missing = self._not_shown()
-        self._covered = not evidence or (bool(self._relevant) and not self._missing)
+        self._covered = not evidence or (bool(self._relevant) and not self._missing) or self._all_stated()
 
     def values(self) -> dict[str, Any]:
         """A value for each wanted field; by its type, and then by its name."""
@@ -224,6 +230,8 @@ class _Replies:
                 return None if optional and not self._answers() else self._truth()
             return not self._answers() if re.search("need|missing", name) else self._answers()
         if kind in ("number", "integer"):
+            if re.search("correct", name):
+                return int(self._answers())
             return 0 if bool(self._relevant) is bool(re.search("unknown|irrelevan", name)) else 1
         return self._text(name, optional) if kind == "string" else _USUAL
 
@@ -237,7 +245,7 @@ class _Replies:
         numbers = [name for name, part in items.get("properties", {}).items() if part.get("type") == "array"]
         if len(texts) != 1 or len(numbers) != 1:
             return _USUAL
-        return [{texts[0]: clean(line.replace(" | ", ": ", 1)), numbers[0]: [n]} for n, line in self._relevant]
+        return [{texts[0]: _titled_text(line), numbers[0]: [n]} for n, line in self._relevant]
 
     def _text(self, name: str, optional: bool) -> Any:
         if re.search(_THINKING, name):
@@ -245,6 +253,9 @@ class _Replies:
         if re.search(_TEXTS, name):
             texts = [line.rpartition(" | ")[2] for _, line in self._relevant]
             return " ".join(texts) or ("" if "evidence" in name else "irrelevant")
+        if re.search("document", name):
+            parts = [*(line for _, line in self._relevant), *self._missing]
+            return _JOINT.join(dict.fromkeys(map(_titled_text, parts)))
         if re.search(_LEADS, name):
             if optional and self._answers():
                 return None
@@ -323,6 +334,13 @@ class _Replies:
         ]
         return min(sets, key=len, default=[])
 
+    def _all_stated(self) -> bool:
+        """Whether each step stands among what is shown, word for word and with its answer."""
+        steps, lines = self._gold.steps, [line for _, line in self._shown]
+        return bool(steps) and all(
+            any(_fold(question) in _fold(line) and _has(line, answer) for line in lines) for question, answer in steps
+        )
+
     def _is_gold(self, line: str) -> bool:
         if self._gold.titles:
             return any(_titled(line, title) for titles in self._gold.titles for title in titles)
@@ -336,6 +354,11 @@ def _leads(gold: Gold) -> Sequence[str]:
     """What a query of the oracle's can be made of, the surest first."""
     titles = [title for titles in gold.titles for title in titles]
     return [text for text in [*titles, *gold.leads, *gold.answers] if not (_YES.fullmatch(text) or _NO.fullmatch(text))]
+
+
+def _titled_text(line: str) -> str:
+    """A passage as text: its title stays in front."""
+    return clean(line.replace(" | ", ": ", 1))
 
 
 def _titled(line: str, title: str) -> bool:

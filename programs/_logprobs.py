@@ -1,4 +1,4 @@
-"""How probable an LM held a word, from the log-probabilities of the tokens that it wrote."""
+"""How probable an LM held a word, or what it wrote, from the log-probabilities of the tokens that it wrote."""
 
 import math
 import re
@@ -9,7 +9,7 @@ from dspy.utils.exceptions import LMInvalidRequestError, LMUnsupportedFeatureErr
 
 from programs._ask import ask
 
-__all__ = ["Token", "ask_scored", "bare", "probability"]
+__all__ = ["Token", "ask_scored", "bare", "certainty", "probability"]
 
 _ALTERNATIVES = 20  # per token: the most that providers give
 
@@ -74,6 +74,27 @@ def probability(word: str, field: str, tokens: list[Token]) -> float | None:
     if bare(text[start:end]) == word:
         total += path
     return min(total, 1.0)
+
+
+def certainty(field: str, tokens: list[Token]) -> float | None:
+    """How probable the LM held what it wrote in the field: the geometric mean of the probabilities of its tokens.
+
+    The mean, and not the product, which the longer of two answers would lose by.
+
+    Args:
+        field: Output field of the signature, as in `probability`.
+        tokens: The reply.
+
+    Returns:
+        None where the field cannot be found in the reply, or there is nothing in it.
+    """
+    start, end = _span(field, "".join(token.text for token in tokens))
+    logs, at = [], 0
+    for token in tokens:
+        before, at = at, at + len(token.text)
+        if before < end and at > start:
+            logs.append(math.log(token.probability) if token.probability else -math.inf)
+    return math.exp(sum(logs) / len(logs)) if start < end else None
 
 
 def bare(text: str) -> str:

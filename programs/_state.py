@@ -12,7 +12,7 @@ from dspy.utils.saving import get_dependency_versions
 
 from retrieval import UsageError
 
-__all__ = ["load_state", "save_state"]
+__all__ = ["check_writable", "load_state", "save_state"]
 
 
 def save_state(program: dspy.Module, path: str | Path, manifest: dict[str, Any]) -> None:
@@ -25,6 +25,9 @@ def save_state(program: dspy.Module, path: str | Path, manifest: dict[str, Any])
         program: The program.
         path: Where to; ends in .json.
         manifest: How the state came about; values that JSON can hold.
+
+    Raises:
+        UsageError: the file cannot be written.
     """
     path = Path(path)
     state: dict[str, Any] = {name: {**predictor, "lm": None} for name, predictor in program.dump_state().items()}
@@ -36,11 +39,30 @@ def save_state(program: dspy.Module, path: str | Path, manifest: dict[str, Any])
     }
     state["metadata"] = {"dependency_versions": get_dependency_versions()}
     text = json.dumps(state, indent=2, ensure_ascii=False)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
-    with os.fdopen(handle, "w", encoding="utf-8") as file:
-        file.write(text + "\n")
-    os.replace(temporary, path)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text + "\n")
+        os.replace(temporary, path)
+    except OSError as error:
+        raise UsageError(f"cannot write the state file {path}: {error.strerror}") from None
+
+
+def check_writable(path: str | Path) -> None:
+    """Check that `save_state` can write the file, before what is to be in it is paid for; its directory is made.
+
+    Raises:
+        UsageError: it cannot.
+    """
+    path = Path(path)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=path.parent).close()
+    except OSError as error:
+        raise UsageError(f"cannot write the state file {path}: {error.strerror}") from None
+    if path.is_dir():
+        raise UsageError(f"cannot write the state file {path}: it is a directory")
 
 
 def load_state(program: dspy.Module, path: str | Path) -> dict[str, Any]:
@@ -82,6 +104,8 @@ def load_state(program: dspy.Module, path: str | Path) -> dict[str, Any]:
             )
     try:
         for predictor, module in program.named_predictors():
+            if not all(isinstance(demo, dict) for demo in state[predictor]["demos"]):
+                raise TypeError
             module.load_state({**state[predictor], "lm": None})
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise UsageError(f"{path} is a damaged state file: {type(error).__name__} in {predictor!r}") from None

@@ -11,16 +11,15 @@ import math
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import dspy
 
 from programs._ask import ask
-from programs._citations import Fact, supported
+from programs._citations import Fact, record, supported
+from programs._filtering import Candidate, shortened, threshold_for
 from programs._items import items
-from programs._logprobs import bare
 from programs._parallel import in_thread, side_by_side
 from programs._result import result, say
 from programs._written import blend, line, passage_or_nothing
@@ -35,12 +34,6 @@ from signatures.subquery import AskForMissing
 __all__ = ["MIGRES"]
 
 _ROUNDS = {"multihop": 5, "odqa": 3, "commonsense": 5}  # T in Table 11
-# For the logits of a cross-encoder delta in Table 11. For lexical what the rule of appendix B gives: the highest, in
-# steps of 0.5, with which 80 % of the questions find a passage (2WikiMultiHopQA, HotpotQA and MuSiQue; NQ; StrategyQA).
-_THRESHOLDS = {
-    "cross-encoder": {"multihop": 3.0, "odqa": 5.0, "commonsense": 0.0},
-    "lexical": {"multihop": 0.0, "odqa": 2.0, "commonsense": -1.5},
-}
 _COMPRESSORS = {"summary": SummarizePassage, "snippet": ExtractSnippet}
 _SUB_QUERIES = 3  # per round, at most (3.2)
 _SPENT = 2  # rounds in which a passage is shown, at most; that it supported a fact counts as one more
@@ -55,13 +48,6 @@ class _Search(NamedTuple):
     kept: list[Passage]
 
 
-class _Candidate(NamedTuple):
-    """A passage for the leaf, and the query that it fits best."""
-
-    passage: Passage
-    query: str
-
-
 class _Verdict(NamedTuple):
     """What the main module says: the answer, or what is missing. The other one is empty."""
 
@@ -74,9 +60,9 @@ class _Round(NamedTuple):
     """What one iteration asked, saw and found out."""
 
     searches: list[_Search]
-    kept: list[_Candidate]
+    kept: list[Candidate]
     compressed: list[Passage]  # as they were before; those that turned out irrelevant too
-    shown: list[_Candidate]
+    shown: list[Candidate]
     facts: list[Fact]  # new ones
     verdict: _Verdict | None  # None where the main module was skipped
 
@@ -152,7 +138,7 @@ class MIGRES(dspy.Module):
         self.k = k
         self.compression = compression
         self.scorer = load_scorer(reranker)
-        self.threshold = _threshold(reranker, preset) if threshold is None else threshold
+        self.threshold = threshold_for(reranker, preset) if threshold is None else threshold
         self.judge = None if entailment == "none" else load_entailment(entailment)
         self.yesno = preset == "commonsense"
         self.compress = dspy.Predict(_COMPRESSORS[compression]) if compression in _COMPRESSORS else None
@@ -198,7 +184,7 @@ class MIGRES(dspy.Module):
             passages=union(*(search.found for search in searches)),
             evidence=_evidence(known),
             iterations=[_record(turn) for turn in memory],
-            known_facts=[_fact_record(fact) for fact in known],
+            known_facts=[record(fact) for fact in known],
             unanswerable=not answer,
             knowledge=[passage for turn in memory for passage in _shown(turn) if passage.id.startswith("lm:")],
             external_tokens=sum(_external_tokens(turn) for turn in memory),
@@ -229,37 +215,22 @@ class MIGRES(dspy.Module):
         ranked = rerank(query, fresh, self.scorer)
         return _Search(query, found, [passage for passage in ranked if _score(passage) >= self.threshold])
 
-    def _choose(self, kept: list[_Candidate]) -> tuple[list[_Candidate], list[Passage]]:
+    def _choose(self, kept: list[Candidate]) -> tuple[list[Candidate], list[Passage]]:
         """The k best; where the LM compresses, the k best that it finds relevant, and what it looked at for them."""
         if not self.compress:
             return kept[: self.k], []
-        shown: list[_Candidate] = []
-        at = 0
-        while len(shown) < self.k and at < len(kept):
-            batch = kept[at : at + self.k - len(shown)]
-            at += len(batch)
-            shown += filter(None, side_by_side(*(partial(self._compress, candidate) for candidate in batch)))
-        return shown, [candidate.passage for candidate in kept[:at]]
+        shown, looked_at = shortened(self.compress, kept, self.k)
+        return shown, [candidate.passage for candidate in kept[:looked_at]]
 
-    def _compress(self, candidate: _Candidate) -> _Candidate | None:
-        """The passage made shorter; None where it is irrelevant, the whole where the reply could not be parsed."""
-        passage, query = candidate
-        text = ask(self.compress, passage=number([passage]), question=query)[self.compression]
-        if text is None:
-            return candidate
-        if not line(text) or bare(text).startswith("irrelevant"):
-            return None
-        return _Candidate(replace(passage, text=line(text)), query)
-
-    def _recall(self, queries: Sequence[str], id: str) -> list[_Candidate]:
+    def _recall(self, queries: Sequence[str], id: str) -> list[Candidate]:
         """What the LM knows about the queries, as one passage; nothing where it declines."""
         if not self.recall:
             return []
         questions = blend(*queries)
         text = passage_or_nothing(ask(self.recall, questions=questions).knowledge)
-        return [_Candidate(Passage(id, text), questions)] if text else []
+        return [Candidate(Passage(id, text), questions)] if text else []
 
-    def _extract(self, shown: Sequence[_Candidate], known: Sequence[Fact]) -> list[Fact]:
+    def _extract(self, shown: Sequence[Candidate], known: Sequence[Fact]) -> list[Fact]:
         """I', without what is known; the question for the leaf are the queries that the passages were found with."""
         if not shown:
             return []
@@ -284,13 +255,6 @@ class MIGRES(dspy.Module):
         return ask(self.answer, context=number(_evidence(known)), question=question).answer  # type: ignore[no-any-return]
 
 
-def _threshold(reranker: str, preset: str) -> float:
-    kind = reranker.partition(":")[0]
-    if kind not in _THRESHOLDS:
-        raise UsageError(f"no threshold is known for the reranker {kind}: give one, on the scale of its scores")
-    return _THRESHOLDS[kind][preset]
-
-
 def _settled(said: str | None, yesno: bool) -> str:
     """The answer that the main module gave; empty where it gave none, or for yes or no something else."""
     answer = say(said)
@@ -302,13 +266,13 @@ def _settled(said: str | None, yesno: bool) -> str:
     return say(bool(word[1])) if word else ""
 
 
-def _best(searches: Sequence[_Search]) -> list[_Candidate]:
+def _best(searches: Sequence[_Search]) -> list[Candidate]:
     """What any query kept, each passage with the query that it fits best, as that one cut it down; best first."""
-    best: dict[str, _Candidate] = {}
+    best: dict[str, Candidate] = {}
     for search in searches:
         for passage in search.kept:
             if passage.id not in best or _score(passage) > _score(best[passage.id].passage):
-                best[passage.id] = _Candidate(passage, search.query)
+                best[passage.id] = Candidate(passage, search.query)
     return sorted(best.values(), key=lambda candidate: _score(candidate.passage), reverse=True)
 
 
@@ -346,14 +310,10 @@ def _record(turn: _Round) -> dict[str, Any]:
         "retrieved": [passage.id for passage in union(*(search.found for search in turn.searches))],
         "kept": [candidate.passage.id for candidate in turn.kept],
         "shown": [passage.id for passage in _shown(turn)],
-        "facts": [_fact_record(fact) for fact in turn.facts],
+        "facts": [record(fact) for fact in turn.facts],
         "explanation": turn.verdict.explanation if turn.verdict else None,
         "missing": turn.verdict.missing if turn.verdict else None,
     }
-
-
-def _fact_record(fact: Fact) -> dict[str, Any]:
-    return {"fact": fact.text, "passages": [passage.id for passage in fact.passages]}
 
 
 def _score(passage: Passage) -> float:

@@ -8,9 +8,11 @@ __all__ = [
     "AnswerInThreeWordsFromBoth",
     "AnswerShort",
     "AnswerShortDirectly",
+    "AnswerShortFromKnowledge",
     "AnswerShortFromMemory",
     "AnswerYesNo",
     "AnswerYesNoDirectly",
+    "AnswerYesNoFromKnowledge",
     "AnswerYesNoFromMemory",
 ]
 
@@ -68,6 +70,26 @@ class AnswerShortFromMemory(dspy.Signature):
 class AnswerYesNoFromMemory(dspy.Signature):
     """Decide from what you know whether the answer to the question is yes. Always decide for one of the two."""
 
+    question: str = dspy.InputField(desc="a question to be answered with yes or no")
+    answer: bool = dspy.OutputField(desc="True for yes, False for no")
+
+
+# GENREAD (Yu et al. 2023), the second of its two zero-shot prompts.
+class AnswerShortFromKnowledge(dspy.Signature):
+    """Answer the question from what you wrote about it; where that does not suffice or there is nothing, from what you
+    know. Give the answer alone, one entity and nothing else."""
+
+    knowledge: str = dspy.InputField(desc="background that you wrote, numbered; may be empty")
+    question: str = dspy.InputField()
+    answer: str = dspy.OutputField(desc="one or a few words: a name, a date, a number, yes or no; no sentence")
+
+
+# The same for StrategyQA; the paper asks so whether a claim is true.
+class AnswerYesNoFromKnowledge(dspy.Signature):
+    """Decide from what you wrote about the question whether the answer to it is yes; where that does not suffice or
+    there is nothing, from what you know. Always decide for one of the two."""
+
+    knowledge: str = dspy.InputField(desc="background that you wrote, numbered; may be empty")
     question: str = dspy.InputField(desc="a question to be answered with yes or no")
     answer: bool = dspy.OutputField(desc="True for yes, False for no")
 

@@ -2,7 +2,15 @@
 
 import dspy
 
-__all__ = ["WriteKnowledgeOrNone", "WritePassage", "WritePassageOrNone"]
+__all__ = ["WriteBackground", "WriteKnowledgeOrNone", "WritePassage", "WritePassageOrNone"]
+
+
+# GENREAD (Yu et al. 2023), the first of its two zero-shot prompts.
+class WriteBackground(dspy.Signature):
+    """Write a background document, as an encyclopaedia would have it, from which the question can be answered."""
+
+    question: str = dspy.InputField()
+    background: str = dspy.OutputField(desc="factual prose that names people, places, works and dates; up to 200 words")
 
 
 # BlendFilter, section 3.2, internal knowledge augmentation, and its prompt in appendix F.

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from dspy import Example, Prediction
 
 from eval.metrics._protocol import Metric
+from programs._citations import Fact, entailed
 from retrieval import Passage
 
 if TYPE_CHECKING:
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 __all__ = ["citation_precision", "citation_recall"]
 
 _MOST = 3  # citations of a statement that count, the script's default
-_ENTAILED = 0.5  # the least probability; with TRUE that of writing 1 rather than 0
 
 
 class _Statement(NamedTuple):
@@ -96,5 +96,4 @@ def _precise(judge: "Entailment", supported: Sequence[_Statement]) -> int:
 
 
 def _entailed(judge: "Entailment", cases: Sequence[tuple[Sequence[Passage], str]]) -> list[bool]:
-    pairs = [("\n".join(f"Title: {p.title}\n{p.text}" for p in passages), text) for passages, text in cases]
-    return [probability >= _ENTAILED for probability in judge.batch(pairs)] if pairs else []
+    return entailed([Fact(text, list(passages)) for passages, text in cases], judge)

@@ -27,6 +27,7 @@ TASK = Task(
     {
         "all": Variant("validation", _CORPUS, "the development set, 2,417 questions"),
         "migres": Variant("validation", _CORPUS, "MIGRES 4.1: 500 of the development set at random", sample=500),
+        "study": Variant("train", _CORPUS, "MIGRES 2.1: 500 of the training set at random", sample=500, file="train"),
     },
     contexts=lambda row: ((p["title"], p["paragraph_text"].strip()) for p in row["paragraphs"]),
 )

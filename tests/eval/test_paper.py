@@ -9,8 +9,10 @@ import programs
 from eval import metrics, paper
 from eval.ceiling import gold_of, is_oracle, label, load_oracle
 from eval.paper_tables import TABLES
+from eval.study import STUDIES
 from eval.tasks import choose, load
 from lms.extractive import extractive_lm
+from programs._state import save_state
 from retrieval import Memory, Passage, Retriever, UsageError
 from retrieval import load as load_retriever
 
@@ -64,16 +66,23 @@ def test_every_row_can_be_run_or_says_why_not(name: str) -> None:
         assert len(line.figures) in (0, len(table.columns)), line
         assert bool(line.program) != bool(line.why_not), line
         if line.program:
-            known = inspect.signature(programs.load(line.program).__init__).parameters
-            assert set(line.settings) <= {*known, "retriever"}, line
+            study = STUDIES.get(line.program)
+            program = study.module if study else programs.load(line.program)
+            known = inspect.signature(program.__init__).parameters
+            assert set(line.settings) <= {*known, "retriever", "state"}, line
             assert any(column.metric for column in table.columns)
+    studied = {name for line in table.lines for name in _of_study(line.program)}
     for column in table.columns:
         assert bool(column.task) == bool(column.metric), column
         if column.task:
             task, variant = choose(column.task)
             assert variant in task.variants
-            assert column.metric in (*paper.COUNTS, "acc_judge") or metrics.load(column.metric)
+            assert column.metric in (*paper.COUNTS, "acc_judge", *studied) or metrics.load(column.metric)
     assert "(" in paper.show(table).splitlines()[0]
+
+
+def _of_study(program: str) -> list[str]:
+    return [*STUDIES[program].metrics, *STUDIES[program].ratios] if program in STUDIES else []
 
 
 def test_figures_are_the_papers() -> None:
@@ -85,7 +94,8 @@ def test_figures_are_the_papers() -> None:
     assert figure("qpaug:table7", "Contriever + Pgen", 0) == "29.7"
     assert figure("qpaug:table5", "ANCE", 2) == "43.6"
     assert figure("chain_of_rewrite:table3", "Chain-of-Rewrite", 0) == "59.80"
-    assert figure("migres:table10", "NQ", 3) == "-3/200"
+    assert figure("migres:table1", "Extraction", 8) == "74.2"
+    assert figure("migres:table10", "First search", 11) == "-3/200"
 
 
 def test_runs_on_the_sample_and_takes_up_what_was_run(sample: Retriever, data: Path, tmp_path: Path) -> None:
@@ -114,13 +124,38 @@ def test_settings_reach_the_programs(sample: Retriever, data: Path, tmp_path: Pa
     assert {(m["settings"]["original"], m["settings"]["k"]) for m in manifests} == {(True, 3), (False, 3)}
 
 
-def test_says_what_is_missing(data: Path, tmp_path: Path) -> None:
+def test_demonstrations_are_shown_where_the_paper_shows_some(
+    sample: Retriever, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = "One | direct state=none |\nTwo | direct |\nThree | direct state=? |\nFour | cot state=? |"
+    monkeypatch.setitem(TABLES, "blendfilter:table4", {**TABLES["blendfilter:table4"], "rows": lines})
+    program = programs.load("direct")(sample)
+    program.answer.demos = [dspy.Example(context="[1] Orm: a river", question="What is the Orm?", answer="a river")]
+    save_state(program, tmp_path / "state.json", {})
+    states = paper.states([f"direct:hotpotqa={tmp_path / 'state.json'}"])
+    made = setup(tmp_path / "runs", sample, limit=1, data=data, states=states)
+    printed = paper.run(paper.find("blendfilter:table4"), made)
+    assert "Four: needs --state cot=FILE" in printed
+    assert "; zero-shot" in printed
+    assert f"; with the state {tmp_path / 'state.json'}" in printed
+    tokens = {}
+    for run in (tmp_path / "runs").iterdir():
+        shown = json.loads((run / "manifest.json").read_text())["state"] is not None
+        tokens[shown] = json.loads((run / "rows.jsonl").read_text())["cost"]["input_tokens"]
+    assert tokens[False] < tokens[True]
+    of_another = setup(tmp_path / "others", sample, limit=1, data=data, states={"cot": str(tmp_path / "state.json")})
+    assert "is a state of Direct, not of CoT" in paper.run(paper.find("blendfilter:table4"), of_another)
+
+
+def test_says_what_is_missing(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     printed = paper.run(paper.find("blendfilter:table4"), setup(tmp_path / "runs", None, limit=1, data=data))
     assert "BlendFilter: needs a retriever: give --retriever" in printed
     assert len(list((tmp_path / "runs").iterdir())) == 2  # closed book
-    nothing = paper.run(paper.find("migres:table1"), setup(tmp_path / "none", None))
-    assert "89.3" in nothing
-    assert "signatures.extract" in nothing
+    lines = [line for line in TABLES["migres:table3"]["rows"].splitlines() if "oracle corpus" in line]
+    monkeypatch.setitem(TABLES, "migres:table3", {**TABLES["migres:table3"], "rows": "\n".join(lines)})
+    nothing = paper.run(paper.find("migres:table3"), setup(tmp_path / "none", None))
+    assert "40.1" in nothing
+    assert "MIGRES, oracle corpus: needs an index" in nothing
     assert not (tmp_path / "none").exists()
 
 
@@ -143,6 +178,12 @@ def test_refuses_what_there_is_not() -> None:
         paper.find("blendfilter:table9")
     with pytest.raises(UsageError, match="NAME=VALUE"):
         paper.assigned(["k"])
+    with pytest.raises(UsageError, match="no program 'nosuch'"):
+        paper.states(["nosuch=a.json"])
+    with pytest.raises(UsageError, match="PROGRAM"):
+        paper.states(["migres"])
+    with pytest.raises(UsageError, match="nosuch"):
+        paper.states(["migres:nosuch=a.json"])
     assert paper.assigned(["top-k=3", "a=False", "b=x=y"]) == {"top_k": 3, "a": False, "b": "x=y"}
 
 

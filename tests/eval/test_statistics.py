@@ -2,14 +2,14 @@
 
 from collections.abc import Callable, Sequence
 from itertools import product
-from math import fsum
+from math import fsum, inf
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eval.statistics import difference_interval, holm, interval, paired_test
+from eval.statistics import difference_interval, holm, interval, paired_test, ratio_interval
 
 SCORES = st.lists(st.sampled_from([0.0, 0.25, 0.4, 0.5, 2 / 3, 1.0]), min_size=1, max_size=60)
 PS = st.lists(st.floats(0, 1), max_size=8)
@@ -128,3 +128,13 @@ def test_properties_of_holm(ps: list[float]) -> None:
     assert all(p <= c <= min(1, len(ps) * p) for p, c in zip(ps, corrected, strict=True))
     for (p, c), (q, d) in product(zip(ps, corrected, strict=True), repeat=2):
         assert p > q or c <= d
+
+
+def test_the_interval_of_a_ratio_of_sums() -> None:
+    over, under = [2.0, 0.0, 1.0, 3.0] * 25, [1.0, 1.0, 0.0, 2.0] * 25
+    low, high = ratio_interval(over, under)
+    assert 1.2 < low < 1.5 < high < 1.9
+    assert ratio_interval(over, under) == (low, high)
+    assert ratio_interval([3.0] * 5, [2.0] * 5) == (1.5, 1.5)
+    # With one question of two that has something to divide by, a quarter of the resamples have nothing.
+    assert ratio_interval([1.0, 1.0], [0.0, 1.0]) == (1.0, inf)

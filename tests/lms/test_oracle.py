@@ -16,10 +16,13 @@ from programs.self_ask import SelfAsk
 from retrieval import Memory, Passage, UsageError, number
 from signatures.answer import AnswerShort, AnswerYesNo
 from signatures.detect import DetectMissing
+from signatures.document import UpdateDocument, WriteDocument
 from signatures.extract import ExtractStatements
 from signatures.filter import SelectPassages
 from signatures.generate import WritePassage
+from signatures.rate import RateAnswer
 from signatures.rewrite import NameCandidate
+from signatures.study import AlignMissing
 from signatures.subquery import AskForMissing
 
 FILM = Passage(
@@ -52,9 +55,43 @@ def test_answers_only_what_the_context_covers(context: str, answer: str) -> None
     assert ask(AnswerShort, context=context, question=QUESTION).answer == answer
 
 
+@pytest.mark.parametrize(
+    ("facts", "answer"),
+    [
+        ("[1] Who directed it? Ada Quill\n[2] where was Ada Quill born?  Whitby", "Whitby"),
+        ("[1] Who directed it? Ada Quill\n[2] Where was Bo Quill born? Whitby", "unanswerable"),
+        ("[1] Where was Ada Quill born? Whitby", "unanswerable"),
+    ],
+)
+def test_all_steps_with_their_answers_are_as_good_as_the_gold_passages(facts: str, answer: str) -> None:
+    steps = (("Who directed it?", "Ada Quill"), ("Where was Ada Quill born?", "Whitby"))
+    knowing = oracle_lm([Gold(GOLD.question, GOLD.answers, GOLD.titles, steps=steps)])
+    assert ask(DetectMissing, knowing, facts=facts, question=QUESTION).answer == answer
+
+
+def test_a_prompt_with_a_step_for_its_question_is_about_the_question() -> None:
+    knowing = oracle_lm([Gold(QUESTION, ("Whitby",), GOLD.titles, steps=(("Who directed it?", "Ada Quill"),)), ORM])
+    assert ask(AlignMissing, knowing, missing="The director.", questions="[1] Who directed it?").aligned
+
+
 def test_a_passage_that_only_mentions_a_title_covers_nothing() -> None:
     written = number([Passage("lm:1", "Ada Quill. The Lighthouse Keeper. Whitby")])
     assert ask(AnswerShort, context=written, question=QUESTION).answer == "unknown"
+
+
+def test_a_document_covers_the_passages_that_it_was_written_from() -> None:
+    draft = ask(WriteDocument, context=TOO_LITTLE, question=QUESTION).document
+    assert draft == f"The Lighthouse Keeper: {FILM.text} ¶ Ada Quill"
+    assert ask(AnswerShort, context=number([Passage("lm:1", draft)]), question=QUESTION).answer == "unknown"
+    document = ask(UpdateDocument, draft=draft, context=number([DIRECTOR]), question=QUESTION).document
+    assert document == f"The Lighthouse Keeper: {FILM.text} ¶ Ada Quill: {DIRECTOR.text}"
+    assert ask(AnswerShort, context=number([Passage("lm:1", document)]), question=QUESTION).answer == "Whitby"
+
+
+@pytest.mark.parametrize(("context", "probability"), [(ENOUGH, 1), (TOO_LITTLE, 0), ("", 0)])
+def test_an_answer_is_right_where_the_context_covers_it(context: str, probability: float) -> None:
+    rated = ask(RateAnswer, context=context, question=QUESTION, candidate="unknown")
+    assert rated.correct_probability == probability
 
 
 def test_closed_book_answers_from_memory() -> None:

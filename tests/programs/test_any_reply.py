@@ -14,12 +14,20 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from scripted import Function, engine_lm, render
 
+from programs.allies import ALLIES
 from programs.cot import CoT
+from programs.das import DAS
 from programs.direct import Direct
+from programs.genread import GenRead
 from programs.iter_retgen import IterRetGen
+from programs.itrg import ITRG
 from programs.qpaug import QPaug
 from programs.react import ReAct
+from programs.rerank import Rerank
 from programs.self_ask import SelfAsk
+from programs.self_verification import SelfVerification
+from programs.sure import SuRe
+from programs.upr import UPR
 from retrieval import Memory, Passage
 
 QUESTION = "Where was the finder of the planet Zorx born?"
@@ -44,6 +52,18 @@ METHODS: list[Callable[[], dspy.Module]] = [
     partial(SelfAsk, RETRIEVER),
     partial(SelfAsk, RETRIEVER, style="yesno"),
     partial(ReAct, RETRIEVER),
+    partial(SuRe, RETRIEVER),
+    partial(SelfVerification, None, verifications=2),
+    partial(SelfVerification, None, verify="condition", style="yesno"),
+    partial(ITRG, RETRIEVER, turns=3),
+    partial(ITRG, RETRIEVER, turns=3, strategy="refine"),
+    partial(ALLIES, RETRIEVER, expansions=3),
+    partial(ALLIES, None),
+    partial(GenRead, None),
+    partial(GenRead, None, style="yesno"),
+    partial(Rerank, RETRIEVER),
+    partial(DAS, RETRIEVER),
+    partial(UPR, RETRIEVER),
 ]
 
 VALUES = st.one_of(

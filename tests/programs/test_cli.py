@@ -100,6 +100,8 @@ def test_the_methods_are_listed_one_line_each() -> None:
         (["q", "--k", "0"], "must be at least 1"),
         (["q", "--filter", "twice"], "invalid choice"),
         (["q", "--lm", "gpt"], "there is no LM 'gpt'; say auto, extractive, or PROVIDER/MODEL"),
+        (["q", "--lm", "oracle"], "use python -m eval TASK --program NAME --lm oracle"),
+        (["q", "--lm", "oracle:0.1"], "use python -m eval TASK --program NAME --lm oracle"),
         (["q", "--retriever", "nosuch"], "nosuch"),
         (["q", "--retriever", "bm25:/nowhere"], "/nowhere"),
         (["q", "--retriever", "none"], "BlendFilter needs a retriever"),

@@ -1,4 +1,4 @@
-"""p(word) by hand, and what providers make of a request for log-probabilities."""
+"""p(word) and the mean over a field by hand, and what providers make of a request for log-probabilities."""
 
 import json
 import math
@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scripted import Function, engine_lm, render
 
-from programs._logprobs import Token, ask_scored, bare, probability
+from programs._logprobs import Token, ask_scored, bare, certainty, probability
 
 HEAD = [Token(text, 0.9, {}) for text in ("[[", " ##", " candidate", " ##", " ]]", "\n")]
 TAIL = [Token(text, 0.9, {}) for text in ("\n\n", "[[", " ##", " completed", " ##", " ]]")]
@@ -112,6 +112,36 @@ def test_an_empty_field_gives_no_probability() -> None:
 @given(st.lists(st.tuples(st.text(), st.floats(0, 1), st.dictionaries(st.text(), st.floats(0, 1)))))
 def test_whatever_the_tokens_it_is_a_probability(tokens: list[tuple[str, float, dict[str, float]]]) -> None:
     found = p([*HEAD, *(Token(*token) for token in tokens)])
+    assert found is None or 0 <= found <= 1
+
+
+def mean(tokens: list[Token]) -> float | None:
+    return certainty("candidate", tokens)
+
+
+def test_the_certainty_of_a_field_is_the_geometric_mean_over_its_tokens() -> None:
+    assert mean(reply(("Lund", 0.4))) == pytest.approx(0.4)
+    assert mean(reply(("the", 0.5), (" town", 0.9), (" Lund", 0.6, {"of": 0.3}))) == pytest.approx(0.27 ** (1 / 3))
+    assert mean(reply((" ", 0.1), ("Lund", 0.4), (" ", 0.1))) == pytest.approx(0.4)
+
+
+def test_tokens_that_reach_over_the_ends_of_a_field_count() -> None:
+    tokens = [Token('{"candidate": "', 0.9, {}), Token("Lu", 0.8, {}), Token('nd"}', 0.5, {})]
+    assert mean(tokens) == pytest.approx((0.8 * 0.5) ** 0.5)
+
+
+def test_a_token_without_probability_leaves_none() -> None:
+    assert mean(reply(("Lund", 0.0), (" S", 0.9))) == 0.0
+
+
+@pytest.mark.parametrize("tokens", [[], [Token("Lund", 0.5, {})], reply((" ", 0.5))])
+def test_no_certainty_without_the_field(tokens: list[Token]) -> None:
+    assert mean(tokens) is None
+
+
+@given(st.lists(st.tuples(st.text(), st.floats(0, 1))))
+def test_whatever_the_tokens_the_certainty_is_a_probability(tokens: list[tuple[str, float]]) -> None:
+    found = mean([*HEAD, *(Token(text, p, {}) for text, p in tokens)])
     assert found is None or 0 <= found <= 1
 
 

@@ -1,0 +1,104 @@
+"""ITRG: a document written from what was found, searched with, and written anew from what that finds; then read.
+
+Feng et al., "Retrieval-Generation Synergy Augmented Large Language Models", ICASSP 2024, which Wang et al., "MIGRES",
+2024, Table 3, compare with: from the paper, for there is no official code. ITER-RETGEN searches with its last answer;
+here it is a document, and the question is answered from that alone. Zero-shot, which is one of the paper's settings.
+
+question -> k passages -> document -> (question + document -> k passages -> document) T - 1 times -> answer
+"""
+
+from typing import Literal
+
+import dspy
+
+from programs._ask import ask
+from programs._external import Search, search_for
+from programs._parallel import in_thread
+from programs._result import result
+from programs._written import blend, line
+from retrieval import Passage, Retriever, UsageError, number, union
+from signatures.answer import AnswerShortDirectly, AnswerYesNoDirectly
+from signatures.document import UpdateDocument, WriteDocument
+
+__all__ = ["ITRG"]
+
+
+class ITRG(dspy.Module):
+    """Write a document in turns, each from the passages that the question and the last document find; answer from it.
+
+    Per question: T + 1 LM calls and T searches, one after the other (T is `turns`); fewer with `strategy` "refine",
+    which ends where a search finds nothing but what the last one found. An unparsable reply costs one call more, in
+    which DSPy asks for JSON, and leaves the document as it was.
+
+    The result has these fields besides the common four: `found`, the passage ids of each turn; `documents`, the
+    document after each turn. The last of them is the `evidence`, with the id lm:document.
+
+    Args:
+        retriever: Finds the passages. The paper uses a dense one over Wikipedia of December 2018.
+        k: Passages per turn. Paper: 5 (3.3).
+        turns: How often to search and write (T). Paper: 5 (3.3).
+        strategy: "refresh" writes each document from all that its turn found, and from nothing else; "refine" goes on
+            with the last document, and shows it what the last turn did not find. The paper has both (2.3).
+        style: Form of the answers: "short" for a short phrase, "yesno" for yes or no (StrategyQA).
+    """
+
+    def __init__(
+        self,
+        retriever: Retriever,
+        *,
+        k: int = 5,
+        turns: int = 5,
+        strategy: Literal["refresh", "refine"] = "refresh",
+        style: Literal["short", "yesno"] = "short",
+    ) -> None:
+        super().__init__()
+        if turns < 1:
+            raise UsageError(f"turns must be at least 1, not {turns}")
+        self.retriever = retriever
+        self.k = k
+        self.turns = turns
+        self.refine = strategy == "refine"
+        self.write = dspy.Predict(UpdateDocument if self.refine else WriteDocument)
+        self.answer = dspy.Predict(AnswerYesNoDirectly if style == "yesno" else AnswerShortDirectly)
+
+    def forward(self, question: str) -> dspy.Prediction:
+        searches: list[Search] = []
+        documents = [""]
+        for _ in range(self.turns):
+            # Generation augmented retrieval (2.2): the question, and behind it the last document.
+            search = search_for(self.retriever, blend(question, documents[-1]), self.k)
+            last = searches[-1] if self.refine and searches else None
+            searches.append(search)
+
+            # Retrieval augmented generation (2.3): from R_t, or to refine from R_t - R_t-1 (Eqs 1 and 2). Where that is
+            # empty the document would stay as it is, and find the same for ever.
+            shown = [passage for passage in search.found if not (last and passage in last.found)]
+            if last and not shown:
+                break
+            documents.append(self._write(question, documents[-1], shown))
+
+        # The answer, from the last document.
+        evidence = [Passage("lm:document", documents[-1])] if documents[-1] else []
+        reply = ask(self.answer, context=number(evidence), question=question)
+        return result(
+            answer=reply.answer,
+            queries=[search.query for search in searches],
+            passages=union(*(search.found for search in searches)),
+            evidence=evidence,
+            found=[[passage.id for passage in search.found] for search in searches],
+            documents=documents[1:],
+        )
+
+    async def aforward(self, question: str) -> dspy.Prediction:
+        return await in_thread(self.forward, question)
+
+    def _write(self, question: str, last: str, shown: list[Passage]) -> str:
+        """The next document; the last one where the reply could not be parsed or is empty."""
+        draft = {"draft": last} if self.refine else {}
+        return line(ask(self.write, context=number(shown), question=question, **draft).document) or last
+
+
+if __name__ == "__main__":
+    from programs._cli import main
+
+    main(ITRG)

@@ -1,0 +1,134 @@
+"""SuRe: two candidate answers, a summary of the passages in favour of each, and the candidate with the better summary.
+
+Kim et al., "SuRe: Summarizing Retrievals using Answer Candidates for Open-domain QA of LLMs", ICLR 2024, which Kim et
+al., "QPaug", Findings of EMNLP 2024, Table 2, compare with. Zero-shot, as in the paper.
+
+question -> k passages -> two candidates -> a summary for each -> is it valid, which is better, both ways -> answer
+"""
+
+from functools import partial
+
+import dspy
+
+from programs._ask import ask
+from programs._logprobs import bare
+from programs._parallel import in_thread, side_by_side
+from programs._result import result
+from programs._written import line
+from retrieval import Passage, Retriever, number
+from signatures.propose import ProposeTwoAnswers
+from signatures.support import CompareSummaries, SummarizeForCandidate, SupportsCandidate
+
+__all__ = ["SuRe"]
+
+
+class SuRe(dspy.Module):
+    """Propose two answers, summarize the passages in favour of each, and give the answer whose summary holds better.
+
+    Per question: 7 LM calls and 1 search; 3 LM calls deep, all after the search. 1 LM call where it proposes fewer than
+    two different answers. An unparsable reply costs one call more, in which DSPy asks for JSON.
+
+    The result has these fields besides the common four, each a list with an entry for each candidate in the order in
+    which they were proposed: `candidates`; `valid`, whether the summary supports the candidate; `rank`, the share of
+    the comparisons that it won. The last two are empty where there is nothing to choose from. `evidence` is the
+    passages, and behind them the summaries, titled with their candidates and with ids lm:summary-1 and lm:summary-2.
+
+    Args:
+        retriever: Finds the passages. QPaug's comparison uses Contriever.
+        k: Passages to read. Paper: 10.
+    """
+
+    def __init__(self, retriever: Retriever, *, k: int = 10) -> None:
+        super().__init__()
+        self.retriever = retriever
+        self.k = k
+        self.propose = dspy.Predict(ProposeTwoAnswers)
+        self.summarize = dspy.Predict(SummarizeForCandidate)
+        self.validate = dspy.Predict(SupportsCandidate)
+        self.compare = dspy.Predict(CompareSummaries)
+
+    def forward(self, question: str) -> dspy.Prediction:
+        # Candidate generation, over all passages. A single candidate is the answer.
+        found = self.retriever(question, self.k)
+        context = number(found)
+        proposed = ask(self.propose, context=context, question=question)
+        candidates = _different(line(proposed.answer), line(proposed.alternative))
+        if len(candidates) < 2:
+            return result(
+                answer="".join(candidates),
+                queries=[question],
+                passages=found,
+                evidence=found,
+                candidates=candidates,
+                valid=[],
+                rank=[],
+            )
+
+        # Conditional summarization: one summary for each candidate.
+        first, second = candidates
+        summaries = side_by_side(
+            partial(self._summarize, context, question, first, second),
+            partial(self._summarize, context, question, second, first),
+        )
+
+        # Instance-wise validation, v(s), and pair-wise ranking in both orders, r(s).
+        *valid, forth, back = side_by_side(
+            partial(self._valid, question, first, summaries[0]),
+            partial(self._valid, question, second, summaries[1]),
+            partial(self._better, question, *summaries),
+            partial(self._better, question, *reversed(summaries)),
+        )
+        rank = _rank(forth, None if back is None else 1 - back)
+
+        # The candidate with the highest v(s) + r(s); the first one where they are equal.
+        best = 0 if valid[0] + rank[0] >= valid[1] + rank[1] else 1
+        written = [
+            Passage(f"lm:summary-{n}", summary, title=candidate)
+            for n, (candidate, summary) in enumerate(zip(candidates, summaries, strict=True), 1)
+        ]
+        return result(
+            answer=candidates[best],
+            queries=[question],
+            passages=found,
+            evidence=[*found, *written],
+            candidates=candidates,
+            valid=valid,
+            rank=rank,
+        )
+
+    async def aforward(self, question: str) -> dspy.Prediction:
+        return await in_thread(self.forward, question)
+
+    def _summarize(self, context: str, question: str, candidate: str, rival: str) -> str:
+        reply = ask(self.summarize, context=context, question=question, candidate=candidate, rival=rival)
+        return line(reply.summary)
+
+    def _valid(self, question: str, candidate: str, summary: str) -> bool:
+        """Whether the summary supports the candidate; not where the reply could not be parsed."""
+        return bool(ask(self.validate, question=question, candidate=candidate, summary=summary).supported)
+
+    def _better(self, question: str, first: str, second: str) -> int | None:
+        """0 for the first summary, 1 for the second; None where the reply could not be parsed."""
+        better = ask(self.compare, question=question, first=first, second=second).better
+        return None if better is None else int(better == "second")
+
+
+def _different(*answers: str) -> list[str]:
+    """The answers that say something, the first of those that say the same."""
+    kept: dict[str, str] = {}
+    for answer in answers:
+        if bare(answer):
+            kept.setdefault(bare(answer), answer)
+    return list(kept.values())
+
+
+def _rank(*winners: int | None) -> list[float]:
+    """The share of the comparisons that each of the two won, among those that were decided; else half each."""
+    decided = [winner for winner in winners if winner is not None]
+    return [decided.count(n) / len(decided) if decided else 0.5 for n in (0, 1)]
+
+
+if __name__ == "__main__":
+    from programs._cli import main
+
+    main(SuRe)

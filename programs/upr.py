@@ -1,0 +1,93 @@
+"""UPR: passages reranked by how likely they make the question, of which the best are read.
+
+Sachan et al., "Improving Passage Retrieval with Zero-Shot Question Generation", EMNLP 2022. With retrieve-then-read
+behind it, it is a row of Xin et al., "Chain-of-Rewrite", COLING 2025, Table 1.
+
+question -> m passages -> rank by log p(question | passage) -> k passages -> answer
+"""
+
+from typing import Literal
+
+import dspy
+
+from programs._ask import ask
+from programs._parallel import in_thread
+from programs._result import result
+from retrieval import Retriever, UsageError, number
+from signatures.answer import AnswerShortDirectly, AnswerYesNoDirectly
+
+__all__ = ["UPR"]
+
+
+class UPR(dspy.Module):
+    """Search deep, rerank the passages by the likelihood of the question, and answer over the best.
+
+    Per question: 1 LM call, 1 search, and m passages scored by the model. An unparsable reply costs one call more, in
+    which DSPy asks for JSON.
+
+    The default of `upr` compares words and needs no model: with it the method runs everywhere, but it is the paper's
+    only with a language model, which needs the extra `dense`.
+
+    The result has these fields besides the common four: `ranked`, the ids of all passages in the order of the scores;
+    `scored_by`, the kind of scorer: "upr", "lexical" or "cross-encoder". The scores of the passages in `evidence` are
+    the scorer's.
+
+    Args:
+        retriever: Finds the passages. Chain-of-Rewrite's comparison uses BM25.
+        m: Passages to rerank. Paper: 1000; 100 in Chain-of-Rewrite (its section 3.1).
+        k: Passages to read. Chain-of-Rewrite: 5 (its section 3.1).
+        upr: Scorer of the passages: upr:MODEL for the mean log-probability of the question's tokens by a local language
+            model, as in the paper (upr:bigscience/T0_3B), or in its place lexical (compares words) or
+            cross-encoder:MODEL.
+        style: Form of the answers: "short" for a short phrase, "yesno" for yes or no (StrategyQA).
+    """
+
+    def __init__(
+        self,
+        retriever: Retriever,
+        *,
+        m: int = 100,
+        k: int = 5,
+        upr: str = "lexical",
+        style: Literal["short", "yesno"] = "short",
+    ) -> None:
+        super().__init__()
+        for name, count in {"m": m, "k": k}.items():
+            if count < 1:
+                raise UsageError(f"{name} must be at least 1, not {count}")
+        from retrieval.rank import load_scorer
+
+        self.retriever = retriever
+        self.m = m
+        self.k = k
+        self.scored_by = upr.partition(":")[0]
+        self.scorer = load_scorer(upr)
+        self.answer = dspy.Predict(AnswerYesNoDirectly if style == "yesno" else AnswerShortDirectly)
+
+    def forward(self, question: str) -> dspy.Prediction:
+        from retrieval.rank import rerank
+
+        # Retrieval, and reranking by (1 / |q|) log p(q | z) for each passage z.
+        found = self.retriever(question, self.m)
+        ranked = rerank(question, found, self.scorer)
+
+        # Reading.
+        evidence = ranked[: self.k]
+        reply = ask(self.answer, context=number(evidence), question=question)
+        return result(
+            answer=reply.answer,
+            queries=[question],
+            passages=found,
+            evidence=evidence,
+            ranked=[passage.id for passage in ranked],
+            scored_by=self.scored_by,
+        )
+
+    async def aforward(self, question: str) -> dspy.Prediction:
+        return await in_thread(self.forward, question)
+
+
+if __name__ == "__main__":
+    from programs._cli import main
+
+    main(UPR)
