@@ -32,7 +32,7 @@ clean:
 
 .venv/dev: pyproject.toml | .venv
 	$(PIP) '$(TORCH)'
-	$(PIP) --editable '.[dev,serve,dense,colbert,eval,optimizers]'
+	$(PIP) --editable '.[dev,serve,dense,colbert,eval,mlflow,optimizers]'
 	@touch $@
 
 .venv:

@@ -4,6 +4,12 @@
 
 `python -m eval retrieval --retriever SPEC --questions FILE` judges a retriever by itself.
 
+`python -m eval export RUN … --out FILE.parquet` writes the rows of such runs as a table.
+
+`python -m eval mlflow RUN …` logs such runs to MLflow.
+
+`python -m eval report RUN … --out FILE.html` writes one HTML page of a run, or of several beside each other.
+
 `python -m eval cost RUN …` prints what such runs cost, `python -m eval tasks` lists the tasks, and
 `python -m eval corpus TASK --out FILE` writes the passages that a task's questions bring along.
 
@@ -31,9 +37,10 @@ from eval.ceiling import is_oracle, load_oracle
 from eval.compare import compare, read
 from eval.costs import costs
 from eval.fingerprints import fingerprints
+from eval.page import page, write
 from eval.report import comparison_table, cost_table, table
 from eval.run import evaluate, without_url_secrets
-from eval.summary import Row
+from eval.summary import Row, summarise
 from eval.tasks import SEED, TASKS, choose, load
 from eval.tasks.oracle import write_corpus
 from programs import _cli
@@ -45,14 +52,17 @@ from retrieval.corpora import read as read_corpus
 
 _PROG = "python -m eval"
 # Flags that say how the questions are asked, and not which, of what, with what.
-_HOW = {"run", "data", "threads", "lm_calls", "retries", "max_calls", "max_usd", "max_minutes"}
+_HOW = {"run", "data", "threads", "lm_calls", "retries", "max_calls", "max_usd", "max_minutes", "mlflow"}
 
 
 def main(argv: Sequence[str]) -> None:
     commands = {
         "compare": _compare,
+        "report": _report,
         "retrieval": _retrieval,
         "cost": _cost,
+        "export": _export,
+        "mlflow": _mlflow,
         "tasks": _tasks,
         "corpus": _corpus,
         "paper": _paper,
@@ -105,8 +115,12 @@ def _parser(program: type[dspy.Module] | None) -> _cli.Parser:
         metavar="N",
         help="how often a question is asked again after an error of the provider (default: %(default)s)",
     )
-    parser.add_argument("--max-calls", type=int, metavar="N", help="stop when the run has paid for so many LM calls")
-    parser.add_argument("--max-usd", type=float, metavar="USD", help="stop when the run has cost so many US dollars")
+    parser.add_argument(
+        "--max-calls", type=int, metavar="N", help="stop when the run has paid for so many LM calls, a judge's included"
+    )
+    parser.add_argument(
+        "--max-usd", type=float, metavar="USD", help="stop when the run has cost so many US dollars, a judge's included"
+    )
     parser.add_argument("--max-minutes", type=float, metavar="MIN", help="stop after so many minutes")
     parser.add_argument(
         "--metrics",
@@ -114,8 +128,11 @@ def _parser(program: type[dspy.Module] | None) -> _cli.Parser:
         help=f"what to compute: {metrics.HELP} (default: em, f1 and the recalls; with accuracy in place of em and f1 "
         "where all questions are answered by yes or no)",
     )
+    _add_judge_api_base(parser)
     parser.add_argument(
-        "--judge-api-base", metavar="URL", help="address of an OpenAI-compatible server for the LM of acc_judge"
+        "--mlflow",
+        metavar="EXPERIMENT",
+        help="trace each question to this experiment of MLflow; python -m eval mlflow logs the run as such",
     )
     _cli.add_environment(parser)
     if program:
@@ -143,6 +160,29 @@ def _compare(argv: Sequence[str]) -> None:
     args = parser.parse_args(argv)
     comparison = compare([read(run) for run in args.runs], args.metric.split(",") if args.metric else [])
     print(json.dumps(asdict(comparison), ensure_ascii=False) if args.json else comparison_table(comparison))
+
+
+def _report(argv: Sequence[str]) -> None:
+    parser = _cli.Parser(
+        prog=f"{_PROG} report",
+        allow_abbrev=False,
+        description="Write one HTML file, which needs no network and no other file: figures with their intervals, "
+        "accuracy against cost, and each question's way from its queries to its answer; of one run, or of several of "
+        "one task side by side.",
+    )
+    parser.add_argument(
+        "runs",
+        nargs="+",
+        metavar="RUN",
+        help="directory of a run; several with commas between them for the best of their answers to each question",
+    )
+    parser.add_argument(
+        "--out", required=True, metavar="FILE.html", help="file to write; a report that is there is overwritten"
+    )
+    args = parser.parse_args(argv)
+    if not args.out.endswith(".html"):
+        raise UsageError(f"a report is an HTML file: its name must end in .html, and {args.out} does not")
+    write(args.out, page(args.runs))
 
 
 def _retrieval(argv: Sequence[str]) -> None:
@@ -192,7 +232,40 @@ def _cost(argv: Sequence[str]) -> None:
     parser.add_argument("runs", nargs="+", metavar="RUN", help="directory of a run")
     args = parser.parse_args(argv)
     runs = [(name, read(name)) for name in args.runs]
-    print("\n\n".join(f"{name}\n{cost_table(costs(run.rows))}" for name, run in runs))
+    print("\n\n".join(f"{name}\n{cost_table(costs(run.rows, run.manifest))}" for name, run in runs))
+
+
+def _export(argv: Sequence[str]) -> None:
+    from eval.export import export
+
+    parser = _cli.Parser(
+        prog=f"{_PROG} export",
+        allow_abbrev=False,
+        description="Write the rows of runs as a table, a row for each question of each run: question, gold answers, "
+        "answer, scores, error, costs.",
+    )
+    parser.add_argument("runs", nargs="+", metavar="RUN", help="directory of a run")
+    parser.add_argument("--out", required=True, metavar="FILE", help="table to write, .csv or .parquet")
+    args = parser.parse_args(argv)
+    print(json.dumps({"rows": export([read(run) for run in args.runs], args.out)}))
+
+
+def _mlflow(argv: Sequence[str]) -> None:
+    parser = _cli.Parser(
+        prog=f"{_PROG} mlflow",
+        allow_abbrev=False,
+        description="Log runs to MLflow's tracking store, which MLFLOW_TRACKING_URI names: settings, figures with "
+        "their intervals, costs and the run's files. A run that was logged before is brought up to date.",
+    )
+    parser.add_argument("runs", nargs="+", metavar="RUN", help="directory of a run")
+    parser.add_argument(
+        "--experiment", default="dspy-odqa", metavar="NAME", help="the experiment to log to (default: %(default)s)"
+    )
+    args = parser.parse_args(argv)
+    from eval.tracking import log
+
+    for name in args.runs:
+        print(json.dumps({"run": name, "mlflow_run": log(name, experiment=args.experiment)}))
 
 
 def _tasks(argv: Sequence[str]) -> None:
@@ -234,6 +307,12 @@ def _add_data(parser: _cli.Parser) -> None:
     )
 
 
+def _add_judge_api_base(parser: _cli.Parser) -> None:
+    parser.add_argument(
+        "--judge-api-base", metavar="URL", help="address of an OpenAI-compatible server for the LM of acc_judge"
+    )
+
+
 def _paper(argv: Sequence[str]) -> None:
     from eval import paper
 
@@ -247,8 +326,16 @@ def _paper(argv: Sequence[str]) -> None:
     parser.add_argument("--show", action="store_true", help="print the tables as the papers have them, and run nothing")
     parser.add_argument("--limit", type=int, metavar="N", help="ask only the first N questions of each task")
     parser.add_argument("--judge", metavar="LM", help="LM of acc_judge (default: leave that metric out)")
+    _add_judge_api_base(parser)
     parser.add_argument(
         "--set", action="append", default=[], metavar="NAME=VALUE", help="a setting for all programs that have it"
+    )
+    parser.add_argument(
+        "--state",
+        action="append",
+        default=[],
+        metavar="PROGRAM[:TASK]=FILE",
+        help="a state file with demonstrations, where the paper shows some (default: zero-shot)",
     )
     parser.add_argument("--runs", default="runs/paper", metavar="DIR", help="where the runs go (default: %(default)s)")
     parser.add_argument("--threads", type=int, default=8, metavar="N", help="questions in flight at once (default: 8)")
@@ -285,7 +372,9 @@ def _paper(argv: Sequence[str]) -> None:
             limit=args.limit,
             data=args.data,
             judge=args.judge,
+            judge_api_base=args.judge_api_base,
             settings=paper.assigned(args.set),
+            states=paper.states(args.state),
             threads=args.threads,
             limits=Limits(calls=args.max_calls),
             on_row=lambda row: bar.update(),
@@ -307,10 +396,15 @@ def _evaluate(program: type[dspy.Module], args: Namespace) -> None:
     retriever = _cli.load_retriever(args)
     module = _cli.make(program, args, retriever)
     lm = _lm(args, examples, retriever)
-    if limits.usd is not None and price(lm, 1, 1) is None:
-        raise UsageError(f"the price of {lm.model} is unknown, and so --max-usd cannot be held: use --max-calls")
+    if limits.usd is not None and (free := _without_price(lm, chosen)):
+        raise UsageError(f"the price of {free} is unknown, and so --max-usd cannot be held: use --max-calls")
     directory = args.run or f"runs/{_task_name(args.task)}-{args.program}-{time.strftime('%Y%m%d-%H%M%S')}"
     _cli.say(f"run: {directory}")
+    if args.mlflow:
+        from eval.tracking import Tracing, trace_to
+
+        dspy.configure(callbacks=[Tracing()])
+        trace_to(args.mlflow)
     with dspy.context(lm=lm), tqdm(total=len(examples), unit="question", disable=None, file=sys.stderr) as bar:
         failed = 0
 
@@ -335,6 +429,9 @@ def _evaluate(program: type[dspy.Module], args: Namespace) -> None:
                 clean=_cli.without_secrets,
             )
         except KeyboardInterrupt:
+            if Path(directory, "rows.jsonl").exists():
+                run = read(directory)
+                print(table(summarise(run.rows, len(examples), run.manifest, "interrupted")), flush=True)
             _cli.say(f"interrupted; with --run {directory} the same command goes on")
             raise
     if summary.total.n and summary.total.failed == summary.total.n:
@@ -342,6 +439,13 @@ def _evaluate(program: type[dspy.Module], args: Namespace) -> None:
     print(table(summary))
     if summary.stopped:
         _cli.say(f"with --run {directory} and another limit the same command goes on")
+
+
+def _without_price(lm: dspy.LM, chosen: Sequence[metrics.Metric]) -> str | None:
+    """The LM, or the metric with a judge, of which nobody knows what it costs, if there is one."""
+    tests = {metric.__name__: metrics.self_test_of(metric) for metric in chosen}
+    unknown = [name for name, test in tests.items() if test and test.usd is None]
+    return lm.model if price(lm, 1, 1) is None else next(iter(unknown), None)
 
 
 def _manifest(program: type[dspy.Module], args: Namespace, lm: dspy.LM) -> dict[str, Any]:

@@ -13,7 +13,7 @@ import os
 import threading
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,7 +25,7 @@ from dspy.clients.legacy_outputs import plain
 from dspy.utils.callback import BaseCallback
 from dspy.utils.exceptions import LMServerError
 
-from programs._cost import REPLAYED
+from programs._cost import REPLAYED, Spent
 from retrieval import UsageError
 
 __all__ = ["Calls", "Limits", "Stopped"]
@@ -35,7 +35,7 @@ _QUESTION = "odqa_question"  # the setting that DSPy carries along to wherever t
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """When a run stops, with what it has; None is never.
+    """When a run stops, with what it has; None is never. A judge's calls count too, its self-test's included.
 
     Raises:
         UsageError: one is not above 0.
@@ -71,12 +71,15 @@ class Calls(BaseCallback):
         done: The ids of the questions that will not be asked again.
         at_once: LM calls under way at the same time.
         limits: When to stop.
+        before: What the run paid for before it had this file.
 
     Raises:
         UsageError: the file cannot be used or is damaged.
     """
 
-    def __init__(self, path: Path, *, done: Set[str], at_once: int, limits: Limits) -> None:
+    def __init__(
+        self, path: Path, *, done: Set[str], at_once: int, limits: Limits, before: Iterable[Spent] = ()
+    ) -> None:
         self.stopped: str | None = None
         """Why no more calls are made, if so."""
         self.paid = 0
@@ -89,6 +92,8 @@ class Calls(BaseCallback):
         self._free = threading.Semaphore(at_once)
         self._lock = threading.Lock()  # guards what follows, and `paid`
         self._replies: dict[str, dict[str, list[Any]]] = defaultdict(lambda: defaultdict(list))  # by question and key
+        for spent in before:
+            self._count(spent.paid_usd, spent.lm_calls - spent.cached_calls)
         try:
             for call in _read(path):
                 self._count(call["usd"])
@@ -212,8 +217,8 @@ class Calls(BaseCallback):
         current = dspy.settings.get(_QUESTION)
         return current if current is not None and current.calls is self else None
 
-    def _count(self, usd: float | None) -> None:
-        self.paid += 1
+    def _count(self, usd: float | None, calls: int = 1) -> None:
+        self.paid += calls
         self.paid_usd = None if usd is None or self.paid_usd is None else self.paid_usd + usd
 
 

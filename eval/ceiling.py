@@ -4,11 +4,11 @@
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import dspy
 
 from eval.metrics.squad import golds_of
+from eval.tasks.steps import decomposition_of, steps_of
 from lms.oracle import Gold, oracle_lm
 from retrieval import Retriever, UsageError
 
@@ -53,14 +53,14 @@ def gold_of(example: dspy.Example, retriever: Retriever | None = None) -> Gold:
     Where annotators disagree (`gold_by_annotator`, lists of ids) the passages of any one of them suffice; else all
     `gold_titles` are needed.
     """
-    steps = list(_steps(example.get("decomposition") or ()))
+    steps = list(decomposition_of(example))
     hops = [part for triple in example.get("evidences") or () for part in (triple[0], triple[-1])]
     return Gold(
         question=example.question,
         answers=tuple(golds_of(example)),
         titles=tuple(_title_sets(example, retriever)),
         leads=tuple(dict.fromkeys([*(text for step in steps for text in step if text), *hops])),
-        steps=tuple(step for step in steps if step[1]),
+        steps=tuple(steps_of(example)),
     )
 
 
@@ -74,13 +74,3 @@ def _title_sets(example: dspy.Example, retriever: Retriever | None) -> Iterable[
         if sets := [titles for titles in sets if titles]:
             return sets
     return [titles] if titles else []
-
-
-def _steps(decomposition: Iterable[Any]) -> Iterable[tuple[str, str]]:
-    """Sub-questions with their answers, empty where unknown, from the forms that the data sets have."""
-    for step in decomposition:
-        if isinstance(step, str):
-            yield step, ""
-        else:
-            answer = step["answer"]
-            yield step["question"], answer if isinstance(answer, str) else next(iter(answer), "")

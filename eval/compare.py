@@ -198,6 +198,7 @@ def _best(rows: Sequence[Row]) -> Row:
         "scores": {name: max(values, default=None) for name, values in scores.items()},
         "error": rows[0]["error"] if all(row["error"] is not None for row in rows) else None,
         "cost": _sum([row["cost"] for row in rows]),
+        "judging": _sum([row.get("judging") or {} for row in rows]),
     }
 
 

@@ -342,7 +342,7 @@ def _run(line: Line, task: str, questions: "_Questions | UsageError", setup: Set
         "state": state and {"file": state, "sha256": hashlib.sha256(Path(state).read_bytes()).hexdigest()},
         "limit": setup.limit,
         "judge": setup.judge,
-        "asked": questions.where,
+        "sample": questions.where,
         "fingerprints": fingerprints(spec) | fingerprints(str(settings.get("against", "none"))),
         "seed": SEED,
     }

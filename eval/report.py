@@ -8,7 +8,7 @@ from eval.costs import Costs
 from eval.summary import Figures, Score, Summary
 from programs._cost import Cost, Spent
 
-__all__ = ["comparison_table", "cost_table", "table"]
+__all__ = ["comparison_table", "cost_lines", "cost_notes", "cost_table", "heading", "p_value", "table"]
 
 _RUN = ("task", "program", "lm", "retriever")  # what the first line says of the manifest
 _HEADINGS = {
@@ -20,31 +20,33 @@ _HEADINGS = {
     "recall_evidence_by_id": "ids kept",
 }
 _COSTS = {"lm_calls": "LM calls", "searches": "searches", "seconds": "seconds"}
+_TOKENS = {"input_tokens": "tokens in", "output_tokens": "tokens out"}
 
 _LEGEND = """\
 Scores in percent, over all n questions, or the (m) that have a gold one; a failed question counts 0.
 Below them their 95 % confidence intervals: Wilson's for scores of 0 and 1 or few that differ, else a bootstrap (BCa).
 EM, F1: SQuAD v1.1, the best gold answer. Titles, ids: share of the gold ones found (retrieved) and kept (evidence).
-Unparsable: questions with a reply that did not fit. LM calls, searches, seconds: per question."""
+Unparsable: questions with a reply that did not fit. LM calls, searches, seconds: per question, without a judge's."""
 
 
 _COMPARISON_LEGEND = """\
 Means in percent, over all these questions or the (m) for which the metric is defined; a failed question counts 0.
 [ , ]: 95 % confidence intervals over questions: Wilson's of scores of 0 and 1, Bonett and Price's of their differences,
 else a bootstrap (BCa). p: the randomisation test for pairs, two-sided, which for scores of 0 and 1 is McNemar's exact
-test; corrected: for as many comparisons as the table has lines, by Holm's method. LM calls, searches, seconds: per
-question."""
+test; corrected: for as many comparisons as the table has lines, by Holm's method. LM calls to seconds: per question,
+without a judge's; tokens and US dollars as they were when first paid for."""
 
 
 def table(summary: Summary) -> str:
     """The figures of all questions and of each type, a line each; ends without a line break."""
     metrics = list(summary.total.scores)
     groups = [("all", summary.total), *summary.by_type.items()]
-    lines = [["", "n", "failed", "unparsable", *map(_heading, metrics), *_COSTS.values()]]
+    lines = [["", "n", "failed", "unparsable", *map(heading, metrics), *_COSTS.values()]]
     lines += [_line(name, figures, metrics) for name, figures in groups]
-    intervals = [["", *map(_heading, metrics)]]
+    intervals = [["", *map(heading, metrics)]]
     intervals += [[name, *(_interval(figures.scores.get(m)) for m in metrics)] for name, figures in groups]
     parts = [_about(summary), "", _align(lines), "", _align(intervals), "", _LEGEND]
+    parts += [_judge(name, spent) for name, spent in summary.judges.items()]
     if not summary.complete:
         why = f"; {summary.stopped}" if summary.stopped else ""
         parts.append(f"INCOMPLETE: {summary.total.n} of {summary.questions} questions{why}.")
@@ -56,11 +58,11 @@ def table(summary: Summary) -> str:
 def comparison_table(comparison: Comparison) -> str:
     """The runs, their figures by each metric, and the differences; ends without a line break."""
     short = {run.name: f"R{n}" for n, run in enumerate(comparison.runs, 1)}
-    lines = [["", "n", "failed", "unparsable", *_COSTS.values(), "left out"]]
-    lines += [
-        [*_counts(short[run.name], run.summary.total), *_costs(run.summary.total), str(run.left_out)]
-        for run in comparison.runs
-    ]
+    lines = [["", "n", "failed", "unparsable", *_COSTS.values(), *_TOKENS.values(), "USD", "left out"]]
+    for run in comparison.runs:
+        total = run.summary.total
+        spent = [*(f"{total.cost[name]:,.0f}" for name in _TOKENS), _usd(total.cost.get("usd"))]
+        lines.append([*_counts(short[run.name], total), *_costs(total), *spent, str(run.left_out)])
     parts = [
         f"{short[run.name]}  {run.name}: {', '.join([_about(run.summary), *_own_settings(run, comparison)])}"
         for run in comparison.runs
@@ -77,34 +79,59 @@ def comparison_table(comparison: Comparison) -> str:
 
 def cost_table(costs: Costs) -> str:
     """What a run cost, per question and altogether; ends without a line break."""
+    return "\n".join([_align(cost_lines(costs)), *cost_notes(costs)])
+
+
+def cost_lines(costs: Costs) -> list[list[str]]:
+    """The cells of `cost_table`, line by line, the headings first."""
     total, n = costs.total, max(costs.n, 1)
     lines = [["", "LM calls", "tokens in", "tokens out", "USD", "searches", "seconds"]]
     lines.append([f"per question of {costs.n}", *_spent(total, n)])
     lines += [[f"  {name}", *_spent(spent, n)] for name, spent in total.predictors.items()]
     lines.append(["altogether", *_spent(total, 1)])
-    paid = Spent(
-        total.lm_calls - total.cached_calls,
-        0,
-        total.paid_input_tokens,
-        total.paid_output_tokens,
-        total.paid_usd,
-    )
-    lines.append(["  paid in this run", *_spent(paid, 1)])
-    parts = [_align(lines)]
+    lines.append(["  paid in this run", *_spent(_paid(total), 1)])
+    for name, spent in costs.judges.items():
+        lines.append([f"besides, {name}", *_spent(spent, 1)])
+        lines.append(["  paid in this run", *_spent(_paid(spent), 1)])
+    return lines
+
+
+def cost_notes(costs: Costs) -> list[str]:
+    """What `cost_table` says beneath its lines."""
+    parts = [f"different passages found per question: {costs.found:.2f}"]
     if costs.iterations is not None:
         parts.append(f"iterations per question: {costs.iterations:.2f}")
     if costs.passages is not None:
         parts.append(f"retrieved passages shown per iteration: {costs.passages:.2f}")
-    return "\n".join(parts)
+    return parts
 
 
 def _spent(spent: Spent, n: int) -> list[str]:
     counts = [spent.lm_calls, spent.input_tokens, spent.output_tokens]
     cells = [f"{count / n:,.2f}" if n > 1 else f"{count:,}" for count in counts]
-    cells.append("unknown" if spent.usd is None else f"{spent.usd / n:.6f}")
+    cells.append(_usd(None if spent.usd is None else spent.usd / n))
     if not isinstance(spent, Cost):
         return [*cells, "", ""]
     return [*cells, f"{spent.searches / n:,.2f}" if n > 1 else f"{spent.searches:,}", f"{spent.seconds / n:,.2f}"]
+
+
+def _paid(spent: Spent) -> Spent:
+    """What of this was paid in the run itself."""
+    calls = spent.lm_calls - spent.cached_calls
+    return Spent(calls, 0, spent.paid_input_tokens, spent.paid_output_tokens, spent.paid_usd)
+
+
+def _judge(name: str, spent: Spent) -> str:
+    calls, tokens_in, tokens_out, usd = _spent(spent, 1)[:4]
+    paid = _paid(spent)
+    return (
+        f"Besides, {name} cost {calls} LM calls, {tokens_in} tokens in, {tokens_out} out, {usd} USD, its self-test "
+        f"included; {paid.lm_calls:,} calls and {_usd(paid.usd)} USD of it were paid in this run."
+    )
+
+
+def _usd(usd: float | None) -> str:
+    return "unknown" if usd is None else f"{usd:.6f}"
 
 
 def _own_settings(run: Compared, comparison: Comparison) -> list[str]:
@@ -119,7 +146,7 @@ def _own_settings(run: Compared, comparison: Comparison) -> list[str]:
 
 def _means(metric: str, comparison: Comparison, short: dict[str, str]) -> list[list[str]]:
     types = list(comparison.runs[0].summary.by_type)
-    lines = [[_heading(metric), *(short[run.name] for run in comparison.runs)]]
+    lines = [[heading(metric), *(short[run.name] for run in comparison.runs)]]
     for name in (None, *types):
         groups = [run.summary.by_type[name] if name else run.summary.total for run in comparison.runs]
         cells = [f"{_score(figures, metric)} {_interval(figures.scores.get(metric))}".strip() for figures in groups]
@@ -133,7 +160,7 @@ def _differences(differences: Sequence[Difference], short: dict[str, str]) -> li
         pair = f"{short[d.first]} - {short[d.second]}"
         low, high = f"{100 * d.low:+.1f}", f"{100 * d.high:+.1f}"
         name = f"{d.type}: {pair}" if d.type else pair
-        lines.append([name, str(d.n), f"{100 * d.mean:+.1f}", f"[{low}, {high}]", _p(d.p), _p(d.p_corrected)])
+        lines.append([name, str(d.n), f"{100 * d.mean:+.1f}", f"[{low}, {high}]", p_value(d.p), p_value(d.p_corrected)])
     return lines
 
 
@@ -143,7 +170,8 @@ def _about(summary: Summary) -> str:
     return ", ".join(about + ([f"best of {len(manifest['best_of'])}"] if "best_of" in manifest else []))
 
 
-def _heading(metric: str) -> str:
+def heading(metric: str) -> str:
+    """What a metric is called in tables."""
     return _HEADINGS.get(metric, metric)
 
 
@@ -170,7 +198,8 @@ def _interval(score: Score | None) -> str:
     return f"[{100 * score.low:.1f}, {100 * score.high:.1f}]" if score else ""
 
 
-def _p(p: float) -> str:
+def p_value(p: float) -> str:
+    """A p-value as tables have it."""
     return f"{p:.3f}" if p >= 0.001 else "<0.001"
 
 

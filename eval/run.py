@@ -14,7 +14,7 @@ import re
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -32,10 +32,11 @@ from dspy.utils.exceptions import (
 
 from eval.calls import Calls, Limits, Stopped
 from eval.ledger import Ledger
-from eval.metrics import Metric
+from eval.metrics import Metric, self_test_of
 from eval.metrics.squad import golds_of
+from eval.searches import Search, observed
 from eval.summary import Row, Summary, summarise
-from programs._cost import Cost, measured
+from programs._cost import Cost, Spent, measured
 from retrieval import Passage, UsageError
 
 __all__ = ["evaluate", "without_url_secrets"]
@@ -78,10 +79,13 @@ def evaluate(
     A question that ends in an exception, of the program or of a metric, has a row with the error and without scores,
     and the run goes on; but when the first ten all fail it stops, and its summary is not complete.
 
+    A run's costs are the program's. What a metric asks of an LM is counted apart, under `judging` in the rows and
+    `judges` in the summary, which has the judge's test before the run too, as it cost when the run was first started.
+
     A run that was cut short goes on where it stopped when it is started again with the same directory, questions,
     metrics and manifest: questions that were answered are not asked again, those that failed are. No LM call that was
     answered is paid again, not even those of questions that were not finished; this holds for DSPy's current LM, and
-    for a predictor's own where its cache is on.
+    for a predictor's own and a judge's where its cache is on.
 
     Args:
         program: Any module that takes a question and gives a prediction with an answer; `passages` and `evidence`,
@@ -122,9 +126,16 @@ def evaluate(
         "questions": _fingerprint(examples),
         "versions": {"python": platform.python_version(), **{name: version(name) for name in ("dspy", "dspy-odqa")}},
     }
-    ledger = Ledger(directory, full_manifest, resumable=manifest is not None)
+    tests = {metric.__name__: _spent(test) for metric in metrics if (test := self_test_of(metric))}
+    ledger = Ledger(directory, full_manifest, asked=len(examples), self_tests=tests, resumable=manifest is not None)
     done = {row["id"] for row in ledger.rows}
-    calls = Calls(Path(directory) / "calls.jsonl", done=done, at_once=lm_calls, limits=limits)
+    calls = Calls(
+        Path(directory) / "calls.jsonl",
+        done=done,
+        at_once=lm_calls,
+        limits=limits,
+        before=[Spent(**test) for test in ledger.manifest.get("self_tests", {}).values()],
+    )
     for row in ledger.rows:
         on_row(row)
     run = _Run(program, metrics, ledger, calls, on_row, clean, retries, pause)
@@ -147,9 +158,11 @@ class _Tried(NamedTuple):
     """What came of one try at a question."""
 
     record: dict[str, Any] | None
+    searches: list[dict[str, Any]]
     scores: dict[str, float | None]
     error: Exception | None
     cost: Cost
+    judging: dict[str, dict[str, Any]]
 
 
 class _Run:
@@ -247,41 +260,73 @@ class _Run:
             tried = self._try(example)
         scores: dict[str, float | None] = tried.scores
         if tried.error is not None:
-            scores = dict.fromkeys(self._score(example, _NOTHING))  # the metrics that count this question
+            scores = dict.fromkeys(self._score(example, _NOTHING, {}))  # the metrics that count this question
         self._calls.forget(example.id)
         return {
             "id": example.id,
             "question": example.get("question"),
             "answers": golds_of(example),
             "type": example.get("type"),
+            "gold_titles": _plain(example.get("gold_titles")),
+            "gold_passages": _plain(example.get("gold_passages")),
+            "searches": tried.searches,
             "prediction": tried.record,
             "scores": scores,
             "error": None if tried.error is None else self._line(tried.error),
             "cost": asdict(tried.cost),
+            "judging": tried.judging,
         }
 
     def _try(self, example: dspy.Example) -> _Tried:
-        record = None
+        prediction, record, scores, failure = None, None, {}, None
+        judging: dict[str, dict[str, Any]] = {}
         with self._calls.of(example.id):
             try:
-                with measured() as cost:
+                with observed() as searches, measured() as cost:
                     prediction = self._program(**example.inputs())
                 if not isinstance(prediction, dspy.Prediction) or "answer" not in prediction:
                     raise UsageError(
                         "the program gives no prediction with an answer, and nothing else can be evaluated"
                     )
-                record = _record(prediction)
-                return _Tried(record, self._score(example, prediction), None, cost)
             except Exception as error:
-                return _Tried(record, {}, error, cost)
+                prediction, failure = None, error
+            held = self._hold(prediction, searches)
+            if prediction is not None:
+                try:
+                    record = {name: _plain(value, held) for name, value in prediction.items()}
+                    scores = self._score(example, prediction, judging)
+                except Exception as error:
+                    failure = error
+        return _Tried(record, _found(searches, prediction), scores, failure, cost, judging)
+
+    def _hold(self, prediction: dspy.Prediction | None, searches: Sequence[Search]) -> set[tuple[str, str]]:
+        """Have the ledger keep all passages, also those of questions that fail."""
+        reported = [] if prediction is None else prediction.get("passages")
+        found = [passage for search in searches for passage in search.found or ()]
+        found += [passage for passage in reported if isinstance(passage, Passage)] if isinstance(reported, list) else []
+        with self._state:
+            return self._ledger.hold(found)
 
     def _line(self, error: Exception) -> str:
         line = without_url_secrets(" ".join(f"{type(error).__name__}: {error}".split()))
+        line = re.sub(r"[^\s/:@('\"]+:[^\s/@]+@", "***@", line)  # DSPy writes addresses without their scheme, too
         return self._clean(line)[:_LONGEST_ERROR]
 
-    def _score(self, example: dspy.Example, prediction: dspy.Prediction) -> dict[str, float | None]:
-        scores = {metric.__name__: metric(example, prediction) for metric in self._metrics}
-        return {name: float(score) for name, score in scores.items() if score is not None}
+    def _score(
+        self, example: dspy.Example, prediction: dspy.Prediction, judging: dict[str, dict[str, Any]]
+    ) -> dict[str, float | None]:
+        """The metrics that are defined; what they ask of LMs is added to `judging`."""
+        scores: dict[str, float | None] = {}
+        for metric in self._metrics:
+            try:
+                with measured() as cost:
+                    score = metric(example, prediction)
+            finally:
+                if cost.lm_calls:
+                    judging[metric.__name__] = _spent(cost)
+            if score is not None:
+                scores[metric.__name__] = float(score)
+        return scores
 
     def _keep(self, row: Row) -> None:
         self._ledger.add(row)
@@ -304,18 +349,28 @@ def _check(examples: Sequence[dspy.Example]) -> None:
         raise UsageError(f"every question needs an id of its own, and {repeated[0]!r} is that of several")
 
 
+def _spent(cost: Spent) -> dict[str, Any]:
+    """What the LM calls come to, alone, as JSON holds it."""
+    return {field.name: getattr(cost, field.name) for field in fields(Spent)}
+
+
 def _fingerprint(examples: Sequence[dspy.Example]) -> str:
     return hashlib.sha256(json.dumps([_plain(dict(e.items())) for e in examples], sort_keys=True).encode()).hexdigest()
 
 
-def _record(prediction: dspy.Prediction) -> dict[str, Any]:
-    """The prediction's fields as JSON holds them; a passage has its text only where the retriever gave another one."""
-    passages = prediction.get("passages")
-    found = [passage for passage in passages if isinstance(passage, Passage)] if isinstance(passages, list) else []
-    return {name: _plain(value, {(p.id, p.text) for p in found}) for name, value in prediction.items()}
+def _found(searches: Sequence[Search], prediction: dspy.Prediction | None) -> list[dict[str, Any]]:
+    """The queries with the ids of what they found. In the order of the prediction's own queries, where it has them:
+    searches that are made side by side begin in any order."""
+    queries = None if prediction is None else prediction.get("queries")
+    order = {str(query): n for n, query in enumerate(queries)} if isinstance(queries, list) else {}
+    return [
+        {"query": search.query, "found": None if search.found is None else [p.id for p in search.found]}
+        for search in sorted(searches, key=lambda search: order.get(search.query, len(order)))
+    ]
 
 
-def _plain(value: Any, found: Set[tuple[str, str]] = frozenset()) -> Any:
+def _plain(value: Any, held: Set[tuple[str, str]] = frozenset()) -> Any:
+    """The value as JSON holds it; passages of which id and text are held go without their texts."""
     match value:
         case None | bool() | int() | str():
             return value
@@ -323,9 +378,9 @@ def _plain(value: Any, found: Set[tuple[str, str]] = frozenset()) -> Any:
             return value if math.isfinite(value) else str(value)
         case Passage():
             named = {"id": value.id, "title": value.title, "score": _plain(value.score)}
-            return named if (value.id, value.text) in found else {**named, "text": value.text}
+            return named if (value.id, value.text) in held else {**named, "text": value.text}
         case Mapping():
-            return {str(key): _plain(item, found) for key, item in value.items()}
+            return {str(key): _plain(item, held) for key, item in value.items()}
         case list() | tuple() | set() | frozenset():
-            return [_plain(item, found) for item in value]
+            return [_plain(item, held) for item in value]
     return str(value)

@@ -1,18 +1,21 @@
 """From the rows of a run to its figures: pure functions.
 
-A row is one question's record, as `eval.run` writes it: id, question, answers, type, prediction, scores, error, cost.
-`scores` has one entry for each metric that is defined for the question: a number, or None where the question failed.
+A row is one question's record, as `eval.run` writes it: id, question, answers, type, gold_titles, gold_passages,
+searches, prediction, scores, error, cost, judging. `searches` is what was seen of the program from outside: each
+`query` sent to a retriever and the ids of the passages `found`, or None where the search failed. `scores` has one entry
+for each metric that is defined for the question: a number, or None where the question failed. `cost` is the program's;
+`judging` has what each metric that asks an LM cost.
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from math import fsum
 from typing import Any
 
 from eval.statistics import interval
-from programs._cost import Cost
+from programs._cost import Cost, Spent
 
-__all__ = ["Figures", "Row", "Score", "Summary", "summarise"]
+__all__ = ["Figures", "Row", "Score", "Summary", "judges", "summarise", "sums"]
 
 Row = dict[str, Any]
 
@@ -63,6 +66,8 @@ class Summary:
     """What was run with what; see `eval.run.evaluate`."""
     stopped: str | None = None
     """Why the run stopped early, if a limit did it."""
+    judges: dict[str, Spent] = field(default_factory=dict)
+    """What the judges cost, see `judges`; no part of any other cost."""
 
 
 def summarise(rows: Sequence[Row], questions: int, manifest: dict[str, Any], stopped: str | None = None) -> Summary:
@@ -80,7 +85,23 @@ def summarise(rows: Sequence[Row], questions: int, manifest: dict[str, Any], sto
         first_error=next((row["error"] for row in rows if row["error"] is not None), None),
         manifest=manifest,
         stopped=stopped,
+        judges=judges(rows, manifest),
     )
+
+
+def judges(rows: Sequence[Row], manifest: Mapping[str, Any]) -> dict[str, Spent]:
+    """What the judges cost altogether, by the names of their metrics: their tests, and these rows."""
+    tests = [run.get("self_tests") or {} for run in manifest.get("best_of", [manifest])]
+    spent = [*tests, *(row.get("judging") or {} for row in rows)]
+    names = dict.fromkeys(name for each in spent for name in each)
+    return {name: Spent(**sums(Spent, [each[name] for each in spent if name in each])) for name in names}
+
+
+def sums(kind: type[Spent], spent: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The sums by the names of this kind, `predictors` excepted; None where one of the summands is unknown."""
+    names = [field.name for field in fields(kind) if field.name != "predictors"]
+    values = {name: [each[name] for each in spent] for name in names}
+    return {name: None if None in each else _sum(each) for name, each in values.items()}
 
 
 def _figures(rows: Sequence[Row], metrics: Iterable[str]) -> Figures:
@@ -98,6 +119,10 @@ def _figures(rows: Sequence[Row], metrics: Iterable[str]) -> Figures:
 
 def _costs(rows: Sequence[Row]) -> dict[str, list[float]]:
     return {f.name: [row["cost"][f.name] for row in rows] for f in fields(Cost) if f.name != "predictors"}
+
+
+def _sum(values: Sequence[float]) -> float:
+    return fsum(values) if any(isinstance(value, float) for value in values) else sum(values)
 
 
 def _mean(values: Sequence[float]) -> float:

@@ -50,7 +50,9 @@ def _index(commands: "Commands") -> None:
     bm25.add_argument("--stop-words", choices=["english", "none"], default="english", help="(default: %(default)s)")
     dense = parser.add_argument_group("dense")
     dense.add_argument("--encoder", help="sbert, ance, contriever, or the directory or hub name of a model")
-    dense.add_argument("--approximate", action="store_true", help="a graph of neighbours (HNSW) instead of exact search")
+    dense.add_argument(
+        "--approximate", action="store_true", help="a graph of neighbours (HNSW) instead of exact search"
+    )
     colbert = parser.add_argument_group("colbert")
     colbert.add_argument("--checkpoint", help="directory or hub name, such as colbert-ir/colbertv2.0")
     colbert.add_argument("--bits", type=int, default=2, help="per number of a residual (default: %(default)s)")

@@ -1,9 +1,11 @@
-"""Before DSPy is imported: no cache outside the test run, no look-up of prices on the network, no keys of the user."""
+"""Before DSPy is imported: no cache outside the test run, no look-up of prices on the network and no report over it, no
+keys of the user."""
 
 import os
 import tempfile
 
 os.environ["DSPY_CACHEDIR"] = tempfile.mkdtemp(prefix="dspy-odqa-tests-")
 os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
+os.environ["MLFLOW_DISABLE_TELEMETRY"] = "true"
 for name in ("ODQA_LM", "ODQA_API_BASE", "ODQA_RETRIEVER", "OPENAI_API_KEY"):
     os.environ.pop(name, None)

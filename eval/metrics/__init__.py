@@ -23,7 +23,8 @@ from eval.metrics._protocol import Metric
 from eval.metrics.citations import citation_precision, citation_recall
 from eval.metrics.dpr import answer_recall, top_k_accuracy
 from eval.metrics.hotpot import hotpot_f1
-from eval.metrics.judge import acc_judge
+from eval.metrics.judge import acc_judge, self_test_of
+from eval.metrics.knowledge import knowledge_accuracy
 from eval.metrics.migres import cover_em, migres_em
 from eval.metrics.passages import (
     found,
@@ -60,6 +61,7 @@ __all__ = [
     "f1",
     "found",
     "hotpot_f1",
+    "knowledge_accuracy",
     "load",
     "migres_em",
     "popqa_accuracy",
@@ -76,6 +78,7 @@ __all__ = [
     "s_precision_evidence_by_id",
     "s_precision_passages",
     "s_precision_passages_by_id",
+    "self_test_of",
     "standard",
     "top_k_accuracy",
 ]
@@ -88,7 +91,7 @@ STANDARD: tuple[Metric, ...] = (em, f1, *_RECALL)
 _PLAIN: dict[str, Metric] = {
     metric.__name__: metric
     for metric in (
-        *(em, f1, hotpot_f1, rouge_l, accuracy, popqa_accuracy, cover_em, migres_em),
+        *(em, f1, hotpot_f1, rouge_l, accuracy, popqa_accuracy, cover_em, migres_em, knowledge_accuracy),
         *_RECALL,
         *(precision_passages, precision_evidence, precision_passages_by_id, precision_evidence_by_id),
         *(s_precision_passages, s_precision_evidence, s_precision_passages_by_id, s_precision_evidence_by_id),

@@ -10,10 +10,11 @@ from eval.metrics._protocol import Metric
 from eval.metrics.migres import migres_em
 from eval.metrics.squad import answer_of, golds_of
 from programs._ask import ask
+from programs._cost import Spent, measured
 from retrieval import UsageError
 from signatures.judge import JudgeAnswer
 
-__all__ = ["acc_judge"]
+__all__ = ["acc_judge", "self_test_of"]
 
 
 class _Known(NamedTuple):
@@ -46,13 +47,14 @@ def acc_judge(lm: dspy.LM, *, name: str = "acc_judge") -> Metric:
     that says yes or no to everything, is refused.
 
     Args:
-        lm: The judge. What it costs is not part of a run's costs, which are the program's.
+        lm: The judge. What it costs is counted apart from what the program costs; see `eval.run.evaluate`.
         name: The metric's name.
 
     Raises:
         UsageError: the judge does not pass the test.
     """
-    wrong = [known for known in _KNOWN if _implied(lm, *known[:2], [known.right]) is not known.implied]
+    with measured() as cost:
+        wrong = [known for known in _KNOWN if _implied(lm, *known[:2], [known.right]) is not known.implied]
     if wrong:
         question, prediction, right, implied = wrong[0]
         raise UsageError(
@@ -70,7 +72,13 @@ def acc_judge(lm: dspy.LM, *, name: str = "acc_judge") -> Metric:
         return None if implied is None else float(implied)
 
     metric.__name__ = name
+    metric.self_test = cost  # type: ignore[attr-defined]
     return metric
+
+
+def self_test_of(metric: Metric) -> Spent | None:
+    """What the test of the metric's judge cost; None where the metric has no judge."""
+    return getattr(metric, "self_test", None)
 
 
 def _implied(lm: dspy.LM, question: str, prediction: str, golds: Sequence[str]) -> bool | None:

@@ -8,7 +8,8 @@ They are sp_recall, sp_prec and sp_em of HotpotQA's hotpot_evaluate_v1.py, on ti
 
 Each looks at `passages`, at `evidence`, or, as NAME@K, at the first K of the ranking of what was retrieved: `retrieved`
 (ids) where the program reports that, else `passages`, in the order in which they came: with several queries, the first
-query's come first. Text that an LM wrote (ids lm:…) is no passage and is not looked at.
+query's come first. Text that an LM wrote (ids lm:…) is no passage; where it is a statement that the program says the
+passages of (`known_facts`), it stands for these, else it is not looked at.
 
 Titles are compared as they are. They mean the same in every corpus that is made from the same encyclopaedia, so these
 are the figures to compare between corpora; but where titles repeat (several passages of one article, namesakes) they
@@ -17,13 +18,14 @@ flatter. Ids (…_by_id) are exact, and mean something only in the corpus that t
 All are undefined for a question without gold, and for a program that does not report the passages in question.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 from dspy import Example, Prediction
 
 from eval.metrics._protocol import Metric
 from eval.metrics._ranking import ranking
+from retrieval import Passage
 
 __all__ = [
     "found",
@@ -70,11 +72,21 @@ def found(
         gold, reported = set(example.get(gold_field) or ()), ranking(prediction, *fields)
         if not gold or reported is None:
             return None
-        seen = {getattr(passage, key) for passage in reported[:k] if not passage.id.startswith("lm:")}
+        stated = _stated(reported[:k], prediction)
+        seen = {getattr(passage, key) for passage in [*reported[:k], *stated] if not passage.id.startswith("lm:")}
         return _MEASURES[measure](gold, seen)
 
     metric.__name__ = name
     return metric
+
+
+def _stated(reported: Sequence[Passage], prediction: Prediction) -> list[Passage]:
+    """The retrieved passages that statements among what is reported are from."""
+    texts = {passage.text for passage in reported if passage.id.startswith("lm:")}
+    facts, retrieved = prediction.get("known_facts"), ranking(prediction, "passages")
+    records = [fact for fact in facts if isinstance(fact, dict)] if isinstance(facts, list) else []
+    ids = {id_ for record in records if record.get("fact") in texts for id_ in record.get("passages") or ()}
+    return [passage for passage in retrieved or () if passage.id in ids]
 
 
 recall_passages = found("recall", "passages", name="recall_passages")

@@ -13,7 +13,7 @@ from programs._cli import run as run_command
 from programs._cost import Cost, Spent
 from retrieval import UsageError
 
-COST = asdict(Cost(lm_calls=1, usd=0.5, searches=1, unparsable=1, seconds=2.0, predictors={"read": Spent(lm_calls=1)}))
+COST = asdict(Cost(1, 0, 1200, 30, 0.5, searches=1, unparsable=1, seconds=2.0, predictors={"read": Spent(lm_calls=1)}))
 
 
 def row(id_: str, em: float | None, f1: float | None = None, **fields: Any) -> dict[str, Any]:
@@ -170,6 +170,7 @@ def test_what_is_no_run(tmp_path: Path) -> None:
 def test_the_table() -> None:
     a = run("runs/a", *[1] * 30, *[0] * 9, None, program="direct", settings={"k": 1, "style": "short"})
     b = run("runs/b", *[0] * 20, *[1] * 21, program="direct", settings={"k": 5, "style": "short"})
+    b.rows[3]["cost"] = {**COST, "usd": None}
     text = comparison_table(compare([a, b], ["em"]))
     assert text.split("\n\nMeans in percent")[0].splitlines() == [
         "R1  runs/a: task t, program direct, k 1",
@@ -177,9 +178,9 @@ def test_the_table() -> None:
         "",
         "40 questions that all runs asked",
         "",
-        "     n  failed  unparsable  LM calls  searches  seconds  left out",
-        "R1  40       1          40      1.00      1.00     2.00         0",
-        "R2  40       0          40      1.00      1.00     2.00         1",
+        "     n  failed  unparsable  LM calls  searches  seconds  tokens in  tokens out       USD  left out",
+        "R1  40       1          40      1.00      1.00     2.00      1,200          30  0.500000         0",
+        "R2  40       0          40      1.00      1.00     2.00      1,200          30   unknown         1",
         "",
         "EM                  R1                 R2",
         "all  75.0 [59.8, 85.8]  50.0 [35.2, 64.8]",

@@ -18,7 +18,7 @@ ONE = Cost(1, 0, 10, 2, 0.25, 10, 2, 0.25, searches=1, seconds=0.5, predictors={
 
 
 def test_costs_add_up_by_predictor_and_in_total() -> None:
-    found = costs([row(TWO), row(ONE), row(Cost(seconds=2.0), error="LMTimeoutError")])
+    found = costs([row(TWO), row(ONE), row(Cost(seconds=2.0), error="LMTimeoutError")], {})
     assert (found.n, found.iterations, found.passages) == (3, None, None)
     total = found.total
     assert (total.lm_calls, total.cached_calls, total.searches, total.seconds) == (4, 1, 3, 4.0)
@@ -29,7 +29,7 @@ def test_costs_add_up_by_predictor_and_in_total() -> None:
 def test_a_price_that_is_unknown_is_not_0() -> None:
     unknown = Cost(1, 0, 10, 2, None, 0, 0, 0.0, predictors={"read": Spent(1, 1, 10, 2, None, 0, 0, 0.0)})
     rows = [row(TWO), row(unknown)]
-    found = costs(rows)
+    found = costs(rows, {})
     assert (found.total.usd, found.total.paid_usd) == (None, 0.5)
     assert (found.total.predictors["read"].usd, found.total.predictors["draft"].usd) == (None, 0.25)
     means = summarise(rows, 2, {}).total.cost
@@ -39,13 +39,15 @@ def test_a_price_that_is_unknown_is_not_0() -> None:
 
 def test_iterations_and_the_passages_in_them() -> None:
     turns = [{"shown": ["1", "2", "lm:knowledge-1"]}, {"shown": []}, {"shown": ["3"]}]
-    found = costs([row(ONE, turns), row(ONE, [{"shown": ["4"]}]), row(ONE, []), row(ONE, "many"), row(ONE)])
+    found = costs([row(ONE, turns), row(ONE, [{"shown": ["4"]}]), row(ONE, []), row(ONE, "many"), row(ONE)], {})
     assert (found.iterations, found.passages) == (4 / 3, 4 / 4)
-    assert costs([row(ONE, [{"facts": []}])]).passages is None
+    assert costs([row(ONE, [{"facts": []}])], {}).passages is None
 
 
 def test_the_table() -> None:
-    text = cost_table(costs([row(TWO, [{"shown": ["1"]}]), row(ONE)]))
+    searches = [{"query": "a", "found": ["1", "2"]}, {"query": "b", "found": ["3", "1"]}, {"query": "c", "found": None}]
+    first = {**row(TWO, [{"shown": ["1"]}]), "searches": searches}
+    text = cost_table(costs([first, row(ONE)], {}))
     assert [line.rstrip() for line in text.split("\n")] == [
         "                    LM calls  tokens in  tokens out       USD  searches  seconds",
         "per question of 2       2.00      20.00        4.00  0.500000      1.50     1.00",
@@ -53,8 +55,9 @@ def test_the_table() -> None:
         "  read                  1.00      10.00        2.00  0.250000",
         "altogether                 4         40           8  1.000000         3     2.00",
         "  paid in this run         3         30           6  0.750000",
+        "different passages found per question: 1.50",
         "iterations per question: 1.00",
         "retrieved passages shown per iteration: 1.00",
     ]
-    assert "unknown" in cost_table(costs([row(Cost(1, usd=None, paid_usd=None))]))
-    assert cost_table(costs([])).startswith("      ")
+    assert "unknown" in cost_table(costs([row(Cost(1, usd=None, paid_usd=None))], {}))
+    assert cost_table(costs([], {})).startswith("      ")

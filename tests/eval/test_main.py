@@ -4,10 +4,13 @@ import socket
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from eval.__main__ import main
+from eval.calls import Limits
+from eval.run import evaluate
 from programs import names
 from programs._cli import run
 
@@ -186,6 +189,20 @@ def test_a_run_that_a_limit_stopped_goes_on_with_another(tmp_path: Path, capsys:
     assert lines[0] == str(tmp_path / "run")
     assert lines[2].split()[:5] == ["per", "question", "of", "3", "7.00"]
     assert any(line.split()[:2] == ["select.predict", "3.00"] for line in lines)
+
+
+def test_an_interrupted_run_shows_what_it_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(*arguments: Any, **settings: Any) -> None:
+        evaluate(*arguments, **{**settings, "limits": Limits(calls=14), "threads": 1})
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("eval.__main__.evaluate", interrupted)
+    assert call(*GOOD, "--limit", "3", "--run", str(tmp_path / "run")) == 130
+    output, errors = capsys.readouterr()
+    assert output.endswith("INCOMPLETE: 2 of 3 questions; interrupted.\n")
+    assert f"interrupted; with --run {tmp_path}/run the same command goes on" in errors
 
 
 def test_tasks_are_listed(capsys: pytest.CaptureFixture[str]) -> None:

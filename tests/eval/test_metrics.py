@@ -228,6 +228,17 @@ def test_what_an_lm_wrote_is_no_passage() -> None:
     assert precision_evidence(example(gold_titles=["A"]), prediction) == 1
 
 
+def test_statements_stand_for_the_passages_that_they_are_from() -> None:
+    gold = dspy.Example(question="?", gold_titles=[FOUND[0].title], gold_passages=[FOUND[0].id])
+    facts = [{"fact": "A", "passages": [FOUND[0].id]}, {"fact": "B", "passages": [FOUND[1].id]}, "odd", {"fact": 1}]
+    prediction = dspy.Prediction(
+        answer="", passages=FOUND, evidence=[Passage("lm:fact-1", "A", FOUND[1].title)], known_facts=facts
+    )
+    assert recall_evidence(gold, prediction) == recall_evidence_by_id(gold, prediction) == 1.0
+    assert precision_evidence(gold, prediction) == 1.0
+    assert recall_evidence(gold, dspy.Prediction(answer="", passages=FOUND, evidence=[], known_facts="none")) == 0.0
+
+
 def test_every_passage_has_a_no() -> None:
     prediction = dspy.Prediction(answer="", passages=[Passage("1", "yes and no")])
     assert load("answer_recall@1")(example(answers=["no"]), prediction) is None

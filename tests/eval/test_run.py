@@ -13,6 +13,7 @@ import dspy
 import pytest
 from scripted import Function, engine_lm, render
 
+from eval.ledger import read_passages
 from eval.metrics import STANDARD, em, f1, recall_passages
 from eval.run import evaluate, without_url_secrets
 from eval.summary import Figures
@@ -76,7 +77,7 @@ class Reader(dspy.Module):
 def test_failed_unparsable_wrong_and_right_are_told_apart(tmp_path: Path) -> None:
     def reply(system: str, user: str) -> str:
         if "crash" in user:
-            raise ConnectionError("cannot reach http://me:secret@host/v1?key=secret\n(the end)")
+            raise ConnectionError("cannot reach http://me:secret@host/v1?key=secret\n(me:secret@host)")
         return "no fields" if "mumble" in user else render({"answer": "Paris" if "wrong" in user else "Rome"})
 
     asked = questions("rome crash", "rome mumble", "rome wrong", "rome right")
@@ -85,7 +86,7 @@ def test_failed_unparsable_wrong_and_right_are_told_apart(tmp_path: Path) -> Non
         summary = evaluate(Reader(), asked, metrics=STANDARD, directory=tmp_path / "run", threads=3, pause=0.0)
     crashed, mumbled, wrong, right = (rows(tmp_path / "run")[f"q{n}"] for n in range(4))
 
-    assert crashed["error"].endswith("cannot reach http://***@host/v1?*** (the end)")  # at the third try
+    assert crashed["error"].endswith("cannot reach http://***@host/v1?*** (***@host)")  # at the third try
     assert crashed["prediction"] is None
     assert crashed["scores"] == {"em": None, "f1": None, "recall_passages": None, "recall_evidence": None}
     assert (crashed["cost"]["lm_calls"], crashed["cost"]["searches"]) == (1, 1)  # what it cost, it cost
@@ -117,6 +118,7 @@ def test_a_row_keeps_what_led_to_the_answer(tmp_path: Path) -> None:
         "note": ["\ud800", found[0]],  # a lone surrogate survives
     }
     assert (row["question"], row["answers"], row["type"]) == ("rome paris", ["Rome"], "bridge")
+    assert row["searches"] == [{"query": "rome paris", "found": ["1", "2"]}]
     assert {"lm_calls": 1, "searches": 1, "input_tokens": 10, "output_tokens": 2}.items() <= row["cost"].items()
 
 
@@ -278,16 +280,18 @@ import dspy
 from eval.metrics import em
 from eval.run import evaluate
 from programs._cli import run
+from retrieval import Memory, Passage
 
 directory, threads, names, blocked = sys.argv[1:]
 go = Path(directory).with_name("go")
 
 class Program(dspy.Module):
     def forward(self, question):
+        found = Memory([Passage(f"of {name}", "text", name) for name in names])(question)
         os.write(1, (question + "\\n").encode())
         while question in blocked and not go.exists():
             time.sleep(0.01)
-        return dspy.Prediction(answer="Rome")
+        return dspy.Prediction(answer="Rome", passages=found)
 
 examples = [dspy.Example(id=n, question=n, answers=["Rome"]).with_inputs("question") for n in names]
 run("prog", lambda: evaluate(
@@ -322,12 +326,15 @@ def test_rows_survive_a_kill_and_nothing_is_asked_twice(tmp_path: Path) -> None:
         process.send_signal(signal.SIGKILL)
         process.wait()
     assert set(rows(directory)) == set("abdf")
+    assert {f"of {name}" for name in "abdf"} <= set(read_passages(directory))
     assert not (directory / "summary.json").exists()
     (tmp_path / "go").touch()
     with started(directory, 3, "abcdef", "ce") as process:
         output, errors = process.communicate()
     assert (process.returncode, errors, set(output.split())) == (0, "", set("ce"))
     assert set(rows(directory)) == set("abcdef")
+    kept = [json.loads(line)["id"] for line in (directory / "passages.jsonl").read_bytes().splitlines()]
+    assert sorted(kept) == [f"of {name}" for name in "abcdef"]
     assert json.loads((directory / "summary.json").read_text())["complete"] is True
 
 
