@@ -179,7 +179,14 @@ class Calls(BaseCallback):
                 replies = self._replies[current.question][key]
                 if nth < len(replies):
                     return _again(replies[nth])
-        return self._behind.get(request, ignored_args_for_cache_key) if self._shared or current is None else None
+            if not self._shared:
+                return None
+        reply = self._behind.get(request, ignored_args_for_cache_key)
+        if current is not None and getattr(reply, "cache_hit", False):
+            # DSPy has cleared the usage of LiteLLM's reply; what its cache keeps still has it.
+            kept = self._behind.memory_cache.get(self._behind.cache_key(request, ignored_args_for_cache_key))
+            reply.usage = getattr(kept, "usage", {})
+        return reply
 
     def put(
         self,

@@ -29,7 +29,7 @@ class Spent:
     """Those of them that DSPy's cache answered: nothing was paid for them now."""
     input_tokens: int = 0
     """Prompt tokens as the provider reported them; for a cached reply, those of the call that was paid for. DSPy's
-    LiteLLM engine forgets these: its cached replies count 0."""
+    LiteLLM engine forgets these: its cached replies count 0, except in `eval.run`, which looks into the cache."""
     output_tokens: int = 0
     """Likewise for the replies."""
     usd: float | None = 0.0

@@ -228,8 +228,9 @@ def test_a_limit_is_above_0(limits: dict[str, Any]) -> None:
         Limits(**limits)
 
 
+@pytest.mark.parametrize("engine", ["lm15", "litellm"])
 def test_the_cache_of_the_lm_is_used_as_it_wants_and_what_it_answers_is_not_paid(
-    provider: Provider, tmp_path: Path
+    engine: str, provider: Provider, tmp_path: Path
 ) -> None:
     def costs(name: str, **settings: Any) -> dict[str, float]:
         with dspy.context(lm=lm(provider.url, **settings)):
@@ -238,7 +239,7 @@ def test_the_cache_of_the_lm_is_used_as_it_wants_and_what_it_answers_is_not_paid
             key: summary.total.cost[key] for key in ("lm_calls", "cached_calls", "input_tokens", "paid_input_tokens")
         }
 
-    salt = {"cache": True, "user": str(tmp_path)}  # a request that no cache on disk knows
+    salt = {"cache": True, "engine": engine, "user": str(tmp_path)}  # a request that no cache on disk knows
     before = dspy.cache
     # The last call asks what the first did.
     assert list(costs("cold", **salt).values()) == [4, 1, 28, 21]
