@@ -7,15 +7,16 @@ compiled = load("bootstrap_few_shot")(program, train, metric=em)
 import importlib
 import pkgutil
 from collections.abc import Sequence
-from typing import Protocol, cast
+from typing import Any, Protocol, cast
 
 import dspy
 
 from eval.metrics import Metric
 from optimizers._feedback import explained, filter_f1
+from optimizers._programs import enough
 from retrieval import UsageError
 
-__all__ = ["Recipe", "explained", "filter_f1", "load", "names", "why_no_state"]
+__all__ = ["Recipe", "check", "explained", "filter_f1", "load", "names", "why_no_state"]
 
 
 class Recipe(Protocol):
@@ -43,6 +44,15 @@ def load(name: str) -> Recipe:
     if name not in names():
         raise UsageError(f"there is no recipe {name!r}; there are: {', '.join(names())}")
     return cast(Recipe, importlib.import_module(f"optimizers.{name}").compile)
+
+
+def check(name: str, train: Sequence[dspy.Example], **settings: Any) -> None:
+    """Check the recipe's settings, as the recipe itself would, before anything is paid for.
+
+    Raises:
+        UsageError: there are too few questions to learn from, or a setting is too small.
+    """
+    enough(importlib.import_module(f"optimizers.{name}").LEAST, train, **settings)
 
 
 def why_no_state(name: str) -> str | None:

@@ -2,7 +2,9 @@
 
 import argparse
 import contextlib
+import ctypes
 import functools
+import os
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -19,8 +21,7 @@ from eval.calls import Limits
 from eval.metrics import Metric
 from eval.report import table
 from eval.run import without_url_secrets
-from optimizers import filter_f1, load, names, why_no_state
-from optimizers._demonstrations import labelled
+from optimizers import check, filter_f1, load, names, why_no_state
 from optimizers._optimize import optimize
 from optimizers._report import changes
 from optimizers._split import split
@@ -39,11 +40,25 @@ from programs._cli import (
 from retrieval import UsageError
 
 PROG = "python -m optimizers"
+_MALLOC = {-3: 1 << 20, -8: 2}  # by their numbers in malloc.h: M_MMAP_THRESHOLD, bytes; M_ARENA_MAX
 
 
 def main(argv: Sequence[str]) -> NoReturn:
     args = make_parser(argv).parse_args(argv)
+    give_back_memory()
     run(PROG, lambda: _compile(args))
+
+
+def give_back_memory() -> None:
+    """Have the C library give what a search takes back to the system at once, where it is one that can be told (glibc).
+
+    Otherwise the heap of every thread keeps arrays of the length of the corpus for the next search that it makes, and
+    there are many heaps.
+    """
+    library = ctypes.CDLL(None) if sys.platform == "linux" else None
+    if mallopt := getattr(library, "mallopt", None):
+        for setting, value in _MALLOC.items():
+            mallopt(setting, value)
 
 
 def make_parser(argv: Sequence[str]) -> Parser:
@@ -58,6 +73,12 @@ def make_parser(argv: Sequence[str]) -> Parser:
     parser.add_argument(
         "--task", required=True, metavar="TASK", help="sample, file:QUESTIONS.jsonl[.gz], or a data set of eval's"
     )
+    parser.add_argument(
+        "--data",
+        default=os.environ.get("ODQA_DATA") or None,
+        metavar="DIR",
+        help="directory with local copies of data sets, as in python -m eval (default: ODQA_DATA)",
+    )
     parser.add_argument("--recipe", required=True, metavar="NAME", help=f"one of {', '.join(names())}")
     parser.add_argument("--out", type=Path, metavar="STATE.json", help="the state file to write; without it, none")
     parser.add_argument(
@@ -65,6 +86,9 @@ def make_parser(argv: Sequence[str]) -> Parser:
         metavar="NAME",
         help=f"what the recipe goes by: filter_f1, {metrics.HELP} (default: em; accuracy where all questions are "
         "answered by yes or no)",
+    )
+    parser.add_argument(
+        "--judge-api-base", metavar="URL", help="address of an OpenAI-compatible server for the LM of acc_judge"
     )
     parser.add_argument(
         "--only", nargs="+", default=[], metavar="NAME", help="predictors, or modules with some, that are to learn"
@@ -113,12 +137,13 @@ def _compile(args: argparse.Namespace) -> None:
         raise UsageError(f"{args.recipe} makes no state file: {reason}; leave --out away to see what it is worth")
     if args.out and args.out.suffix != ".json":
         raise UsageError(f"a state file is JSON and its name ends in .json, unlike {args.out}")
-    train, held_out = split(tasks.load(args.task), train=args.train, held_out=args.dev, seed=args.seed)
+    train, held_out = split(tasks.load(args.task, data=args.data), train=args.train, held_out=args.dev, seed=args.seed)
+    settings = settings_of(recipe, args)
+    check(args.recipe, train, **settings)
     retriever = load_retriever(args)
     program = make(program_class, args, retriever)
     directory = args.run or Path("runs") / f"optimize-{args.program}-{args.recipe}-{time.strftime('%Y%m%d-%H%M%S')}"
     lm = load_lm(args)
-    settings = settings_of(recipe, args)
     manifest: dict[str, Any] = {
         "settings": settings_of(program_class, args),
         "recipe": args.recipe,
@@ -134,9 +159,9 @@ def _compile(args: argparse.Namespace) -> None:
         outcome = optimize(
             program,
             functools.partial(recipe, **settings),
-            train=train if retriever is None else labelled(train, retriever),
+            train=train,
             held_out=held_out,
-            metric=_metric(args.metric, train),
+            metric=_metric(args, train),
             out=args.out,
             directory=directory,
             seed=args.seed,
@@ -147,14 +172,19 @@ def _compile(args: argparse.Namespace) -> None:
             manifest=manifest,
             clean=without_secrets,
         )
-    print(f"before\n{table(outcome.before)}\n\nafter\n{table(outcome.after)}\n\n{changes(program, outcome.program)}\n")
+    report = changes(program, outcome.program, outcome.parts)
+    print(f"before\n{table(outcome.before)}\n\nafter\n{table(outcome.after)}\n\n{report}\n")
+    if outcome.failures:
+        print(f"{outcome.failures}; they counted as wrong answers")
     print(f"compiled with {outcome.cost.lm_calls} LM calls" + (f"; wrote {args.out}" if args.out else ""))
 
 
-def _metric(name: str | None, train: Sequence[dspy.Example]) -> Metric:
-    if name == "filter_f1":
+def _metric(args: argparse.Namespace, train: Sequence[dspy.Example]) -> Metric:
+    if args.metric == "filter_f1":
         return filter_f1
-    return metrics.load(name) if name else metrics.standard(train)[0]
+    if args.metric is None:
+        return metrics.standard(train)[0]
+    return metrics.load(args.metric, judge_api_base=args.judge_api_base)
 
 
 @contextlib.contextmanager

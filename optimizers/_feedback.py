@@ -6,23 +6,28 @@ was not taken. Nothing here knows a method: a predictor's part is told from the 
 whether what it wrote went into a query.
 """
 
-import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import dspy
 
 from eval.metrics import Metric
-from eval.metrics.squad import answer_of, golds_of, normalise
-from eval.metrics.yesno import is_yes_no
-from retrieval import Passage
-from retrieval.entail import load_entailment
+from eval.metrics.squad import answer_of, golds_of
+from optimizers._gold import (
+    follows,
+    gold_titles,
+    is_right,
+    numbered,
+    part,
+    passages_of,
+    searched_with,
+    statable,
+    states,
+    title_of,
+    titles_of,
+)
 
 __all__ = ["explained", "filter_f1"]
-
-_SHORTEST = 3  # characters that a text must have for its place in a query to tell anything
-_ENTAILED = 0.5  # least probability, as in `programs._citations`
-_NUMBERED = re.compile(r"^\[(\d+)\] (.*)$", re.MULTILINE)
 
 
 def explained(metric: Metric) -> Callable[..., dspy.Prediction]:
@@ -50,8 +55,8 @@ def explained(metric: Metric) -> Callable[..., dspy.Prediction]:
         if pred_trace:
             for _, inputs, outputs in pred_trace:
                 # After the last call nothing is searched for any more, even if it says again what was searched with.
-                if not (trace and trace[-1][2] is outputs) and _in_a_query(outputs, prediction):
-                    findings += _of_query(example, prediction)
+                if not (trace and trace[-1][2] is outputs) and searched_with(outputs, prediction):
+                    findings += _of_query(example, prediction, trace or ())
                 findings += _of_predictor(example, inputs, outputs)
         else:
             findings += _of_run(example, prediction)
@@ -67,7 +72,8 @@ def filter_f1(example: dspy.Example, prediction: dspy.Prediction, trace: Any = N
     It leaves out of account what was never found, and so judges the filter alone. None where no gold passage was found,
     or the program does not report both.
     """
-    gold, found, kept = _gold(example), _titles(prediction.get("passages")), _titles(prediction.get("evidence"))
+    gold = gold_titles(example)
+    found, kept = titles_of(prediction.get("passages")), titles_of(prediction.get("evidence"))
     if found is None or kept is None or not gold & found:
         return None
     return 2 * len(gold & kept) / (len(gold & found) + len(kept))
@@ -77,73 +83,80 @@ def _verdict(example: dspy.Example, prediction: dspy.Prediction) -> str:
     golds, answer = golds_of(example), answer_of(prediction)
     if not golds:
         return ""
-    if any(normalise(answer) == normalise(gold) for gold in golds):
+    if is_right(answer, golds):
         return f"The final answer {answer!r} is right."
-    longer = _states(answer, golds)
+    longer = states(answer, golds)
     reason = ", and it is to stand alone" if longer else ""
     return f"The final answer should be {golds[0]!r}, but was {answer!r}{reason}."
 
 
 def _of_run(example: dspy.Example, prediction: dspy.Prediction) -> list[str]:
     """What can be said of the whole run."""
-    gold, found, kept = _gold(example), _titles(prediction.get("passages")), _titles(prediction.get("evidence"))
+    gold = gold_titles(example)
+    found, kept = titles_of(prediction.get("passages")), titles_of(prediction.get("evidence"))
     findings = []
     if found is not None:
         findings.append(_unfound(gold - found))
     if found is not None and kept is not None:
         findings.append(_dropped(gold & found - kept))
         findings.append(_distracting(kept - gold if gold else set()))
-    evidence = " ".join(passage.text for passage in _passages(prediction.get("evidence")) or ())
-    findings.append(_overlooked(evidence, "The evidence", answer_of(prediction), _stated(example)))
+    evidence = " ".join(passage.text for passage in passages_of(prediction.get("evidence")) or ())
+    findings.append(_overlooked(evidence, "The evidence", answer_of(prediction), statable(example)))
     # Some programs cite what the LM wrote, which is in a field of its own.
-    known = {passage.id: passage for field in prediction.values() for passage in _passages(field) or ()}
+    known = {passage.id: passage for field in prediction.values() for passage in passages_of(field) or ()}
     for fact in prediction.get("known_facts") or ():
         cited = [known[id_] for id_ in fact["passages"] if id_ in known]
-        findings.append(_unsupported(fact["fact"], [_said(passage) for passage in cited]))
+        findings.append(_unsupported(fact["fact"], [f"{passage.title} {passage.text}" for passage in cited]))
     return findings
 
 
 def _of_predictor(example: dspy.Example, inputs: dict[str, Any], outputs: dspy.Prediction) -> list[str]:
     """What can be said of one call by what it was shown and what it said."""
-    golds = _stated(example)
-    shown = {int(n): text for value in map(str, inputs.values()) for n, text in _NUMBERED.findall(value)}
+    golds = statable(example)
+    shown = numbered(inputs)
     findings: list[str] = []
     if isinstance(outputs.get("relevant"), list):
-        findings += _of_filter(_gold(example), shown, outputs["relevant"])
+        findings += _of_filter(gold_titles(example), shown, outputs["relevant"])
     if isinstance(outputs.get("statements"), list):
-        findings += _of_statements(_gold(example), shown, outputs["statements"])
+        findings += _of_statements(gold_titles(example), shown, outputs["statements"])
     if "missing" in outputs:
         findings.append(_of_missing(shown, str(outputs.get("answer") or ""), golds))
     elif "answer" in outputs and shown:
         context = " ".join(shown.values())
         findings.append(_overlooked(context, "The passages", str(outputs["answer"]), golds))
-        if golds and not _states(context, golds):
+        if golds and not states(context, golds):
             findings.append(f"The passages do not state {golds[0]!r}.")
     return findings
 
 
-def _of_query(example: dspy.Example, prediction: dspy.Prediction) -> list[str]:
-    gold, found = _gold(example), _titles(prediction.get("passages"))
+def _of_query(example: dspy.Example, prediction: dspy.Prediction, trace: Sequence[Any]) -> list[str]:
+    gold, found = gold_titles(example), titles_of(prediction.get("passages"))
     if found is None or not gold:
         return []
-    if gold <= found:
+    read = {title_of(line) for _, inputs, _ in trace for line in numbered(inputs).values()}
+    unread = gold & found - read if read & found else set()
+    if gold <= found and not unread:
         return ["What was written was searched with, and all the passages that are needed were found."]
     queries = "; ".join(repr(query) for query in prediction.queries)
-    return [f"What was written was searched with: the queries were {queries}.", _unfound(gold - found)]
+    return [
+        f"What was written was searched with: the queries were {queries}.",
+        _unfound(gold - found),
+        f"These passages are needed and were found, but too far down to be read: {_list(unread)}." if unread else "",
+    ]
 
 
 def _of_filter(gold: set[str], shown: dict[int, str], relevant: Sequence[Any]) -> list[str]:
     if not gold:
         return []
-    right = {number for number, text in shown.items() if _title(text) in gold}
+    right = {number for number, text in shown.items() if title_of(text) in gold}
     chosen = {number for number in relevant if number in shown}
     unknown = [number for number in relevant if number not in shown]
     return [
         f"Of the numbered passages {_numbers(right)} are relevant."
         if right
         else "None of the numbered passages is relevant.",
-        _dropped({f"[{n}] {_title(shown[n])}" for n in right - chosen}),
-        _distracting({f"[{n}] {_title(shown[n])}" for n in chosen - right}),
+        _dropped({f"[{n}] {title_of(shown[n])}" for n in right - chosen}),
+        _distracting({f"[{n}] {title_of(shown[n])}" for n in chosen - right}),
         f"No passage has the number {', '.join(map(str, unknown))}." if unknown else "",
     ]
 
@@ -151,10 +164,13 @@ def _of_filter(gold: set[str], shown: dict[int, str], relevant: Sequence[Any]) -
 def _of_statements(gold: set[str], shown: dict[int, str], statements: Iterable[Any]) -> list[str]:
     findings, cited = [], set()
     for statement in statements:
-        text, numbers = _field(statement, "statement"), _field(statement, "passages")
+        text, numbers = part(statement, "statement"), part(statement, "passages")
         cited |= {n for n in numbers if n in shown}
         findings.append(_unsupported(text, [shown[n] for n in numbers if n in shown]))
-    unused = {f"[{n}] {_title(text)}" for n, text in shown.items() if _title(text) in gold and n not in cited}
+    idle = {f"[{n}] {title_of(shown[n])}" for n in cited if gold and title_of(shown[n]) not in gold}
+    if idle:
+        findings.append(f"These passages are not needed, and statements were taken from them: {_list(idle)}.")
+    unused = {f"[{n}] {title_of(text)}" for n, text in shown.items() if title_of(text) in gold and n not in cited}
     if unused:
         findings.append(f"These passages are needed, and nothing was taken from them: {_list(unused)}.")
     return findings
@@ -163,7 +179,7 @@ def _of_statements(gold: set[str], shown: dict[int, str], statements: Iterable[A
 def _of_missing(shown: dict[int, str], answer: str, golds: Sequence[str]) -> str:
     if not golds:
         return ""
-    known, gave_up = _states(" ".join(shown.values()), golds), "unanswerable" in answer.casefold()
+    known, gave_up = states(" ".join(shown.values()), golds), "unanswerable" in answer.casefold()
     if known and gave_up:
         return f"Nothing was missing: the known facts state {golds[0]!r}."
     if not known and gave_up:
@@ -186,63 +202,17 @@ def _distracting(titles: set[str]) -> str:
 
 
 def _overlooked(text: str, what: str, answer: str, golds: Sequence[str]) -> str:
-    right = any(normalise(answer) == normalise(gold) for gold in golds)
-    return "" if right or not _states(text, golds) else f"{what} did state it, but the answer was not taken from there."
+    if is_right(answer, golds) or not states(text, golds):
+        return ""
+    return f"{what} did state it, but the answer was not taken from there."
 
 
 def _unsupported(statement: str, cited: Sequence[str]) -> str:
     if not cited:
         return f"The statement {statement!r} cites no passage that there is."
-    if load_entailment("lexical").entails(" ".join(cited), statement) < _ENTAILED:
+    if not follows(statement, cited):
         return f"The statement {statement!r} does not follow from the passages cited for it."
     return ""
-
-
-def _in_a_query(outputs: dspy.Prediction, prediction: dspy.Prediction) -> bool:
-    queries = [normalise(query) for query in prediction.get("queries") or ()]
-    texts = [text for value in outputs.values() for text in (value if isinstance(value, list) else [value])]
-    written = [normalise(text) for text in texts if isinstance(text, str)]
-    return any(len(text) >= _SHORTEST and text in query for text in written for query in queries)
-
-
-def _states(text: str, golds: Sequence[str]) -> bool:
-    """Whether a gold answer's words stand in the text, one after the other."""
-    words = f" {normalise(text)} "
-    return any(f" {normalise(gold)} " in words for gold in golds if normalise(gold))
-
-
-def _stated(example: dspy.Example) -> list[str]:
-    """The gold answers that texts can state: none of a question that is answered by yes or no."""
-    return [] if is_yes_no(example) else golds_of(example)
-
-
-def _gold(example: dspy.Example) -> set[str]:
-    return set(example.get("gold_titles") or ())
-
-
-def _passages(reported: Any) -> list[Passage] | None:
-    ok = isinstance(reported, list) and all(isinstance(passage, Passage) for passage in reported)
-    return reported if ok else None
-
-
-def _titles(reported: Any) -> set[str] | None:
-    """The titles of the passages; None where none are reported, or nothing but text that an LM wrote."""
-    passages = _passages(reported)
-    if passages is None or (passages and all(passage.id.startswith("lm:") for passage in passages)):
-        return None
-    return {passage.title for passage in passages if not passage.id.startswith("lm:")}
-
-
-def _said(passage: Passage) -> str:
-    return f"{passage.title} {passage.text}".strip()
-
-
-def _title(line: str) -> str:
-    return line.partition(" | ")[0]
-
-
-def _field(statement: Any, name: str) -> Any:
-    return statement[name] if isinstance(statement, dict) else getattr(statement, name)
 
 
 def _numbers(numbers: Iterable[int]) -> str:

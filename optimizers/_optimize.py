@@ -2,27 +2,33 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import dspy
+from dspy.clients import base_lm
+from dspy.utils.exceptions import AdapterParseError
 
 from eval.calls import Calls, Limits, Stopped
 from eval.metrics import Metric, standard
 from eval.metrics.squad import normalise
 from eval.run import evaluate
-from eval.summary import Summary
+from eval.summary import Figures, Score, Summary
+from optimizers._failures import Failures, line
+from optimizers._parts import Traced, part_metrics
 from optimizers._programs import choose, restricted, whole
 from programs._cost import Cost, measured
-from programs._state import save_state
+from programs._state import check_writable, save_state
 from retrieval import OdqaError, UsageError
 
 __all__ = ["Outcome", "optimize"]
 
 _LM_CALLS = 32  # under way at the same time, while compiling
+_COSTS = ("lm_calls", "searches", "input_tokens", "output_tokens", "usd")
 
 
 @dataclass(frozen=True)
@@ -34,8 +40,13 @@ class Outcome:
     """The program as it was, on the held-out questions."""
     after: Summary
     """The compiled program on the same questions."""
+    parts: dict[str, tuple[Score | None, Score | None]]
+    """How well each predictor does its part, before and after, as `optimizers._parts` judges it; None where the gold
+    says nothing of it."""
     cost: Cost
     """Of compiling alone, all sittings together."""
+    failures: str
+    """How many runs failed while compiling, which counted as wrong answers, and the first error; empty for none."""
 
 
 def optimize(
@@ -79,13 +90,16 @@ def optimize(
         clean: Applied to the messages of errors before they are written; see `eval.run.evaluate`.
 
     Raises:
-        UsageError: a question is in both parts, a name is no predictor's, or the directory holds other runs or cannot
-            be written.
-        OdqaError: a limit was reached, or every held-out question failed before compiling.
+        UsageError: a question is in both parts, a name is no predictor's, the directory holds other runs, or it or the
+            state file cannot be written.
+        OdqaError: a limit was reached, the LM's provider failed, too many runs failed, or so many of the held-out
+            questions that they cannot be judged by.
     """
     if shared := {normalise(e.question) for e in train} & {normalise(e.question) for e in held_out}:
         raise UsageError(f"{len(shared)} questions are both learned from and held out, such as {min(shared)!r}")
     names = choose(program, only=only, freeze=freeze)
+    if out is not None:
+        check_writable(out)
     directory = Path(directory)
     metrics = list(dict.fromkeys([*standard(held_out), metric]))
     about = {
@@ -95,17 +109,20 @@ def optimize(
         "learning": names,
         "data": {"train": _data_fingerprint(train), "held_out": _data_fingerprint(held_out)},
     }
-    judge = partial(evaluate, metrics=metrics, threads=threads, clean=clean)
-    before = judge(program, held_out, directory=directory / "before", manifest=about)
-    if before.total.failed == before.total.n:
-        raise OdqaError(f"there is nothing to learn from: every question failed, the first with {before.first_error}")
-    compiled, cost = _compiled(
-        lambda: whole(recipe(restricted(program, names), train, metric=metric, seed=seed, threads=threads)),
-        directory / "compiling",
-        limits,
+    judge = partial(_judged, held_out=held_out, metrics=metrics, threads=threads, clean=clean)
+    before, parts_before = judge(program, directory=directory / "before", manifest=about)
+    compiled, cost, failures = _compiled(
+        restricted(program, names),
+        partial(recipe, seed=seed, threads=threads),
+        train,
+        metric,
+        directory=directory / "compiling",
+        limits=limits,
+        clean=clean,
     )
     manifest_after = {**about, "compiled": _fingerprint(compiled)}
-    after = judge(compiled, held_out, directory=directory / "after", manifest=manifest_after)
+    after, parts_after = judge(compiled, directory=directory / "after", manifest=manifest_after)
+    parts = {name: (parts_before.get(name), parts_after.get(name)) for name, _ in program.named_predictors()}
     if out is not None:
         record = {
             **about,
@@ -113,30 +130,103 @@ def optimize(
             "held_out": [example.id for example in held_out],
             "before": _scores(before),
             "after": _scores(after),
+            "parts": {
+                name: {"before": old and asdict(old), "after": new and asdict(new)}
+                for name, (old, new) in parts.items()
+            },
             "compiling": {
-                name: getattr(cost, name) for name in ("lm_calls", "searches", "input_tokens", "output_tokens", "usd")
+                **{name: getattr(cost, name) for name in _COSTS},
+                "failures": failures,
             },
             "versions": after.manifest["versions"],
         }
         save_state(compiled, out, record)
-    return Outcome(compiled, before, after, cost)
+    return Outcome(compiled, before, after, parts, cost, failures)
 
 
-def _compiled(recipe: Callable[[], dspy.Module], directory: Path, limits: Limits) -> tuple[dspy.Module, Cost]:
+def _judged(
+    program: dspy.Module, *, held_out: Sequence[dspy.Example], metrics: Sequence[Metric], **how: Any
+) -> tuple[Summary, dict[str, Score]]:
+    """What the program is worth on the held-out questions, and how well its predictors do their parts."""
+    parts = part_metrics(program)
+    summary = evaluate(Traced(program), held_out, metrics=[*metrics, *parts.values()], **how)
+    if not summary.complete or summary.total.failed == summary.total.n:
+        raise OdqaError(
+            f"{summary.total.failed} of {len(held_out)} held-out questions failed, the first with "
+            f"{summary.first_error}; mend that, and the same command with its directory goes on"
+        )
+    scores = {name: summary.total.scores.get(part.__name__) for name, part in parts.items()}
+
+    def whole_alone(figures: Figures) -> Figures:
+        names = [metric.__name__ for metric in metrics]
+        return replace(figures, scores={name: figures.scores[name] for name in names if name in figures.scores})
+
+    by_type = {type_: whole_alone(figures) for type_, figures in summary.by_type.items()}
+    shown = replace(summary, total=whole_alone(summary.total), by_type=by_type)
+    return shown, {name: score for name, score in scores.items() if score is not None}
+
+
+def _compiled(
+    program: dspy.Module,
+    recipe: Callable[..., dspy.Module],
+    train: Sequence[dspy.Example],
+    metric: Metric,
+    *,
+    directory: Path,
+    limits: Limits,
+    clean: Callable[[str], str],
+) -> tuple[dspy.Module, Cost, str]:
+    """The whole program with what the recipe made of the restricted one, what it cost, and what failed."""
     try:
         directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UsageError(f"cannot use {directory}: {error.strerror}") from None
     calls = Calls(directory / "calls.jsonl", done=set(), at_once=_LM_CALLS, limits=limits)
+    failures = Failures(type(program).__mro__[1], calls)
+    compiled = None
+    trouble: Exception | None = None
     try:
-        with calls.kept(), calls.of("compiling"), measured() as cost:
-            compiled = recipe()
+        with (
+            calls.kept(),
+            calls.of("compiling"),
+            measured() as cost,
+            _little_kept(),
+            dspy.context(callbacks=[*dspy.settings.callbacks, failures]),
+        ):
+            try:
+                compiled = whole(recipe(program, train, metric=failures.watched(metric)))
+            except KeyboardInterrupt:
+                calls.stop("interrupted")  # what still runs in DSPy's threads ends at its next LM call
+                raise
     except Stopped:
-        raise OdqaError(
-            f"{calls.stopped}, and the recipe has not ended; with a higher limit and {directory.parent} for its "
-            "directory it goes on, and pays nothing twice"
-        ) from None
-    return compiled, cost
+        pass
+    except Exception as error:
+        trouble = error
+    go_on = f"{directory.parent} for its directory it goes on, and pays nothing twice"
+    if failures.ended(trouble):
+        raise OdqaError(clean(f"{failures}; mend that, and with {go_on}")) from failures.first
+    if calls.stopped:
+        first = "mend that, and with" if failures.lm else "with a higher limit and"
+        raise OdqaError(clean(f"{calls.stopped}, and the recipe has not ended; {first} {go_on}")) from trouble
+    if isinstance(trouble, AdapterParseError):
+        raise OdqaError(clean(f"the recipe cannot read what the LM writes for it ({line(trouble)})")) from trouble
+    if trouble is not None:
+        raise trouble
+    assert compiled is not None
+    return compiled, cost, clean(str(failures))
+
+
+@contextmanager
+def _little_kept() -> Iterator[None]:
+    """Have DSPy keep no more than the last prompt: it would keep 10,000, also in every copy of every predictor, and as
+    many calls in a trace that no optimizer looks at; they make their own."""
+    usual = base_lm.MAX_HISTORY_SIZE
+    base_lm.MAX_HISTORY_SIZE = 1
+    try:
+        with dspy.context(max_history_size=1, trace=None):
+            yield
+    finally:
+        base_lm.MAX_HISTORY_SIZE = usual
 
 
 def _fingerprint(program: dspy.Module) -> str:

@@ -1,7 +1,7 @@
 """What recipes have in common: copies of programs, parts of programs, and metrics as DSPy's optimizers need them."""
 
 import types
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import dspy
@@ -9,20 +9,43 @@ import dspy
 from eval.metrics import Metric
 from retrieval import UsageError
 
-__all__ = ["choose", "number_of", "restricted", "whole", "with_prompts_of"]
+__all__ = ["choose", "enough", "number_of", "restricted", "whole", "with_prompts_of"]
 
 
 def with_prompts_of(compiled: dspy.Module, program: dspy.Module) -> dspy.Module:
     """A copy of the program with the instructions and demonstrations of the compiled one, and with nothing else of it.
 
-    DSPy's optimizers attach all the programs that they tried to the one that they return.
+    DSPy's optimizers attach all the programs that they tried to the one that they return, and put into demonstrations
+    whatever a prediction has, the log-probabilities of its tokens too.
     """
     made = program.deepcopy()
     learned = dict(compiled.named_predictors())
     for name, predictor in made.named_predictors():
         predictor.signature = predictor.signature.with_instructions(learned[name].signature.instructions)
-        predictor.demos = learned[name].demos
+        kept = {*predictor.signature.fields, "augmented"}
+        predictor.demos = [
+            dspy.Example({field: value for field, value in demo.items() if field in kept})
+            for demo in learned[name].demos
+        ]
     return made
+
+
+def enough(least: Mapping[str, int], train: Sequence[dspy.Example], **settings: Any) -> None:
+    """Check a recipe's settings, before anything is paid for.
+
+    Args:
+        least: The least that each may be, by name; under `train`, how many questions there must be.
+        train: The questions to learn from.
+        settings: The settings, by name.
+
+    Raises:
+        UsageError: one is less.
+    """
+    if len(train) < least["train"]:
+        raise UsageError(f"this recipe needs at least {least['train']} questions to learn from, not {len(train)}")
+    for name, value in settings.items():
+        if name in least and value < least[name]:
+            raise UsageError(f"{name.replace('_', '-')} must be at least {least[name]}, not {value}")
 
 
 def number_of(metric: Metric) -> Metric:

@@ -6,9 +6,11 @@ import dspy
 from dspy.teleprompt import BootstrapFewShot
 
 from eval.metrics import Metric
-from optimizers._programs import number_of, with_prompts_of
+from optimizers._programs import enough, number_of, with_prompts_of
 
-__all__ = ["compile"]
+__all__ = ["LEAST", "compile"]
+
+LEAST = {"train": 1, "demonstrations": 1}
 
 
 def compile(
@@ -29,7 +31,11 @@ def compile(
         seed: Not used: the order of the examples decides.
         threads: Not used: DSPy runs one example after the other.
         demonstrations: So many right answers are looked for.
+
+    Raises:
+        UsageError: a setting is below its `LEAST`.
     """
+    enough(LEAST, train, demonstrations=demonstrations)
     optimizer = BootstrapFewShot(
         metric=number_of(metric), metric_threshold=1.0, max_bootstrapped_demos=demonstrations, max_labeled_demos=0
     )

@@ -6,9 +6,11 @@ import dspy
 from dspy.teleprompt import BootstrapFewShotWithRandomSearch
 
 from eval.metrics import Metric
-from optimizers._programs import number_of, with_prompts_of
+from optimizers._programs import enough, number_of, with_prompts_of
 
-__all__ = ["compile"]
+__all__ = ["LEAST", "compile"]
+
+LEAST = {"train": 1, "demonstrations": 1, "candidates": 1}
 
 _NOTHING, _IN_ORDER = -3, -1  # DSPy's numbers for the program as it is and for the examples in their order
 
@@ -35,7 +37,11 @@ def compile(
         threads: Questions in flight while a candidate is judged.
         demonstrations: Right answers to look for at most; each candidate has a number of its own between 1 and this.
         candidates: Sets to try besides that of the examples in order.
+
+    Raises:
+        UsageError: a setting is below its `LEAST`.
     """
+    enough(LEAST, train, demonstrations=demonstrations, candidates=candidates)
     first = seed * candidates
     optimizer = BootstrapFewShotWithRandomSearch(
         metric=number_of(metric),

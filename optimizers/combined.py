@@ -7,8 +7,11 @@ import dspy
 
 from eval.metrics import Metric
 from optimizers import Recipe, bootstrap_random_search, copro, gepa
+from optimizers._programs import enough
 
-__all__ = ["compile"]
+__all__ = ["LEAST", "compile"]
+
+LEAST = {**bootstrap_random_search.LEAST, "train": gepa.LEAST["train"]}
 
 _INSTRUCTIONS: dict[str, Recipe] = {"copro": copro.compile, "gepa": gepa.compile}
 
@@ -35,7 +38,11 @@ def compile(
         instructions: The recipe that writes the instructions.
         demonstrations: As in bootstrap_random_search.
         candidates: Likewise.
+
+    Raises:
+        UsageError: a setting is below its `LEAST`.
     """
+    enough(LEAST, train, demonstrations=demonstrations, candidates=candidates)
     instructed = _INSTRUCTIONS[instructions](program, train, metric, seed, threads)
     return bootstrap_random_search.compile(
         instructed, train, metric, seed, threads, demonstrations=demonstrations, candidates=candidates

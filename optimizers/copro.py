@@ -6,10 +6,11 @@ import dspy
 from dspy.teleprompt import COPRO
 
 from eval.metrics import Metric
-from optimizers._programs import number_of, with_prompts_of
-from retrieval import UsageError
+from optimizers._programs import enough, number_of, with_prompts_of
 
-__all__ = ["compile"]
+__all__ = ["LEAST", "compile"]
+
+LEAST = {"train": 1, "breadth": 2, "depth": 1, "novelty": 0}
 
 
 def compile(
@@ -34,15 +35,14 @@ def compile(
         metric: Judges the answers.
         seed: Not used: nothing is drawn but by the LM.
         threads: Questions in flight while instructions are judged.
-        breadth: Instructions to try for each predictor in each turn, the old ones among them; at least 2.
+        breadth: Instructions to try for each predictor in each turn, the old ones among them.
         depth: Turns.
         novelty: Temperature with which the LM writes them.
 
     Raises:
-        UsageError: the breadth is below 2 or the depth below 1.
+        UsageError: a setting is below its `LEAST`.
     """
-    if breadth < 2 or depth < 1:
-        raise UsageError(f"the breadth must be at least 2 and the depth at least 1, not {breadth} and {depth}")
+    enough(LEAST, train, breadth=breadth, depth=depth, novelty=novelty)
     optimizer = COPRO(metric=number_of(metric), breadth=breadth, depth=depth, init_temperature=novelty)
     compiled = optimizer.compile(
         program, trainset=list(train), eval_kwargs={"num_threads": threads, "display_progress": True}

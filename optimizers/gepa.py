@@ -7,10 +7,11 @@ from dspy.teleprompt import GEPA
 
 from eval.metrics import Metric
 from optimizers._feedback import explained
-from optimizers._programs import with_prompts_of
-from retrieval import UsageError
+from optimizers._programs import enough, with_prompts_of
 
-__all__ = ["compile"]
+__all__ = ["LEAST", "compile"]
+
+LEAST = {"train": 2, "evaluations": 1, "reflect": 1}
 
 
 def compile(
@@ -30,7 +31,7 @@ def compile(
 
     Args:
         program: The program; stays as it is.
-        train: Questions with gold answers, at least 2.
+        train: Questions with gold answers.
         metric: Judges the answers.
         seed: Of the drawing of questions and of candidates to go on with.
         threads: Questions in flight at the same time.
@@ -38,10 +39,9 @@ def compile(
         reflect: Runs that the LM is shown at a time.
 
     Raises:
-        UsageError: there are too few examples.
+        UsageError: there are too few examples, or a setting is below its `LEAST`.
     """
-    if len(train) < 2:
-        raise UsageError("gepa needs at least 2 questions to learn from")
+    enough(LEAST, train, evaluations=evaluations, reflect=reflect)
     optimizer = GEPA(
         metric=explained(metric),
         max_full_evals=evaluations,

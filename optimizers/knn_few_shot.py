@@ -11,11 +11,12 @@ from dspy.teleprompt import KNNFewShot
 from numpy.typing import NDArray
 
 from eval.metrics import Metric
-from optimizers._programs import number_of
-from retrieval import UsageError
+from optimizers._programs import enough, number_of
 
-__all__ = ["NO_STATE", "compile"]
+__all__ = ["LEAST", "NO_STATE", "compile"]
 
+# The nearest of the train questions cannot be told where there is one.
+LEAST = {"train": 2, "neighbours": 1, "demonstrations": 1}
 NO_STATE = "its program keeps the train questions, and runs itself on those nearest to each question that it is asked"
 _DIMENSIONS = 4096
 
@@ -46,10 +47,9 @@ def compile(
         demonstrations: So many right answers are looked for among them.
 
     Raises:
-        UsageError: there are fewer than two train questions.
+        UsageError: there are too few examples, or a setting is below its `LEAST`.
     """
-    if len(train) < 2:
-        raise UsageError("the nearest of the train questions cannot be told with fewer than two of them")
+    enough(LEAST, train, neighbours=neighbours, demonstrations=demonstrations)
     optimizer = KNNFewShot(
         k=neighbours,
         trainset=list(train),

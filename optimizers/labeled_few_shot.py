@@ -7,8 +7,12 @@ import dspy
 from dspy.teleprompt import LabeledFewShot
 
 from eval.metrics import Metric
+from optimizers._demonstrations import fitting, labelled
+from optimizers._programs import enough
 
-__all__ = ["compile"]
+__all__ = ["LEAST", "compile"]
+
+LEAST = {"train": 1, "demonstrations": 1}
 
 
 def compile(
@@ -22,8 +26,10 @@ def compile(
 ) -> dspy.Module:
     """Give every predictor labelled examples, drawn at random.
 
-    A predictor gets only examples that have its last output field, the result, and its input fields, as far as any
-    example has them: `optimizers._demonstrations` makes such examples. A predictor that none fits stays without.
+    What the gold says of a predictor's part is found with the program's retriever: see
+    `optimizers._demonstrations.labelled`. Where that gives several calls of a predictor for a question, as with and
+    without enough facts, such questions are drawn, if there are enough of them, and the demonstrations show the calls
+    in turn. A predictor that none fits stays without.
 
     Args:
         program: The program; stays as it is.
@@ -31,19 +37,23 @@ def compile(
         metric: Not used: nothing is run.
         seed: Of the drawing: of the order in which DSPy, whose own seed is fixed, gets the examples.
         threads: Not used.
-        demonstrations: For each predictor, at most. BlendFilter: 3 (appendix D), after ITER-RETGEN.
+        demonstrations: For each predictor, at most. BlendFilter: 3 (appendix D), after ITER-RETGEN. MIGRES: 2 (4.2).
+
+    Raises:
+        UsageError: a setting is below its `LEAST`.
     """
-    train = random.Random(seed).sample(train, len(train))
-    available = {field for example in train for field, _ in example.items()}
+    enough(LEAST, train, demonstrations=demonstrations)
+    retriever = getattr(program, "retriever", None)
+    labels = [labelled(example, retriever) for example in random.Random(seed).sample(train, len(train))]
     compiled = program.reset_copy()
     for name, predictor in program.named_predictors():
-        needed = (available & set(predictor.signature.input_fields)) | {list(predictor.signature.output_fields)[-1]}
-        fitting = [
-            dspy.Example({field: example[field] for field in predictor.signature.fields if field in example})
-            for example in train
-            if all(field in example for field in needed)
-        ]
+        fit = fitting(predictor.signature, labels)
+        sides = max(map(len, fit), default=0)
+        several = [calls for calls in fit if len(calls) == sides]
+        chosen = several if len(several) >= demonstrations else fit
         # Compiled by itself: DSPy draws from one set of examples for all the predictors of what it compiles.
-        chosen = LabeledFewShot(k=demonstrations).compile(predictor, trainset=fitting)
-        dict(compiled.named_predictors())[name].demos = chosen.demos
+        examples = [dspy.Example(calls=calls) for calls in chosen]
+        drawn = LabeledFewShot(k=demonstrations).compile(predictor, trainset=examples).demos
+        demos = [example.calls[n % len(example.calls)] for n, example in enumerate(drawn)]
+        dict(compiled.named_predictors())[name].demos = demos
     return compiled

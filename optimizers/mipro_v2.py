@@ -8,12 +8,13 @@ import dspy
 from dspy.teleprompt import MIPROv2
 
 from eval.metrics import Metric
-from optimizers._programs import number_of, with_prompts_of
+from optimizers._programs import enough, number_of, with_prompts_of
 from retrieval import UsageError
 
-__all__ = ["compile"]
+__all__ = ["LEAST", "compile"]
 
-_FEWEST = 5  # examples, so that one is left to make candidates from
+# A fifth of the examples is to make candidates from.
+LEAST = {"train": 5, "demonstrations": 0, "candidates": 1, "trials": 1, "novelty": 0}
 _BATCH = 35  # questions that a trial is judged by, where there are more
 
 
@@ -35,7 +36,7 @@ def compile(
 
     Args:
         program: The program; stays as it is.
-        train: Questions with gold answers, at least 5.
+        train: Questions with gold answers.
         metric: Judges the answers; only the full score, 1, makes a demonstration.
         seed: Of the search and of the choice of demonstrations and of hints for the LM.
         threads: Questions in flight while a combination is judged.
@@ -45,12 +46,11 @@ def compile(
         novelty: Temperature with which the LM writes instructions.
 
     Raises:
-        UsageError: optuna is not installed, or there are too few examples.
+        UsageError: optuna is not installed, there are too few examples, or a setting is below its `LEAST`.
     """
+    enough(LEAST, train, demonstrations=demonstrations, candidates=candidates, trials=trials, novelty=novelty)
     if importlib.util.find_spec("optuna") is None:
         raise UsageError("mipro_v2 needs optuna: install dspy-odqa with the extra optimizers")
-    if len(train) < _FEWEST:
-        raise UsageError(f"mipro_v2 needs at least {_FEWEST} questions to learn from, not {len(train)}")
     from optuna.exceptions import ExperimentalWarning
 
     optimizer = MIPROv2(

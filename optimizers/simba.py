@@ -7,9 +7,11 @@ from dspy.teleprompt import SIMBA
 
 from eval.metrics import Metric
 from optimizers._feedback import explained
-from optimizers._programs import with_prompts_of
+from optimizers._programs import enough, with_prompts_of
 
-__all__ = ["compile"]
+__all__ = ["LEAST", "compile"]
+
+LEAST = {"train": 1, "batch_size": 1, "candidates": 1, "batches": 1, "demonstrations": 0}
 
 
 def compile(
@@ -39,7 +41,12 @@ def compile(
         candidates: Runs per question of a step, and new programs per step.
         batches: Steps.
         demonstrations: Of a predictor at most; 0 for rules alone.
+
+    Raises:
+        UsageError: a setting is below its `LEAST`.
     """
+    settings = {"batch_size": batch_size, "candidates": candidates, "batches": batches}
+    enough(LEAST, train, **settings, demonstrations=demonstrations)
     optimizer = SIMBA(
         metric=explained(metric),
         bsize=min(batch_size, len(train)),

@@ -9,7 +9,7 @@ from scripted import render, respond
 
 from retrieval import Memory, Passage
 
-__all__ = ["EXAMPLES", "HELD_OUT", "KEY", "TABLE", "TRAIN", "Pupil"]
+__all__ = ["EXAMPLES", "HELD_OUT", "KEY", "SETTINGS", "TABLE", "TRAIN", "Pupil"]
 
 KEY = "Give the bare name."
 CITIES = ["Lund", "Graz", "Bern", "Oulu", "Gent", "Jena", "Pisa", "Brno", "Cork", "Bath"]
@@ -21,6 +21,18 @@ EXAMPLES = [
     for n, city in enumerate(CITIES)
 ]
 TRAIN, HELD_OUT = EXAMPLES[:6], EXAMPLES[6:]
+SETTINGS: dict[str, dict[str, Any]] = {
+    "labeled_few_shot": {},
+    "bootstrap_few_shot": {},
+    "bootstrap_random_search": {"candidates": 1},
+    "knn_few_shot": {"neighbours": 6},
+    "copro": {"breadth": 2, "depth": 2},
+    "mipro_v2": {"candidates": 3, "trials": 4},
+    "simba": {"batch_size": 6, "candidates": 2, "batches": 1},
+    "gepa": {"evaluations": 3},
+    "combined": {"candidates": 1},
+}
+"""Of the recipes: small ones, so that they are quick."""
 
 
 class Pupil:
@@ -71,7 +83,7 @@ class Pupil:
             text = KEY if "Resulting Score" in user else "Answer nicely ."
             return {"proposed_instruction": text, "proposed_prefix_for_output_field": "Answer:"}
         if "module_advice" in names:  # SIMBA
-            advice = {"answer.predict": KEY} if "should be" in user else {}
+            advice = {"answer.predict": KEY, "detect": KEY} if "should be" in user else {}
             return {"discussion": "So.", "module_advice": json.dumps(advice)}
         if "new_instruction" in names:  # GEPA
             return {"new_instruction": KEY if "it is to stand alone" in user else "Answer nicely ."}

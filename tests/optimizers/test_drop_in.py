@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import os
+import re
 import subprocess
 import sys
 from functools import partial
@@ -178,3 +180,23 @@ def test_a_program_of_another_project_is_compiled_with_our_metrics() -> None:
 def compiled_run(lm: dspy.LM, program: dspy.Module) -> dspy.Prediction:
     with dspy.context(lm=lm):
         return program(question=HELD_OUT[0].question)
+
+
+def test_the_code_in_the_documentation_runs(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "drop_in.md").read_text(encoding="utf-8")
+    pieces = re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    elsewhere = [piece for piece in pieces if piece.startswith("# in another process")]
+    here = [piece for piece in pieces if piece not in elsewhere]
+    assert (len(here), len(elsewhere)) == (9, 1)
+    for code in (here, [*here[:2], *elsewhere]):
+        done = subprocess.run(
+            [sys.executable, "-c", "\n".join(code)],
+            capture_output=True,
+            text=True,
+            cwd=tmp_path,
+            env={**os.environ, "ODQA_LM": "extractive"},
+        )
+        assert done.returncode == 0, done.stderr
+    answers = done.stdout.splitlines()
+    assert len(answers) == 2
+    assert all(answers)

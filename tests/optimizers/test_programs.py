@@ -6,6 +6,7 @@ import dspy
 import pytest
 
 from eval.metrics import recall_passages
+from eval.summary import Score
 from optimizers._programs import choose, number_of, restricted, whole, with_prompts_of
 from optimizers._report import changes
 from programs.blendfilter import BlendFilter
@@ -52,10 +53,11 @@ def test_only_prompts_are_taken_over() -> None:
     program = BlendFilter(TABLE)
     compiled = program.deepcopy()
     compiled.recall.signature = compiled.recall.signature.with_instructions("Recall!")
-    compiled.recall.demos = [dspy.Example(question="q", passage="p")]
+    compiled.recall.demos = [dspy.Example(question="q", passage="p", augmented=True, logprobs=[0.5])]
     compiled.candidate_programs = [program]
     compiled._compiled = True
     made = with_prompts_of(compiled, program)
+    compiled.recall.demos = [dspy.Example(question="q", passage="p", augmented=True)]
     assert made.dump_state() == {**program.dump_state(), "recall": compiled.recall.dump_state()}
     assert set(vars(made)) == set(vars(program))
 
@@ -70,9 +72,16 @@ def test_the_report_shows_instructions_as_a_diff_and_lists_demonstrations() -> N
     before, after = BlendFilter(TABLE), BlendFilter(TABLE)
     after.topic.signature = after.topic.signature.with_instructions("Name the topic\nin a word.")
     after.topic.demos = [dspy.Example(question="What is  Zorx?", topic="planets " * 40, extra="not shown")]
-    parts = dict(part.split("\n", 1) for part in changes(before, after).split("\n\n"))
-    assert parts["recall"].splitlines() == ["  instructions as they were", "  0 demonstrations"]
-    assert parts["topic"].splitlines()[:6] == [
+    half, whole_ = Score(0.5, 4, 0.15, 0.85), Score(1.0, 4, 0.51, 1.0)
+    scores = dict.fromkeys(shown(before), (None, None)) | {"select.predict": (half, whole_)}
+    parts = dict(part.split("\n", 1) for part in changes(before, after, scores).split("\n\n"))
+    none = "  part: - before, - after"
+    assert parts["recall"].splitlines() == [none, "  instructions as they were", "  0 demonstrations"]
+    assert parts["select.predict"].splitlines()[0] == (
+        "  part: 50.0 [15.0, 85.0] (4) before, 100.0 [51.0, 100.0] (4) after"
+    )
+    assert parts["topic"].splitlines()[:7] == [
+        none,
         "  instructions changed:",
         "  -Name the general topic that the question belongs to.",
         "  +Name the topic",
@@ -80,7 +89,7 @@ def test_the_report_shows_instructions_as_a_diff_and_lists_demonstrations() -> N
         "  1 demonstrations:",
         "    1. question: What is Zorx?",
     ]
-    last = parts["topic"].splitlines()[6]
+    last = parts["topic"].splitlines()[7]
     assert last.startswith("       topic: planets planets")
     assert last.endswith("…")
     assert "not shown" not in parts["topic"]

@@ -1,13 +1,16 @@
 """Every recipe on a small world whose LM answers right only when it is shown how, and on one whose LM never learns."""
 
 import json
+from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import dspy
 import pytest
+from dspy.clients.base_lm import GLOBAL_HISTORY
 from dspy.lm15 import Request, Response
-from pupil import HELD_OUT, KEY, TABLE, TRAIN, Pupil
+from pupil import HELD_OUT, KEY, SETTINGS, TABLE, TRAIN, Pupil
 from scripted import engine_lm
 
 import lms
@@ -15,41 +18,36 @@ import programs
 from eval.calls import Limits
 from eval.metrics import em
 from optimizers import load, names, why_no_state
-from optimizers._demonstrations import labelled
+from optimizers._demonstrations import fitting, labelled
 from optimizers._optimize import Outcome, optimize
-from programs._state import load_state
+from programs._state import load_state, save_state
 from programs.blendfilter import BlendFilter
 from programs.migres import MIGRES
 from retrieval import OdqaError, UsageError
 
-# Small ones, so that the tests are quick.
-SETTINGS: dict[str, dict[str, Any]] = {
-    "labeled_few_shot": {},
-    "bootstrap_few_shot": {},
-    "bootstrap_random_search": {"candidates": 1},
-    "knn_few_shot": {"neighbours": 6},
-    "copro": {"breadth": 2, "depth": 2},
-    "mipro_v2": {"candidates": 3, "trials": 4},
-    "simba": {"batch_size": 6, "candidates": 2, "batches": 2},
-    "gepa": {"evaluations": 3},
-    "combined": {"candidates": 1},
-}
 # Instructions for one predictor need fewer turns than for all.
 ONLY = {BlendFilter: ["answer"], MIGRES: ["detect"]}
 
 
-def compiled(recipe: str, pupil: Pupil, tmp_path: Path, kind: type[dspy.Module] = BlendFilter, **more: Any) -> Outcome:
+def compiled(
+    recipe: str,
+    pupil: Pupil,
+    tmp_path: Path,
+    kind: type[dspy.Module] = BlendFilter,
+    settings: Mapping[str, Any] = {},
+    **more: Any,
+) -> Outcome:
     program = kind(TABLE)
+    settings = {**SETTINGS[recipe], **settings}
+    more = {"threads": 2, "metric": em, **more}
     with dspy.context(lm=engine_lm(pupil)):
         return optimize(
             program,
-            lambda *args, **common: load(recipe)(*args, **common, **SETTINGS[recipe]),
-            train=labelled(TRAIN, TABLE),
+            lambda *args, **common: load(recipe)(*args, **common, **settings),
+            train=TRAIN,
             held_out=HELD_OUT,
-            metric=em,
             out=None if why_no_state(recipe) else tmp_path / "state.json",
             directory=tmp_path / "runs",
-            threads=2,
             **more,
         )
 
@@ -67,19 +65,18 @@ def gains(recipe: str, pupil: Pupil, tmp_path: Path, kind: type[dspy.Module]) ->
     return outcome.before.total.scores["em"].mean, outcome.after.total.scores["em"].mean
 
 
+@pytest.mark.parametrize("kind", [BlendFilter, MIGRES])
 @pytest.mark.parametrize("recipe", SETTINGS)
-def test_blendfilter_gains_and_with_an_lm_that_never_learns_it_does_not(recipe: str, tmp_path: Path) -> None:
-    assert gains(recipe, Pupil("Person 1"), tmp_path / "hears", BlendFilter) == (0.0, 1.0)
-    assert gains(recipe, Pupil("Person 1", deaf=True), tmp_path / "deaf", BlendFilter) == (0.0, 0.0)
-
-
-# No data set labels what MIGRES's answering predictor has to write besides the answer.
-@pytest.mark.parametrize("recipe", sorted(set(SETTINGS) - {"labeled_few_shot"}))
-def test_migres_gains_and_equal_seeds_give_the_same_file(recipe: str, tmp_path: Path) -> None:
-    assert gains(recipe, Pupil("Person 1"), tmp_path / "one", MIGRES) == (0.0, 1.0)
-    assert gains(recipe, Pupil("Person 1"), tmp_path / "two", MIGRES) == (0.0, 1.0)
+def test_it_gains_and_equal_seeds_give_the_same_file(recipe: str, kind: type[dspy.Module], tmp_path: Path) -> None:
+    for run in ("one", "two"):
+        assert gains(recipe, Pupil("Person 1"), tmp_path / run, kind) == (0.0, 1.0)
     if not why_no_state(recipe):
         assert (tmp_path / "one" / "state.json").read_bytes() == (tmp_path / "two" / "state.json").read_bytes()
+
+
+@pytest.mark.parametrize("recipe", SETTINGS)
+def test_with_an_lm_that_never_learns_it_gains_nothing(recipe: str, tmp_path: Path) -> None:
+    assert gains(recipe, Pupil("Person 1", deaf=True), tmp_path, MIGRES) == (0.0, 0.0)
 
 
 @pytest.mark.parametrize("recipe", ["copro", "gepa"])
@@ -116,6 +113,37 @@ def test_gepa_tells_the_lm_what_the_predictor_did_wrong_and_not_another_one_like
     assert f"{said} What was written was searched with, and all the passages" in "".join(draft.taught)
     assert "searched with" not in "".join(answer.taught)
     assert "".join(draft.taught).count("searched with") == "".join(draft.taught).count("stand alone")
+
+
+class Moody(Pupil):
+    """Asked the same thing again at a temperature, it answers shortly every other time."""
+
+    def __init__(self, *args: Any, **settings: Any) -> None:
+        super().__init__(*args, **settings)
+        self.asked: Counter[str] = Counter()
+
+    def complete(self, request: Request) -> Response:
+        user = request.messages[-1].text or ""
+        self.asked[user] += 1
+        good = request.config.temperature == 1.0 and self.asked[user] % 2 == 0
+        return (Pupil("Person") if good else super()).complete(request)
+
+
+def test_simba_appends_advice_and_demonstrations_that_stay_in_the_state(tmp_path: Path) -> None:
+    rules = Moody()
+    outcome = compiled("simba", rules, tmp_path / "rules", MIGRES, {"demonstrations": 0}, threads=1)
+    state = json.loads((tmp_path / "rules" / "state.json").read_text())
+    assert "".join(rules.taught).count("should be") > 0
+    assert state["detect"]["signature"]["instructions"] == outcome.program.detect.signature.instructions
+    said = MIGRES(TABLE).detect.signature.instructions
+    assert state["detect"]["signature"]["instructions"] == f"{said}\n\n{KEY}"
+    assert state["detect"]["demos"] == []
+    assert outcome.after.total.scores["em"].mean == 1.0
+    shown = compiled("simba", Pupil("Person 1"), tmp_path / "demos", MIGRES)
+    state = json.loads((tmp_path / "demos" / "state.json").read_text())
+    assert [demo["answer"] for demo in state["detect"]["demos"]] == ["Graz"]
+    assert state["extract"]["demos"][0]["statements"][0]["passages"] == [1]
+    assert shown.after.total.scores["em"].mean == 1.0
 
 
 class Counting(Pupil):
@@ -159,16 +187,24 @@ def test_questions_in_both_parts_are_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("recipe", ["labeled_few_shot", "bootstrap_few_shot"])
 @pytest.mark.parametrize("name", sorted(set(programs.names()) - {"blendfilter", "migres"}))
-def test_every_other_program_compiles_with_the_cheapest_recipes(name: str, recipe: str) -> None:
-    program = programs.load(name)(TABLE)
+def test_every_other_program_compiles_with_the_cheapest_recipes(name: str, recipe: str, tmp_path: Path) -> None:
+    program, few = programs.load(name)(TABLE), TRAIN[:2]
+    labels = [labelled(example, TABLE) for example in few]
     with dspy.context(lm=lms.load("extractive")):
-        made = load(recipe)(program, labelled(TRAIN, TABLE), metric=em)
+        made = load(recipe)(program, few, metric=em)
         answer = made(question=HELD_OUT[0].question).answer
-        right = any(em(example, program(question=example.question)) for example in TRAIN)
+        if recipe == "labeled_few_shot":
+            possible = any(fitting(predictor.signature, labels) for predictor in program.predictors())
+        else:
+            possible = any(em(example, program(question=example.question)) for example in few)
     assert isinstance(answer, str)
     assert made.retriever is TABLE  # type: ignore[attr-defined]
     assert [n for n, _ in made.named_predictors()] == [n for n, _ in program.named_predictors()]
-    assert any(predictor.demos for predictor in made.predictors()) is (recipe == "labeled_few_shot" or right)
+    for predictor in made.predictors():
+        assert all(set(demo.keys()) - {"augmented"} <= set(predictor.signature.fields) for demo in predictor.demos)
+    assert any(predictor.demos for predictor in made.predictors()) is possible
+    save_state(made, tmp_path / "state.json", {})
+    load_state(programs.load(name)(TABLE), tmp_path / "state.json")
 
 
 def test_labelled_demonstrations_help_on_questions_never_seen(tmp_path: Path) -> None:
@@ -212,9 +248,28 @@ def test_the_state_is_json_repeats_and_loads(recipe: str, tmp_path: Path) -> Non
     assert not set(manifest["train"]) & set(manifest["held_out"])
     assert manifest["after"]["n"] == 4
     assert manifest["after"]["scores"]["em"].keys() == {"mean", "n", "low", "high"}
+    answer = manifest["parts"]["answer.predict"]
+    assert (answer["before"]["mean"], answer["before"]["n"], answer["after"]["mean"]) == (1.0, 4, 1.0)
+    assert list(manifest["parts"]) == [name for name, _ in outcome.program.named_predictors()]
     program = BlendFilter(TABLE)
     load_state(program, tmp_path / "one" / "state.json")
     assert program.dump_state() == outcome.program.dump_state()
+
+
+def test_while_it_compiles_prompts_and_calls_do_not_pile_up(tmp_path: Path) -> None:
+    kept: list[tuple[int, int | None]] = []
+
+    def counted(example: dspy.Example, prediction: dspy.Prediction, trace: Any = None) -> float | None:
+        if example in TRAIN:
+            kept.append((len(GLOBAL_HISTORY), dspy.settings.trace and len(dspy.settings.trace)))
+        return em(example, prediction)
+
+    compiled("bootstrap_random_search", Pupil("Person 1"), tmp_path, metric=counted)
+    before, after = len(GLOBAL_HISTORY), kept[0][0]
+    assert len(kept) > 2 * len(TRAIN)
+    assert {history for history, _ in kept} == {after}
+    assert before > after  # the questions held out came later
+    assert max(trace or 0 for _, trace in kept) <= 7
 
 
 @pytest.mark.parametrize("recipe", ["labeled_few_shot", "bootstrap_few_shot"])
@@ -222,7 +277,7 @@ def test_the_retriever_is_neither_copied_nor_saved_and_the_program_stays(recipe:
     program = BlendFilter(TABLE)
     before = program.dump_state()
     with dspy.context(lm=engine_lm(Pupil(hint="Person"))):
-        made = load(recipe)(program, labelled(TRAIN, TABLE), metric=em)
+        made = load(recipe)(program, TRAIN, metric=em)
     assert made is not program
     assert made.retriever is TABLE  # type: ignore[attr-defined]
     assert program.dump_state() == before

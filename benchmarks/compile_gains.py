@@ -1,0 +1,118 @@
+"""What each recipe is worth, and whether equal seeds give equal files, with an LM that has to be taught.
+
+    PYTHONPATH=tests python benchmarks/compile_gains.py --data ../shared/data --pools musique_train --dir /var/tmp/gains
+
+The LM is `tests/apprentice.py`: it knows the gold and answers by it only as far as the program finds the passages, and
+does what it is asked well only where demonstrations or instructions show it how. Every compile is run three times:
+twice to see that the state files are equal, and with an apprentice that is deaf, which must gain nothing. A pool is a
+pair of files, NAME.questions.jsonl.gz and NAME.corpus.jsonl.gz; passages are found by BM25. Scores are on held-out
+questions.
+"""
+
+import argparse
+import contextlib
+import json
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import dspy
+from apprentice import Apprentice
+from pupil import SETTINGS as SMALL
+from scripted import engine_lm
+
+import programs
+import retrieval
+from eval import metrics, tasks
+from eval.ceiling import gold_of
+from optimizers import filter_f1, load, names, why_no_state
+from optimizers._optimize import Outcome, optimize
+from optimizers._split import split
+from retrieval.bm25 import BM25
+from retrieval.corpora import read
+
+# Small ones: it is not the size of the gain that is measured, but that there is one. GEPA takes the predictors in turn.
+SETTINGS = {
+    **SMALL,
+    "mipro_v2": {"candidates": 6, "trials": 12},
+    "simba": {"batch_size": 8, "candidates": 3, "batches": 3},
+    "gepa": {"evaluations": 12},
+}
+
+
+def compiled(
+    name: str, recipe: str, retriever: Any, train: Sequence[Any], held_out: Sequence[Any], how: dict[str, Any]
+) -> Outcome:
+    """One compile, in a directory of its own."""
+    lm = engine_lm(Apprentice([gold_of(example) for example in [*train, *held_out]], deaf=how.pop("deaf")))
+    with dspy.context(lm=lm):
+        return optimize(
+            programs.load(name)(retriever),
+            lambda *args, **common: load(recipe)(*args, **common, **SETTINGS[recipe]),
+            train=train,
+            held_out=held_out,
+            **how,
+        )
+
+
+def measure(
+    name: str, recipe: str, retriever: Any, train: Sequence[Any], held_out: Sequence[Any], out: Path, **how: Any
+) -> dict[str, Any]:
+    """Three compiles: what came of them."""
+    began = time.process_time()
+    outcomes, states = {}, {}
+    for run, deaf in {"one": False, "two": False, "deaf": True}.items():
+        state = None if why_no_state(recipe) else out / run / "state.json"
+        outcomes[run] = compiled(
+            *(name, recipe, retriever, train, held_out),
+            {**how, "deaf": deaf, "out": state, "directory": out / run},
+        )
+        states[run] = state and state.read_bytes()
+    metric = how["metric"].__name__
+    one, deaf_one = outcomes["one"], outcomes["deaf"]
+    return {
+        "before": one.before.total.scores[metric].mean,
+        "after": one.after.total.scores[metric].mean,
+        "deaf": deaf_one.after.total.scores[metric].mean,
+        "equal files": "-" if states["one"] is None else states["one"] == states["two"],
+        "LM calls": one.cost.lm_calls,
+        "cpu s": time.process_time() - began,
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, required=True, help="directory of the pools")
+    parser.add_argument("--pools", nargs="+", required=True, metavar="NAME")
+    parser.add_argument("--programs", nargs="+", default=["blendfilter", "migres"], metavar="NAME")
+    parser.add_argument("--recipes", nargs="+", default=names(), metavar="NAME")
+    parser.add_argument("--train", type=int, default=12, help="(default: %(default)s)")
+    parser.add_argument("--dev", type=int, default=24, help="(default: %(default)s)")
+    parser.add_argument("--only", nargs="+", default=[], metavar="NAME", help="predictors that are to learn")
+    parser.add_argument(
+        "--metric", default="em", help="a metric of python -m eval, or filter_f1 (default: %(default)s)"
+    )
+    parser.add_argument("--dir", type=Path, required=True, help="for indexes and runs; a new one for new runs")
+    args = parser.parse_args()
+    metric = filter_f1 if args.metric == "filter_f1" else metrics.load(args.metric)
+    for pool in args.pools:
+        index = args.dir / f"{pool}.index"
+        if not index.exists():
+            BM25.build(read(args.data / f"{pool}.corpus.jsonl.gz"), index)
+        retriever = retrieval.load(f"bm25:{index}")
+        examples = tasks.load(f"file:{args.data / f'{pool}.questions.jsonl.gz'}")
+        train, held_out = split(examples, train=args.train, held_out=args.dev, seed=0)
+        for name in args.programs:
+            for recipe in args.recipes:
+                out = args.dir / "-".join([pool, name, recipe, args.metric, *args.only])
+                how = {"metric": metric, "only": args.only, "threads": 2}
+                with contextlib.redirect_stdout(sys.stderr):  # DSPy prints
+                    found = measure(name, recipe, retriever, train, held_out, out, **how)
+                rounded = {key: round(x, 3) if isinstance(x, float) else x for key, x in found.items()}
+                print(json.dumps({"pool": pool, "program": name, "recipe": recipe, **rounded}), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,129 @@
+"""How much memory compiling takes beside the index: the index is neither copied nor read as a whole.
+
+    python benchmarks/compile_memory.py --dir /var/tmp/compile
+
+The index is BM25's over a synthetic corpus, that of bm25_scale.py; BlendFilter is compiled over it with the built-in
+extractive reader for its LM, each recipe in a process of its own, which imports beforehand what the recipe needs. MB,
+millions of bytes, are those
+
+idle       after ten questions, one at a time
+asking     at most while the held-out questions are asked, as many at a time as while compiling
+compiling  at most while the recipe runs, the same questions asked before and after
+
+As `python -m optimizers` does, the C library is told to give memory back at once. Anonymous memory is the process's
+own; the resident set has the pages of the mapped index that searches touched as well, which the system takes back when
+it needs them.
+"""
+
+import argparse
+import json
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from pathlib import Path
+
+from bm25_scale import alone, build, generate, queries
+
+RECIPES = ["bootstrap_few_shot", "bootstrap_random_search", "copro", "mipro_v2", "simba", "gepa"]
+
+
+def memory() -> dict[str, float]:
+    """MB of this process, now."""
+    lines = Path("/proc/self/smaps_rollup").read_text().splitlines()[1:]
+    sizes = {name.rstrip(":"): int(size) * 1024 / 1e6 for name, size, _ in map(str.split, lines)}
+    return {"anonymous": sizes["Anonymous"], "resident": sizes["Rss"]}
+
+
+def compile_over(index: Path, asked: list[str], recipe: str, train: int, threads: int, tell: bool) -> dict[str, float]:
+    """Compile over the index, and see what memory it takes."""
+    import dspy
+    import gepa  # noqa: F401
+    import optuna  # noqa: F401
+
+    import lms
+    import retrieval
+    from eval.metrics import f1
+    from eval.run import evaluate
+    from optimizers import load
+    from optimizers.__main__ import give_back_memory
+    from optimizers._optimize import optimize
+    from programs.blendfilter import BlendFilter
+
+    if tell:
+        give_back_memory()
+    program = BlendFilter(retrieval.load(f"bm25:{index}"))
+    examples = [
+        dspy.Example(id=str(n), question=query, answers=[query.split()[0]]).with_inputs("question")
+        for n, query in enumerate(asked)
+    ]
+    with dspy.context(lm=lms.load("extractive")), tempfile.TemporaryDirectory() as runs:
+        for example in examples[-10:]:
+            program(question=example.question)
+        found = {"idle": memory()}
+        held_out = examples[train : 2 * train]
+        with most(found, "asking"):
+            evaluate(program, held_out, metrics=[f1], directory=Path(runs) / "warm", threads=threads)
+        talk = (Path(runs) / "talk").open("w")
+        with most(found, "compiling"), talk, redirect_stdout(talk), redirect_stderr(talk):
+            outcome = optimize(
+                program,
+                load(recipe),
+                train=examples[:train],
+                held_out=held_out,
+                metric=f1,
+                out=Path(runs) / "state.json",
+                directory=Path(runs) / "run",
+                threads=threads,
+            )
+    figures = {f"{what} {when}": found[when][what] for what in ("anonymous", "resident") for when in found}
+    return figures | {"LM calls": outcome.cost.lm_calls}
+
+
+@contextmanager
+def most(found: dict[str, dict[str, float]], name: str) -> Iterator[None]:
+    """Keep the most memory that there is in the block, under this name."""
+    ended = threading.Event()
+    found[name] = memory()
+
+    def watch() -> None:
+        while not ended.wait(0.05):
+            found[name] = {what: max(size, found[name][what]) for what, size in memory().items()}
+
+    thread = threading.Thread(target=watch)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--size", type=int, default=700_000, help="passages of the corpus (default: %(default)s)")
+    parser.add_argument("--train", type=int, default=12, help="questions to learn from (default: %(default)s)")
+    parser.add_argument("--threads", type=int, default=8, help="questions at a time (default: %(default)s)")
+    parser.add_argument("--keep", action="store_true", help="let the heaps of threads keep memory, as in code")
+    parser.add_argument("--recipes", nargs="+", default=RECIPES, metavar="NAME")
+    parser.add_argument("--dir", type=Path, required=True, help="for corpus and index, which are kept")
+    args = parser.parse_args()
+    args.dir.mkdir(parents=True, exist_ok=True)
+    corpus, index = args.dir / f"{args.size}.jsonl", args.dir / f"{args.size}.index"
+    if not corpus.exists():
+        alone(generate, corpus, args.size)
+    if not index.exists():
+        print(alone(build, corpus, index), file=sys.stderr)
+    size = sum(file.stat().st_size for file in index.iterdir()) / 1e6
+    asked = queries(corpus, args.size, 2 * args.train + 10)
+    for recipe in args.recipes:
+        found = alone(compile_over, index, asked, recipe, args.train, args.threads, not args.keep)
+        print(
+            json.dumps({"recipe": recipe, "index MB": round(size)} | {k: round(x, 1) for k, x in found.items()}),
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    main()

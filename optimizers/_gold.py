@@ -1,0 +1,97 @@
+"""What a question's gold says of the calls of a run: what was shown, said and searched with, beside what should be.
+
+Passages are compared by title, as a prompt shows them; a predictor's part is told from the fields of its signature.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import dspy
+
+from eval.metrics.squad import golds_of, normalise
+from eval.metrics.yesno import is_yes_no
+from retrieval import Passage
+from retrieval.entail import load_entailment
+
+__all__ = [
+    "follows",
+    "gold_titles",
+    "is_right",
+    "numbered",
+    "part",
+    "passages_of",
+    "searched_with",
+    "statable",
+    "states",
+    "title_of",
+    "titles_of",
+]
+
+_SHORTEST = 3  # characters that a text must have for its place in a query to tell anything
+_ENTAILED = 0.5  # least probability, as in `programs._citations`
+_NUMBERED = re.compile(r"^\[(\d+)\] (.*)$", re.MULTILINE)
+
+
+def gold_titles(example: dspy.Example) -> set[str]:
+    """The titles of the passages that the answer follows from; empty where they are not known."""
+    return set(example.get("gold_titles") or ())
+
+
+def statable(example: dspy.Example) -> list[str]:
+    """The gold answers that texts can state: none of a question that is answered by yes or no."""
+    return [] if is_yes_no(example) else golds_of(example)
+
+
+def states(text: str, golds: Sequence[str]) -> bool:
+    """Whether a gold answer's words stand in the text, one after the other."""
+    words = f" {normalise(text)} "
+    return any(f" {normalise(gold)} " in words for gold in golds if normalise(gold))
+
+
+def is_right(answer: str, golds: Sequence[str]) -> bool:
+    """Whether the answer is a gold one, but for case, punctuation and articles."""
+    return any(normalise(answer) == normalise(gold) for gold in golds)
+
+
+def numbered(inputs: Mapping[str, Any]) -> dict[int, str]:
+    """The passages among a predictor's inputs, as `retrieval.number` wrote them: lines by number."""
+    return {int(n): text for value in map(str, inputs.values()) for n, text in _NUMBERED.findall(value)}
+
+
+def title_of(line: str) -> str:
+    """The title of a passage that `numbered` found."""
+    return line.partition(" | ")[0]
+
+
+def passages_of(reported: Any) -> list[Passage] | None:
+    """What a field of a result reports, if passages."""
+    ok = isinstance(reported, list) and all(isinstance(passage, Passage) for passage in reported)
+    return reported if ok else None
+
+
+def titles_of(reported: Any) -> set[str] | None:
+    """The titles of the passages; None where none are reported, or nothing but text that an LM wrote."""
+    passages = passages_of(reported)
+    if passages is None or (passages and all(passage.id.startswith("lm:") for passage in passages)):
+        return None
+    return {passage.title for passage in passages if not passage.id.startswith("lm:")}
+
+
+def searched_with(outputs: dspy.Prediction, prediction: dspy.Prediction) -> bool:
+    """Whether something that a predictor wrote went into a query of the run: one begins or ends with it."""
+    queries = [normalise(query) for query in prediction.get("queries") or ()]
+    texts = [text for value in outputs.values() for text in (value if isinstance(value, list) else [value])]
+    written = [normalise(text) for text in texts if isinstance(text, str)]
+    ends = [text for text in written if len(text) >= _SHORTEST]
+    return any(query.startswith(text) or query.endswith(text) for text in ends for query in queries)
+
+
+def follows(statement: str, cited: Sequence[str]) -> bool:
+    """Whether the statement follows from the texts, by their words."""
+    return load_entailment("lexical").entails(" ".join(cited), statement) >= _ENTAILED
+
+
+def part(statement: Any, name: str) -> Any:
+    """A field of what a predictor wrote: of an object or, where it came from a file, of a dictionary."""
+    return statement[name] if isinstance(statement, dict) else getattr(statement, name)

@@ -1,0 +1,173 @@
+"""`python -m optimizers` over a provider that counts what it is paid for, killed while it compiles."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from asked import wanted
+from provider import Provider
+from pupil import EXAMPLES, SETTINGS
+from scripted import render
+
+# Forks a child for each line it reads, which runs the command: to start Python anew takes far longer. DSPy's cache is
+# off, which would have the replies too.
+COMMANDS = """
+import json, os, sys
+import dspy
+from optimizers.__main__ import main
+
+dspy.configure_cache(enable_disk_cache=False, enable_memory_cache=False)
+for line in sys.stdin:
+    child = os.fork()
+    if child == 0:
+        os.dup2(2, 1)
+        code = 1
+        try:
+            main(json.loads(line))
+        except SystemExit as end:
+            code = end.code
+        finally:
+            os._exit(code)
+    print(child, flush=True)
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+"""
+KILLS = 2
+# Two make no calls while they compile, one has a part in another, and one is made of two others.
+RECIPES = sorted(set(SETTINGS) - {"labeled_few_shot", "knn_few_shot", "bootstrap_few_shot", "combined"})
+
+
+def reply(prompt: str, before: int) -> str:
+    """Right for half of the questions; instructions that differ from prompt to prompt."""
+    said = {"module_advice": "{}", "reasoning": "So."}
+    for n, example in enumerate(EXAMPLES):
+        if example.question in prompt:
+            said["answer"] = example.answer if n % 2 else "somewhere"
+    return render({name: said.get(name, f"Answer in {len(prompt)} words.") for name in wanted(prompt)})
+
+
+class Commands:
+    """Runs `python -m optimizers direct`, one at a time."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self._process = process
+
+    def start(self, url: str, recipe: str, directory: Path) -> int:
+        """Begin, or go on; the process's number."""
+        questions = directory.parent / "questions.jsonl"
+        questions.write_text("".join(json.dumps(dict(example.items())) + "\n" for example in EXAMPLES))
+        settings = " ".join(f"--{name.replace('_', '-')} {value}" for name, value in SETTINGS[recipe].items())
+        words = (
+            f"direct --task file:{questions} --train 6 --dev 4 --recipe {recipe} {settings} --threads 2 "
+            f"--retriever none --lm openai/gpt-4o-mini --api-base {url} --run {directory} --out {directory}.json"
+        )
+        assert self._process.stdin
+        print(json.dumps(words.split()), file=self._process.stdin, flush=True)
+        return int(self._line())
+
+    def ended(self) -> int:
+        """Wait for its end; the exit status."""
+        return int(self._line())
+
+    def _line(self) -> str:
+        assert self._process.stdout
+        return self._process.stdout.readline()
+
+
+@pytest.fixture(scope="module")
+def commands() -> Iterator[Commands]:
+    root = Path(__file__).parents[2]
+    with subprocess.Popen(
+        [sys.executable, "-c", COMMANDS],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        env={**os.environ, "PYTHONPATH": f"{root / 'tests'}:{root}", "OPENAI_API_KEY": "none"},
+    ) as process:
+        yield Commands(process)
+        assert process.stdin
+        process.stdin.close()
+
+
+@pytest.fixture
+def provider() -> Iterator[Provider]:
+    with Provider(reply).running() as provider:
+        yield provider
+
+
+def undisturbed(commands: Commands, provider: Provider, recipe: str, directory: Path) -> tuple[Counter[str], bytes]:
+    """What a run that nothing happens to pays for, and its state."""
+    commands.start(provider.url, recipe, directory / "undisturbed")
+    assert commands.ended() == 0
+    paid, provider.paid = provider.paid, Counter()
+    return paid, (directory / "undisturbed.json").read_bytes()
+
+
+def killed_at(provider: Provider, child: int, request: int) -> None:
+    """Nothing is answered from this request on. Once no more arrive all replies that were sent are kept."""
+    provider.arrived = lambda number: number < request or provider.hold.set()
+    assert provider.hold.wait(30)
+    seen = 0
+    while seen < provider.asked:
+        seen = provider.asked
+        time.sleep(0.15)
+    os.kill(child, signal.SIGKILL)
+
+
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_killed_it_goes_on_pays_nothing_twice_and_writes_the_same_file(
+    recipe: str, commands: Commands, provider: Provider, tmp_path: Path
+) -> None:
+    paid, state = undisturbed(commands, provider, recipe, tmp_path)
+    choice = random.Random(recipe)
+    for moment in sorted(choice.sample(range(1, paid.total()), KILLS)):
+        request = provider.asked + max(1, moment - provider.paid.total())
+        child = commands.start(provider.url, recipe, tmp_path / "killed")
+        killed_at(provider, child, request)
+        assert commands.ended() == -signal.SIGKILL
+        provider.arrived = lambda number: None
+        provider.hold.clear()
+    commands.start(provider.url, recipe, tmp_path / "killed")
+    assert commands.ended() == 0
+    assert provider.paid == paid
+    assert (tmp_path / "killed.json").read_bytes() == state
+
+
+def test_interrupted_it_ends_at_once_and_goes_on(commands: Commands, provider: Provider, tmp_path: Path) -> None:
+    paid, state = undisturbed(commands, provider, "bootstrap_random_search", tmp_path)
+    moment, reached = provider.asked + paid.total() // 2, threading.Event()
+    provider.arrived = lambda number: number < moment or reached.set()
+    child = commands.start(provider.url, "bootstrap_random_search", tmp_path / "cut")
+    assert reached.wait(30)
+    os.kill(child, signal.SIGINT)
+    assert commands.ended() == 130
+    assert provider.asked <= moment + 4
+    assert not (tmp_path / "cut.json").exists()
+    commands.start(provider.url, "bootstrap_random_search", tmp_path / "cut")
+    assert commands.ended() == 0
+    assert provider.paid.total() <= paid.total() + 2  # what was under way
+    assert (tmp_path / "cut.json").read_bytes() == state
+
+
+def test_a_provider_that_refuses_ends_it_with_exit_2_and_it_goes_on(
+    commands: Commands, provider: Provider, tmp_path: Path
+) -> None:
+    paid, state = undisturbed(commands, provider, "copro", tmp_path)
+    moment = provider.asked + paid.total() // 2
+    provider.fault = lambda number: "401" if number > moment else None
+    commands.start(provider.url, "copro", tmp_path / "cut")
+    assert commands.ended() == 2
+    provider.fault = lambda number: None
+    commands.start(provider.url, "copro", tmp_path / "cut")
+    assert commands.ended() == 0
+    assert provider.paid == paid
+    assert (tmp_path / "cut.json").read_bytes() == state
