@@ -301,7 +301,9 @@ def test_the_manifest_is_the_same_whatever_the_limits(provider: Provider, tmp_pa
     assert run(tmp_path, provider.url, 2, limits=Limits(calls=300), threads=2, retries=5).complete
 
 
-def test_a_question_in_flight_ends_at_its_next_call_when_the_run_is_left(provider: Provider, tmp_path: Path) -> None:
+def test_a_question_in_flight_ends_at_its_next_call_when_the_run_is_left(
+    provider: Provider, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     began = threading.Event()
 
     class Slow(dspy.Module):
@@ -316,9 +318,11 @@ def test_a_question_in_flight_ends_at_its_next_call_when_the_run_is_left(provide
 
     def interrupt() -> None:
         began.wait()
-        for _ in range(2):
-            os.kill(os.getpid(), signal.SIGINT)
-            time.sleep(0.2)
+        os.kill(os.getpid(), signal.SIGINT)
+        while "interrupt again to leave them" not in caplog.text:
+            time.sleep(0.01)
+        time.sleep(0.1)  # for it to wait once more
+        os.kill(os.getpid(), signal.SIGINT)
 
     helper = threading.Thread(target=interrupt)
     helper.start()
