@@ -203,10 +203,10 @@ class _Run:
                 threading.Thread(target=context.run, args=(self._work, waiting), daemon=True).start()
             self._wait()
         except KeyboardInterrupt:
-            with self._state:
-                self._stopped = True
-                logger.warning("finishing %d questions; interrupt again to leave them", self._in_flight)
             try:
+                with self._state:
+                    self._stopped = True
+                    logger.warning("finishing %d questions; interrupt again to leave them", self._in_flight)
                 self._wait()
             except KeyboardInterrupt:
                 self._calls.stop("interrupted")

@@ -321,7 +321,6 @@ def test_a_question_in_flight_ends_at_its_next_call_when_the_run_is_left(
         os.kill(os.getpid(), signal.SIGINT)
         while "interrupt again to leave them" not in caplog.text:
             time.sleep(0.01)
-        time.sleep(0.1)  # for it to wait once more
         os.kill(os.getpid(), signal.SIGINT)
 
     helper = threading.Thread(target=interrupt)
