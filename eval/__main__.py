@@ -183,6 +183,7 @@ def _report(argv: Sequence[str]) -> None:
     if not args.out.endswith(".html"):
         raise UsageError(f"a report is an HTML file: its name must end in .html, and {args.out} does not")
     write(args.out, page(args.runs))
+    _cli.say(f"report: {args.out}")
 
 
 def _retrieval(argv: Sequence[str]) -> None:
