@@ -382,7 +382,7 @@ def test_the_command(directory: str, tmp_path: Path, capsys: pytest.CaptureFixtu
 
     out = tmp_path / "report.html"
     out.write_text("an older one")
-    assert call(directory, "--out", str(out)) == (0, "")
+    assert call(directory, "--out", str(out)) == (0, f"report: {out}\n")
     assert out.read_text(encoding="utf-8") == page([directory])
     assert sorted(path.name for path in tmp_path.iterdir()) == ["report.html", "run"]
     for arguments, complaint in [
