@@ -19,12 +19,13 @@ import programs
 from eval import metrics
 from eval.calls import Limits
 from eval.ceiling import label
+from eval.compare import Run, best_of
 from eval.costs import costs
 from eval.fingerprints import fingerprints
 from eval.paper_tables import PAPERS, TABLES
 from eval.run import evaluate, without_url_secrets
 from eval.study import STUDIES, prepared
-from eval.summary import Row, Summary
+from eval.summary import Row, Summary, summarise
 from eval.tasks import SEED, choose, load
 from eval.tasks._task import Task
 from programs._state import load_state
@@ -59,7 +60,7 @@ class Line(NamedTuple):
     """Empty where there is nothing to run."""
     settings: dict[str, Any]
     """Of the program; `retriever` is "none" for closed book, `state` is "none" for zero-shot whatever the caller gives,
-    and "?" stands for what the caller has to give."""
+    `top_p` has several values for the best of several answers, and "?" stands for what the caller has to give."""
     why_not: str
     """Why there is nothing to run."""
     figures: tuple[str, ...]
@@ -303,9 +304,22 @@ def _copy(task: Task, variant: str, data: str | Path | None) -> Path | None:
 
 
 def _run(line: Line, task: str, questions: "_Questions | UsageError", setup: Setup) -> "_Run | str":
-    """The run of a row on a task; or why there is none."""
+    """The run of a row on a task, or the best of several; or why there is none."""
     if isinstance(questions, UsageError):
         return str(questions)
+    runs = []
+    for top_p in str(line.settings.get("top_p", "")).split(","):
+        done = _run_once(line, task, questions, setup, float(top_p) if top_p else None)
+        if isinstance(done, str):
+            return done
+        runs.append(done)
+    if len(runs) == 1:
+        return runs[0]
+    best = best_of([Run(str(n), done.summary.manifest, done.rows) for n, done in enumerate(runs)])
+    return _Run(summarise(best.rows, runs[0].summary.questions, best.manifest), best.rows, questions)
+
+
+def _run_once(line: Line, task: str, questions: "_Questions", setup: Setup, top_p: float | None) -> "_Run | str":
     study = STUDIES.get(line.program)
     examples = prepared(study, questions.examples) if study else questions.examples
     if not examples:
@@ -333,10 +347,13 @@ def _run(line: Line, task: str, questions: "_Questions | UsageError", setup: Set
         except UsageError as error:
             return str(error)
     lm = setup.lm(examples, None if closed else setup.retriever)
+    if top_p is not None:
+        lm = lm.copy(top_p=top_p)
     manifest = {
         "task": task,
         "program": line.program,
         "lm": lm.model,
+        "top_p": top_p,
         "retriever": without_url_secrets(spec),
         "settings": {name: p.default for name, p in known.items()} | {n: _plain(v) for n, v in settings.items()},
         "state": state and {"file": state, "sha256": hashlib.sha256(Path(state).read_bytes()).hexdigest()},

@@ -182,8 +182,7 @@ BlendFilter, K = 8 | blendfilter k=8 |
         "lm": f"{_GPT}; one answer each with top_p 0, 0.5 and 1",
         "corpus": f"ColBERTv2 over the {_ABSTRACTS}",
         "scale": "1",
-        "note": "An image. All gain by three answers, BlendFilter the least; it is best with one and with three. "
-        "For three run each method with python -m eval three times with sampling, and compare RUN,RUN,RUN …",
+        "note": "An image. All gain by three answers, BlendFilter the least; it is best with one and with three.",
         "columns": _HOTPOT,
         "rows": """
 CoT, one answer | cot |
@@ -191,7 +190,11 @@ ReAct, one answer | react |
 SelfAsk, one answer | self_ask |
 ITER-RETEGEN, one answer | iter_retgen |
 BlendFilter, one answer | blendfilter |
-All methods, three answers | - takes three runs with sampling: python -m eval compare RUN,RUN,RUN |
+CoT, three answers | cot top_p=0,0.5,1 |
+ReAct, three answers | react top_p=0,0.5,1 |
+SelfAsk, three answers | self_ask top_p=0,0.5,1 |
+ITER-RETEGEN, three answers | iter_retgen top_p=0,0.5,1 |
+BlendFilter, three answers | blendfilter top_p=0,0.5,1 |
 """,
     },
     "qpaug:table2": {

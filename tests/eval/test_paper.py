@@ -4,6 +4,8 @@ from pathlib import Path
 
 import dspy
 import pytest
+from provider import Provider
+from scripted import render
 
 import programs
 from eval import metrics, paper
@@ -69,7 +71,7 @@ def test_every_row_can_be_run_or_says_why_not(name: str) -> None:
             study = STUDIES.get(line.program)
             program = study.module if study else programs.load(line.program)
             known = inspect.signature(program.__init__).parameters
-            assert set(line.settings) <= {*known, "retriever", "state"}, line
+            assert set(line.settings) <= {*known, "retriever", "state", "top_p"}, line
             assert any(column.metric for column in table.columns)
     studied = {name for line in table.lines for name in _of_study(line.program)}
     for column in table.columns:
@@ -145,6 +147,27 @@ def test_demonstrations_are_shown_where_the_paper_shows_some(
     assert tokens[False] < tokens[True]
     of_another = setup(tmp_path / "others", sample, limit=1, data=data, states={"cot": str(tmp_path / "state.json")})
     assert "is a state of Direct, not of CoT" in paper.run(paper.find("blendfilter:table4"), of_another)
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
+def test_the_best_of_several_answers(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = "One | direct retriever=none |\nThree | direct retriever=none top_p=0,0.5,1 |"
+    monkeypatch.setitem(TABLES, "blendfilter:table4", {**TABLES["blendfilter:table4"], "rows": lines})
+    (example,) = load("sample", 1)
+
+    def reply(prompt: str, before: int) -> str:
+        return render({"answer": example.answers[0] if before == 2 else "no idea"})
+
+    with Provider(reply).running() as provider:
+        lm = dspy.LM("openai/gpt-4o-mini", api_base=provider.url, api_key="none", cache=False)
+        made = paper.Setup(
+            lm=lambda *_: lm, retriever=None, retriever_spec=None, directory=tmp_path / "runs", limit=1, data=data
+        )
+        printed = paper.run(paper.find("blendfilter:table4"), made)
+    ours = [line.split()[4] for line in printed.splitlines() if "Exact Match" in line]
+    assert ours == ["0.000", "1.000"]
+    manifests = [json.loads(path.read_text()) for path in (tmp_path / "runs").glob("*/manifest.json")]
+    assert {manifest["top_p"] for manifest in manifests} == {None, 0.0, 0.5, 1.0}
 
 
 def test_says_what_is_missing(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
