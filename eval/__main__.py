@@ -347,6 +347,11 @@ def _paper(argv: Sequence[str]) -> None:
         metavar="SPEC",
         help=f"{' or '.join(FORMS)} (default: ODQA_RETRIEVER, else only the closed-book rows are run)",
     )
+    parser.add_argument(
+        "--oracle-retriever",
+        metavar="SPEC",
+        help="for the rows with an oracle corpus: over one with the data sets' own passages in it",
+    )
     parser.add_argument("--lm", default="auto", metavar="SPEC", help="as for a run (default: %(default)s)")
     parser.add_argument(
         "--api-base",
@@ -369,6 +374,8 @@ def _paper(argv: Sequence[str]) -> None:
             lm=lambda examples, retriever: _lm(args, examples, retriever),
             retriever=load_retriever(args.retriever) if args.retriever else None,
             retriever_spec=args.retriever,
+            oracle=load_retriever(args.oracle_retriever) if args.oracle_retriever else None,
+            oracle_spec=args.oracle_retriever,
             directory=Path(args.runs),
             limit=args.limit,
             data=args.data,

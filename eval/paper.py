@@ -5,10 +5,10 @@ its column, with the LM and the retriever of the caller; what differs from the p
 same run is made once, whichever tables ask for it: it lies in a directory of its own and is taken up from there.
 """
 
-import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from hashlib import sha256
 from inspect import Parameter, signature
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -57,12 +57,10 @@ class Line(NamedTuple):
 
     name: str
     program: str
-    """Empty where there is nothing to run."""
     settings: dict[str, Any]
-    """Of the program; `retriever` is "none" for closed book, `state` is "none" for zero-shot whatever the caller gives,
-    `top_p` has several values for the best of several answers, and "?" stands for what the caller has to give."""
-    why_not: str
-    """Why there is nothing to run."""
+    """Of the program. Besides, `retriever` is "none" for closed book, "oracle" for an oracle corpus; `state` is "none"
+    for zero-shot whatever the caller gives; `top_p` has several values for the best of several answers; and "?" stands
+    for what the caller has to give."""
     figures: tuple[str, ...]
     """The paper's, one for each column; "-" where it prints none."""
 
@@ -103,6 +101,8 @@ class Setup:
         lm: Gives the LM for questions and a retriever; called for every run.
         retriever: The retriever, or None where none was named.
         retriever_spec: Its name.
+        oracle: The retriever of rows with an oracle corpus, the data sets' own passages among the others; or None.
+        oracle_spec: Its name.
         directory: Where the directories of the runs go.
         limit: Ask only the first so many questions of each task.
         data: Directory with local copies of the data sets; see `eval.tasks.load`.
@@ -120,6 +120,8 @@ class Setup:
     retriever: Retriever | None
     retriever_spec: str | None
     directory: Path
+    oracle: Retriever | None = None
+    oracle_spec: str | None = None
     limit: int | None = None
     data: str | Path | None = None
     judge: str | None = None
@@ -154,11 +156,11 @@ def find(name: str) -> Table:
 
 
 def listing() -> str:
-    """All tables and figures, by paper, with how many of their rows there is a program for."""
+    """All tables and figures, by paper, with the number of their rows."""
     parts = []
     for paper, source in PAPERS.items():
         tables = [find(name) for name in TABLES if name.startswith(f"{paper}:")]
-        lines = [[t.name, f"{sum(bool(line.program) for line in t.lines)}/{len(t.lines)}", t.title] for t in tables]
+        lines = [[table.name, str(len(table.lines)), table.title] for table in tables]
         parts += [source, _align([["", "rows", ""], *lines], left=(0, 2)), ""]
     return "\n".join(parts).rstrip()
 
@@ -182,11 +184,9 @@ def run(table: Table, setup: Setup) -> str:
     for line in table.lines:
         done: dict[str, _Run | str] = {}
         for column, figure in zip(table.columns, line.figures or ["-"] * len(table.columns), strict=True):
-            if column.task and not line.why_not and column.task not in done:
-                if column.task not in tasks:
-                    tasks[column.task] = _questions(column.task, setup)
-                done[column.task] = _run(line, column.task, tasks[column.task], setup)
-            outcome = line.why_not or done.get(column.task, "the paper's figure alone")
+            if column.task and column.task not in done:
+                done[column.task] = _run(line, column.task, tasks, setup)
+            outcome = done.get(column.task, "the paper's figure alone")
             if isinstance(outcome, str):
                 cells.append(Cell(line.name, column.name, figure, why_not=outcome))
             else:
@@ -237,6 +237,16 @@ class _Questions(NamedTuple):
     """What they are: the paper's questions, or those that a local copy has instead."""
 
 
+class _Made(NamedTuple):
+    module: dspy.Module
+    settings: dict[str, Any]
+    """All of them."""
+    state: str | None
+    retriever: Retriever | None
+    spec: str
+    """The retriever's."""
+
+
 class _Run(NamedTuple):
     summary: Summary
     rows: list[Row]
@@ -250,11 +260,9 @@ def _column(text: str) -> Column:
 
 def _line(text: str) -> Line:
     name, what, figures = (part.strip() for part in f"{text} ".split(" | "))
-    if what.startswith("-"):
-        return Line(name, "", {}, what.removeprefix("-").strip(), tuple(figures.split()))
     program, *settings = what.split()
     pairs = (setting.partition("=") for setting in settings)
-    return Line(name, program, {key: _value(value) for key, _, value in pairs}, "", tuple(figures.split()))
+    return Line(name, program, {key: _value(value) for key, _, value in pairs}, tuple(figures.split()))
 
 
 def _plain(value: Any) -> Any:
@@ -303,13 +311,19 @@ def _copy(task: Task, variant: str, data: str | Path | None) -> Path | None:
     return next((path for path in (file.with_name(f"{file.name}.gz"), file) if path.exists()), None)
 
 
-def _run(line: Line, task: str, questions: "_Questions | UsageError", setup: Setup) -> "_Run | str":
+def _run(line: Line, task: str, tasks: "dict[str, _Questions | UsageError]", setup: Setup) -> "_Run | str":
     """The run of a row on a task, or the best of several; or why there is none."""
+    made = _made(line, task, setup)
+    if isinstance(made, str):
+        return made
+    if task not in tasks:
+        tasks[task] = _questions(task, setup)
+    questions = tasks[task]
     if isinstance(questions, UsageError):
         return str(questions)
     runs = []
     for top_p in str(line.settings.get("top_p", "")).split(","):
-        done = _run_once(line, task, questions, setup, float(top_p) if top_p else None)
+        done = _run_once(line, made, task, questions, setup, float(top_p) if top_p else None)
         if isinstance(done, str):
             return done
         runs.append(done)
@@ -319,11 +333,9 @@ def _run(line: Line, task: str, questions: "_Questions | UsageError", setup: Set
     return _Run(summarise(best.rows, runs[0].summary.questions, best.manifest), best.rows, questions)
 
 
-def _run_once(line: Line, task: str, questions: "_Questions", setup: Setup, top_p: float | None) -> "_Run | str":
+def _made(line: Line, task: str, setup: Setup) -> "_Made | str":
+    """What the row runs; or what it lacks."""
     study = STUDIES.get(line.program)
-    examples = prepared(study, questions.examples) if study else questions.examples
-    if not examples:
-        return f"there is no gold that it takes in {questions.where}"
     program = study.module if study else programs.load(line.program)
     known = {name: p for name, p in signature(program.__init__).parameters.items() if p.kind is Parameter.KEYWORD_ONLY}
     by_task = _BY_TASK.get(task.partition(":")[0], {})
@@ -336,17 +348,31 @@ def _run_once(line: Line, task: str, questions: "_Questions", setup: Setup, top_
         return f"needs --state {line.program}=FILE with demonstrations: python -m optimizers {line.program} makes one"
     if line.settings.get("state") == "none":
         state = None
-    closed = line.settings.get("retriever") == "none"
-    if not closed and setup.retriever is None:
+    corpus = line.settings.get("retriever", "")
+    retriever, spec = {"none": (None, "none"), "oracle": (setup.oracle, setup.oracle_spec)}.get(
+        corpus, (setup.retriever, setup.retriever_spec)
+    )
+    if spec is None and corpus == "oracle":
+        return "needs --oracle-retriever, over a corpus that python -m eval corpus TASK --add-to CORPUS has made"
+    if spec is None:
         return "needs a retriever: give --retriever"
-    spec = "none" if closed else str(setup.retriever_spec)
-    module = program(None if closed else setup.retriever, **settings)
+    module = program(retriever, **settings)
     if state is not None:
         try:
             load_state(module, state)
         except UsageError as error:
             return str(error)
-    lm = setup.lm(examples, None if closed else setup.retriever)
+    return _Made(module, {name: p.default for name, p in known.items()} | settings, state, retriever, spec)
+
+
+def _run_once(
+    line: Line, made: "_Made", task: str, questions: "_Questions", setup: Setup, top_p: float | None
+) -> "_Run | str":
+    study = STUDIES.get(line.program)
+    examples = prepared(study, questions.examples) if study else questions.examples
+    if not examples:
+        return f"there is no gold that it takes in {questions.where}"
+    lm = setup.lm(examples, made.retriever)
     if top_p is not None:
         lm = lm.copy(top_p=top_p)
     manifest = {
@@ -354,16 +380,16 @@ def _run_once(line: Line, task: str, questions: "_Questions", setup: Setup, top_
         "program": line.program,
         "lm": lm.model,
         "top_p": top_p,
-        "retriever": without_url_secrets(spec),
-        "settings": {name: p.default for name, p in known.items()} | {n: _plain(v) for n, v in settings.items()},
-        "state": state and {"file": state, "sha256": hashlib.sha256(Path(state).read_bytes()).hexdigest()},
+        "retriever": without_url_secrets(made.spec),
+        "settings": {name: _plain(value) for name, value in made.settings.items()},
+        "state": made.state and {"file": made.state, "sha256": sha256(Path(made.state).read_bytes()).hexdigest()},
         "limit": setup.limit,
         "judge": setup.judge,
         "sample": questions.where,
-        "fingerprints": fingerprints(spec) | fingerprints(str(settings.get("against", "none"))),
+        "fingerprints": fingerprints(made.spec) | fingerprints(str(made.settings.get("against", "none"))),
         "seed": SEED,
     }
-    sign = hashlib.sha256(json.dumps(manifest, sort_keys=True).encode()).hexdigest()[:12]
+    sign = sha256(json.dumps(manifest, sort_keys=True).encode()).hexdigest()[:12]
     rows: list[Row] = []
 
     def on_row(row: Row) -> None:
@@ -372,7 +398,7 @@ def _run_once(line: Line, task: str, questions: "_Questions", setup: Setup, top_
 
     with dspy.context(lm=lm):
         summary = evaluate(
-            module,
+            made.module,
             examples,
             metrics=list(study.metrics.values()) if study else _metrics(task, setup),
             directory=setup.directory / f"{line.program}-{task.replace(':', '-')}-{sign}",

@@ -1,10 +1,10 @@
 """The tables and figures of the four papers as plain data, for `eval.paper`.
 
 A row of a table reads: what the paper calls it | what to run | the paper's figures, in the order of the columns.
-What to run is a program with its settings, as NAME setting=value …; a setting with the value ? has to be given with
---set, because it names weights; what begins with a dash says why there is nothing to run. A column reads: what the
-paper calls it | task | metric; without task and metric the paper's figures stand alone. "-" is a figure that the paper
-does not print, and where a figure is an image, none is printed. Bold type and footnotes are left out.
+What to run is a program with its settings, as NAME setting=value …, and what `eval.paper.Line` has besides; a setting
+with the value ? has to be given with --set, because it names weights. A column reads: what the paper calls it | task |
+metric; without task and metric the paper's figures stand alone. "-" is a figure that the paper does not print, and
+where a figure is an image, none is printed. Bold type and footnotes are left out.
 """
 
 __all__ = ["PAPERS", "TABLES"]
@@ -19,7 +19,6 @@ PAPERS = {
 _ABSTRACTS = "abstracts of Wikipedia of 2017"
 _DPR = "21,015,324 passages of Wikipedia of December 2018"
 _GPT = "GPT3.5-turbo-Instruct, three examples in the prompt"
-_ORACLE_CORPUS = "- needs an index of the oracle corpus: the row above with such a --retriever"
 
 _THREE_SETS = """
 HotPotQA Exact Match | hotpotqa:blendfilter | em
@@ -501,21 +500,21 @@ TriviaQ Acc | triviaqa:migres | acc_judge
 StrategyQA EM | strategyqa:migres | migres_em
 StrategyQA Acc | strategyqa:migres | acc_judge
 """,
-        "rows": f"""
+        "rows": """
 VANILLA | alce state=none | 24.5 45.5 27.5 60.5 10.5 26.0 33.5 72.5 57.5 87.5 62.9 62.9
 VANILLA-s | retrieve_read state=none | 26.5 48.5 28.0 62.0 11.5 27.5 34.5 75.5 59.0 88.0 65.5 65.5
 SUMM | alce state=none mode=summ | 25.5 52.0 25.5 56.0 10.0 29.5 32.5 72.5 56.5 84.5 62.9 62.9
 SNIPPET | alce state=none mode=snippet | 26.0 50.5 29.5 61.5 10.5 27.5 33.0 69.0 57.5 87.5 62.0 62.0
 RERANK | alce state=none mode=rerank | 28.5 56.0 30.0 63.0 12.5 30.0 36.5 77.0 59.0 89.5 65.9 65.9
 MIGRES | migres state=none | 33.6 58.5 38.0 66.6 18.6 32.8 43.0 80.0 61.0 91.0 73.4 73.4
-MIGRES, oracle corpus | {_ORACLE_CORPUS} | 40.1 65.9 38.6 67.2 19.4 33.2 43.5 79.0 60.5 91.0 72.1 72.1
+MIGRES, oracle corpus | migres state=none retriever=oracle | 40.1 65.9 38.6 67.2 19.4 33.2 43.5 79.0 60.5 91.0 72.1 72.1
 ITRG | itrg | 29.8 - 33.4 - - - 33.8 - 77.8 - - -
 VTG | vtg | 41.5 - - - - - 63.0 - - - - -
 ReAct | react | 28.0 45.9 24.9 61.1 23.4 37.9 - - - - 66.9 66.9
 Self-Ask | self_ask | 37.3 55.9 36.8 64.8 27.6 42.9 - - - - 70.2 70.2
 ITER-RETGEN | iter_retgen | 34.9 58.1 44.1 71.2 26.4 41.0 - - - - 73.0 73.0
 MIGRES* | migres state=? | 47.6 61.2 46.8 68.6 19.6 34.0 47.0 78.0 63.0 91.5 74.2 74.2
-MIGRES*, oracle corpus | {_ORACLE_CORPUS} | 54.0 71.0 49.4 72.4 20.8 34.6 48.0 80.0 62.5 92.0 72.9 72.9
+MIGRES*, oracle corpus | migres state=? retriever=oracle | 54.0 71.0 49.4 72.4 20.8 34.6 48.0 80.0 62.5 92.0 72.9 72.9
 """,
     },
     "migres:table4": {
