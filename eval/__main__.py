@@ -140,21 +140,23 @@ def _parser(program: type[dspy.Module] | None) -> _cli.Parser:
     return parser
 
 
+def _command(name: str, description: str, epilog: str | None = None) -> _cli.Parser:
+    return _cli.Parser(prog=f"{_PROG} {name}", allow_abbrev=False, description=description, epilog=epilog)
+
+
+def _add_runs(parser: _cli.Parser, more: str = "") -> None:
+    parser.add_argument("runs", nargs="+", metavar="RUN", help=f"directory of a run{more}")
+
+
 def _compare(argv: Sequence[str]) -> None:
-    parser = _cli.Parser(
-        prog=f"{_PROG} compare",
-        allow_abbrev=False,
-        description="Compare runs of one task on the questions that all of them asked: means and differences with "
+    parser = _command(
+        "compare",
+        "Compare runs of one task on the questions that all of them asked: means and differences with "
         "their confidence intervals, tests, and costs.",
         epilog="For the best of n answers make n runs, each with a --run and a --temperature of its own: at the same "
         "temperature DSPy's cache would give the same answers again.",
     )
-    parser.add_argument(
-        "runs",
-        nargs="+",
-        metavar="RUN",
-        help="directory of a run; several with commas between them for the best of their answers to each question",
-    )
+    _add_runs(parser, "; several with commas between them for the best of their answers to each question")
     parser.add_argument("--metric", metavar="NAME,…", help="compare by these metrics (default: all that all runs have)")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     args = parser.parse_args(argv)
@@ -163,19 +165,13 @@ def _compare(argv: Sequence[str]) -> None:
 
 
 def _report(argv: Sequence[str]) -> None:
-    parser = _cli.Parser(
-        prog=f"{_PROG} report",
-        allow_abbrev=False,
-        description="Write one HTML file, which needs no network and no other file: figures with their intervals, "
+    parser = _command(
+        "report",
+        "Write one HTML file, which needs no network and no other file: figures with their intervals, "
         "accuracy against cost, and each question's way from its queries to its answer; of one run, or of several of "
         "one task side by side.",
     )
-    parser.add_argument(
-        "runs",
-        nargs="+",
-        metavar="RUN",
-        help="directory of a run; several with commas between them for the best of their answers to each question",
-    )
+    _add_runs(parser, "; several with commas between them for the best of their answers to each question")
     parser.add_argument(
         "--out", required=True, metavar="FILE.html", help="file to write; a report that is there is overwritten"
     )
@@ -187,10 +183,9 @@ def _report(argv: Sequence[str]) -> None:
 
 
 def _retrieval(argv: Sequence[str]) -> None:
-    parser = _cli.Parser(
-        prog=f"{_PROG} retrieval",
-        allow_abbrev=False,
-        description="Search questions with a retriever, and compare what is found with the gold titles, passages and "
+    parser = _command(
+        "retrieval",
+        "Search questions with a retriever, and compare what is found with the gold titles, passages and "
         "answers; one row per question goes to a directory, the figures are printed.",
     )
     parser.add_argument("--retriever", required=True, metavar="SPEC", help=" or ".join(FORMS))
@@ -224,13 +219,12 @@ def _retrieval(argv: Sequence[str]) -> None:
 
 
 def _cost(argv: Sequence[str]) -> None:
-    parser = _cli.Parser(
-        prog=f"{_PROG} cost",
-        allow_abbrev=False,
-        description="What runs cost, by predictor and in total: LM calls, tokens, dollars, searches, seconds, and "
+    parser = _command(
+        "cost",
+        "What runs cost, by predictor and in total: LM calls, tokens, dollars, searches, seconds, and "
         "iterations where the program has them.",
     )
-    parser.add_argument("runs", nargs="+", metavar="RUN", help="directory of a run")
+    _add_runs(parser)
     args = parser.parse_args(argv)
     runs = [(name, read(name)) for name in args.runs]
     print("\n\n".join(f"{name}\n{cost_table(costs(run.rows, run.manifest))}" for name, run in runs))
@@ -239,26 +233,24 @@ def _cost(argv: Sequence[str]) -> None:
 def _export(argv: Sequence[str]) -> None:
     from eval.export import export
 
-    parser = _cli.Parser(
-        prog=f"{_PROG} export",
-        allow_abbrev=False,
-        description="Write the rows of runs as a table, a row for each question of each run: question, gold answers, "
+    parser = _command(
+        "export",
+        "Write the rows of runs as a table, a row for each question of each run: question, gold answers, "
         "answer, scores, error, costs.",
     )
-    parser.add_argument("runs", nargs="+", metavar="RUN", help="directory of a run")
+    _add_runs(parser)
     parser.add_argument("--out", required=True, metavar="FILE", help="table to write, .csv or .parquet")
     args = parser.parse_args(argv)
     print(json.dumps({"rows": export([read(run) for run in args.runs], args.out)}))
 
 
 def _mlflow(argv: Sequence[str]) -> None:
-    parser = _cli.Parser(
-        prog=f"{_PROG} mlflow",
-        allow_abbrev=False,
-        description="Log runs to MLflow's tracking store, which MLFLOW_TRACKING_URI names: settings, figures with "
+    parser = _command(
+        "mlflow",
+        "Log runs to MLflow's tracking store, which MLFLOW_TRACKING_URI names: settings, figures with "
         "their intervals, costs and the run's files. A run that was logged before is brought up to date.",
     )
-    parser.add_argument("runs", nargs="+", metavar="RUN", help="directory of a run")
+    _add_runs(parser)
     parser.add_argument(
         "--experiment", default="dspy-odqa", metavar="NAME", help="the experiment to log to (default: %(default)s)"
     )
@@ -270,7 +262,7 @@ def _mlflow(argv: Sequence[str]) -> None:
 
 
 def _tasks(argv: Sequence[str]) -> None:
-    parser = _cli.Parser(prog=f"{_PROG} tasks", description="List the tasks: spec, questions, corpus.")
+    parser = _command("tasks", "List the tasks: spec, questions, corpus.")
     parser.parse_args(argv)
     print("sample\tthe packaged questions\tthe retriever sample")
     for name, task in TASKS.items():
@@ -279,10 +271,9 @@ def _tasks(argv: Sequence[str]) -> None:
 
 
 def _corpus(argv: Sequence[str]) -> None:
-    parser = _cli.Parser(
-        prog=f"{_PROG} corpus",
-        allow_abbrev=False,
-        description="Write the passages that the questions of a task bring along, gold and distracting, for python -m "
+    parser = _command(
+        "corpus",
+        "Write the passages that the questions of a task bring along, gold and distracting, for python -m "
         "retrieval index; with --add-to behind those of a corpus, but for what it has already.",
     )
     parser.add_argument("task", metavar="TASK", help="NAME or NAME:VARIANT")
@@ -317,10 +308,9 @@ def _add_judge_api_base(parser: _cli.Parser) -> None:
 def _paper(argv: Sequence[str]) -> None:
     from eval import paper
 
-    parser = _cli.Parser(
-        prog=f"{_PROG} paper",
-        allow_abbrev=False,
-        description="List the tables and figures of the papers; or run the rows of some, and print the paper's figures "
+    parser = _command(
+        "paper",
+        "List the tables and figures of the papers; or run the rows of some, and print the paper's figures "
         "beside ours. What was run before is taken up and not run again.",
     )
     parser.add_argument("tables", nargs="*", metavar="TABLE", help="such as blendfilter:table1 (default: list all)")

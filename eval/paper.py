@@ -23,6 +23,7 @@ from eval.compare import Run, best_of
 from eval.costs import costs
 from eval.fingerprints import fingerprints
 from eval.paper_tables import PAPERS, TABLES
+from eval.report import align
 from eval.run import evaluate, without_url_secrets
 from eval.study import STUDIES, prepared
 from eval.summary import Row, Summary, summarise
@@ -161,7 +162,7 @@ def listing() -> str:
     for paper, source in PAPERS.items():
         tables = [find(name) for name in TABLES if name.startswith(f"{paper}:")]
         lines = [[table.name, str(len(table.lines)), table.title] for table in tables]
-        parts += [source, _align([["", "rows", ""], *lines], left=(0, 2)), ""]
+        parts += [source, align([["", "rows", ""], *lines], left=(0, 2)), ""]
     return "\n".join(parts).rstrip()
 
 
@@ -169,7 +170,7 @@ def show(table: Table) -> str:
     """The table as the paper has it."""
     lines = [["", *(column.name for column in table.columns)]]
     lines += [[line.name, *(line.figures or ["-"] * len(table.columns))] for line in table.lines]
-    return "\n".join([*_heading(table), "", _align(lines)])
+    return "\n".join([*_heading(table), "", align(lines)])
 
 
 def run(table: Table, setup: Setup) -> str:
@@ -193,7 +194,7 @@ def run(table: Table, setup: Setup) -> str:
                 cells.append(_cell(line, column, figure, table.scale, outcome, setup))
                 differs |= dict.fromkeys(_differences(table, line, outcome))
     rows = [[cell.line, cell.column, cell.paper, *_ours(cell, table.scale)] for cell in cells]
-    parts = [*_heading(table), "", _align([["", "", "paper", "ours", "95 %", "n"], *rows], left=(0, 1))]
+    parts = [*_heading(table), "", align([["", "", "paper", "ours", "95 %", "n"], *rows], left=(0, 1))]
     missing = dict.fromkeys(f"{c.line}: {c.why_not}" for c in cells if c.why_not)
     parts += ["", "Not run:", *(f"  {text}" for text in missing)] if missing else []
     parts += ["", "What differs from the paper:", *(f"  {text}" for text in differs)] if differs else []
@@ -481,13 +482,3 @@ def _ours(cell: Cell, scale: float) -> list[str]:
         return [f"{cell.ours:.2f}", "", str(cell.n)]
     digits = 3 if scale == 1 else 1
     return [f"{cell.ours:.{digits}f}", f"[{cell.low:.{digits}f}, {cell.high:.{digits}f}]", str(cell.n)]
-
-
-def _align(lines: Sequence[Sequence[str]], left: Sequence[int] = (0,)) -> str:
-    """Columns two spaces apart, those with these numbers flush left and the others flush right."""
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    padded = [
-        [cell.ljust(w) if n in left else cell.rjust(w) for n, (cell, w) in enumerate(zip(line, widths, strict=True))]
-        for line in lines
-    ]
-    return "\n".join("  ".join(line).rstrip() for line in padded)

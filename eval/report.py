@@ -8,7 +8,7 @@ from eval.costs import Costs
 from eval.summary import Figures, Score, Summary
 from programs._cost import Cost, Spent
 
-__all__ = ["comparison_table", "cost_lines", "cost_notes", "cost_table", "heading", "p_value", "table"]
+__all__ = ["align", "comparison_table", "cost_lines", "cost_notes", "cost_table", "heading", "p_value", "table"]
 
 _RUN = ("task", "program", "lm", "retriever")  # what the first line says of the manifest
 _HEADINGS = {
@@ -45,7 +45,7 @@ def table(summary: Summary) -> str:
     lines += [_line(name, figures, metrics) for name, figures in groups]
     intervals = [["", *map(heading, metrics)]]
     intervals += [[name, *(_interval(figures.scores.get(m)) for m in metrics)] for name, figures in groups]
-    parts = [_about(summary), "", _align(lines), "", _align(intervals), "", _LEGEND]
+    parts = [_about(summary), "", align(lines), "", align(intervals), "", _LEGEND]
     parts += [_judge(name, spent) for name, spent in summary.judges.items()]
     if not summary.complete:
         why = f"; {summary.stopped}" if summary.stopped else ""
@@ -67,19 +67,19 @@ def comparison_table(comparison: Comparison) -> str:
         f"{short[run.name]}  {run.name}: {', '.join([_about(run.summary), *_own_settings(run, comparison)])}"
         for run in comparison.runs
     ]
-    parts += ["", f"{comparison.questions} questions that all runs asked", "", _align(lines)]
+    parts += ["", f"{comparison.questions} questions that all runs asked", "", align(lines)]
     for metric in comparison.metrics:
-        parts += ["", _align(_means(metric, comparison, short))]
+        parts += ["", align(_means(metric, comparison, short))]
         for by_type in (False, True):
             differences = [d for d in comparison.differences if d.metric == metric and bool(d.type) is by_type]
             if differences:
-                parts += ["", _align(_differences(differences, short))]
+                parts += ["", align(_differences(differences, short))]
     return "\n".join([*parts, "", _COMPARISON_LEGEND])
 
 
 def cost_table(costs: Costs) -> str:
     """What a run cost, per question and altogether; ends without a line break."""
-    return "\n".join([_align(cost_lines(costs)), *cost_notes(costs)])
+    return "\n".join([align(cost_lines(costs)), *cost_notes(costs)])
 
 
 def cost_lines(costs: Costs) -> list[list[str]]:
@@ -203,10 +203,11 @@ def p_value(p: float) -> str:
     return f"{p:.3f}" if p >= 0.001 else "<0.001"
 
 
-def _align(lines: Sequence[Sequence[str]]) -> str:
-    """Columns two spaces apart, the first flush left and the others flush right."""
+def align(lines: Sequence[Sequence[str]], left: Sequence[int] = (0,)) -> str:
+    """Columns two spaces apart, those with these numbers flush left and the others flush right."""
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    return "\n".join(
-        "  ".join([line[0].ljust(widths[0]), *(cell.rjust(w) for cell, w in zip(line[1:], widths[1:], strict=True))])
+    padded = [
+        [cell.ljust(w) if n in left else cell.rjust(w) for n, (cell, w) in enumerate(zip(line, widths, strict=True))]
         for line in lines
-    )
+    ]
+    return "\n".join("  ".join(line).rstrip() for line in padded)

@@ -22,6 +22,7 @@ from programs._items import items
 from programs._logprobs import ask_scored, bare, probability
 from programs._parallel import in_thread, side_by_side
 from programs._result import result, say
+from programs._scorer import scorer_or_none
 from programs._written import blend, line
 from retrieval import Passage, Retriever, UsageError, number, union
 from retrieval.fuse import reciprocal_rank_fusion
@@ -123,11 +124,7 @@ class ChainOfRewrite(dspy.Module):
         self.unknown = unknown
         self.analyse_top = analyse_top
         self.in_flight = in_flight
-        self.scorer = None
-        if upr != "none":
-            from retrieval.rank import load_scorer
-
-            self.scorer = load_scorer(upr)
+        self.scorer = scorer_or_none(upr)
         analyse = document_rewriting or rerank_feedback or query_feedback
         self.clarify = dspy.Predict(ListExplicitQueries) if question_rewriting == "clarify" else None
         self.expand = dspy.Predict(ListRelatedQueries) if question_rewriting != "off" else None

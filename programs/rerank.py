@@ -13,6 +13,7 @@ import dspy
 from programs._candidates import candidates_of, recorded
 from programs._parallel import in_thread
 from programs._result import result
+from programs._scorer import scorer_or_none
 from retrieval import Retriever, UsageError
 from signatures.candidate import NameAnswer
 
@@ -62,11 +63,7 @@ class Rerank(dspy.Module):
         self.logprobs = probability == "logprobs"
         self.in_flight = in_flight
         self.scored_by = upr.partition(":")[0]
-        self.scorer = None
-        if upr != "none":
-            from retrieval.rank import load_scorer
-
-            self.scorer = load_scorer(upr)
+        self.scorer = scorer_or_none(upr)
         self.candidate = dspy.Predict(NameAnswer)
 
     def forward(self, question: str) -> dspy.Prediction:

@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from loopback import running
+
 FAULTS = ("429", "500", "timeout", "cut before", "cut within", "no JSON", "no completion")
 
 
@@ -56,16 +58,12 @@ class Provider:
             def handle_error(self, request: Any, client_address: Any) -> None:
                 pass  # the client is gone: it was killed, or has no more patience
 
-        with Server(("127.0.0.1", 0), Handler) as server:
-            thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-            thread.start()
+        with running(Server(("127.0.0.1", 0), Handler)) as server:
             self.url = f"http://127.0.0.1:{server.server_port}/v1"
             try:
                 yield self
             finally:
                 self._end.set()
-                server.shutdown()
-                thread.join()
 
     def _answer(self, handler: BaseHTTPRequestHandler, prompt: str) -> None:
         with self._lock:

@@ -7,9 +7,9 @@ import logging
 import math
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -17,6 +17,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from loopback import running
 
 from retrieval import Passage, RetrievalError, UsageError
 from retrieval.colbertv2 import ColBERTv2
@@ -60,16 +61,8 @@ class Handler(BaseHTTPRequestHandler):
         pass
 
 
-@contextmanager
-def serving(*behaviours: Behaviour) -> Iterator[Server]:
-    with Server(*behaviours) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        try:
-            yield server
-        finally:
-            server.shutdown()
-            thread.join()
+def serving(*behaviours: Behaviour) -> AbstractContextManager[Server]:
+    return running(Server(*behaviours))
 
 
 def says(content: Any, status: int = 200, **headers: str) -> Behaviour:

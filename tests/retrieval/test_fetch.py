@@ -14,14 +14,15 @@ import sys
 import tarfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
+from loopback import running
 
 from retrieval import RetrievalError, UsageError
 from retrieval.corpora import read
@@ -144,16 +145,8 @@ class Handler(BaseHTTPRequestHandler):
         pass
 
 
-@contextmanager
-def serving(*behaviours: Behaviour) -> Iterator[Server]:
-    with Server(*behaviours) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        try:
-            yield server
-        finally:
-            server.shutdown()
-            thread.join()
+def serving(*behaviours: Behaviour) -> AbstractContextManager[Server]:
+    return running(Server(*behaviours))
 
 
 def sends(
