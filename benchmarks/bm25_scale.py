@@ -69,8 +69,8 @@ def queries(path: Path, size: int, count: int) -> list[str]:
 
 def build(corpus: Path, out: Path) -> dict[str, float]:
     """Build our index."""
-    from retrieval.bm25 import BM25
-    from retrieval.corpora import read
+    from retrieval.bm25.search import BM25
+    from retrieval.corpora.reader import read
 
     begin = clocks()
     BM25.build(read(corpus), out)
@@ -169,7 +169,7 @@ def main() -> None:
             print(f"writing {corpus}", file=sys.stderr)
             alone(generate, corpus, size)
         asked, scores = queries(corpus, size, arguments.queries), []
-        steps = [("retrieval.bm25", build, search), ("plain bm25s", plain_build, plain_search)]
+        steps = [("retrieval.bm25.search", build, search), ("plain bm25s", plain_build, plain_search)]
         for name, make, find in steps[: 2 if size <= arguments.plain else 1]:
             found = alone(make, corpus, out) | alone(find, out, asked)
             shutil.rmtree(out)

@@ -2,11 +2,11 @@
 
     PYTHONPATH=tests python benchmarks/compile_gains.py --data ../shared/data --pools musique_train --dir /var/tmp/gains
 
-The LM is `tests/apprentice.py`: it knows the gold and answers by it only as far as the program finds the passages, and
-does what it is asked well only where demonstrations or instructions show it how. Every compile is run three times:
-twice to see that the state files are equal, and with an apprentice that is deaf, which must gain nothing. A pool is a
-pair of files, NAME.questions.jsonl.gz and NAME.corpus.jsonl.gz; passages are found by BM25. Scores are on held-out
-questions.
+The LM is `tests/support/apprentice.py`: it knows the gold and answers by it only as far as the program finds the
+passages, and does what it is asked well only where demonstrations or instructions show it how. Every compile is run
+three times: twice to see that the state files are equal, and with an apprentice that is deaf, which must gain nothing.
+A pool is a pair of files, NAME.questions.jsonl.gz and NAME.corpus.jsonl.gz; passages are found by BM25. Scores are on
+held-out questions.
 """
 
 import argparse
@@ -19,19 +19,19 @@ from pathlib import Path
 from typing import Any
 
 import dspy
-from apprentice import Apprentice
-from pupil import SETTINGS as SMALL
-from scripted import engine_lm
+from support.apprentice import Apprentice
+from support.pupil import SETTINGS as SMALL
+from support.scripted import engine_lm
 
 import programs
 import retrieval
 from eval import metrics, tasks
-from eval.ceiling import gold_of
+from eval.runs.ceiling import gold_of
 from optimizers import filter_f1, load, names, why_no_state
 from optimizers._optimize import Outcome, optimize
 from optimizers._split import split
-from retrieval.bm25 import BM25
-from retrieval.corpora import read
+from retrieval.bm25.search import BM25
+from retrieval.corpora.reader import read
 
 # Small ones: it is not the size of the gain that is measured, but that there is one. GEPA takes the predictors in turn.
 SETTINGS = {

@@ -45,7 +45,7 @@ def compile_over(index: Path, asked: list[str], recipe: str, train: int, threads
     import lms
     import retrieval
     from eval.metrics import f1
-    from eval.run import evaluate
+    from eval.runs.runner import evaluate
     from optimizers import load
     from optimizers.__main__ import give_back_memory
     from optimizers._optimize import optimize

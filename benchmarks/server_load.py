@@ -25,10 +25,13 @@ from pathlib import Path
 from urllib.parse import urlencode, urlsplit
 
 from retrieval import load
-from retrieval.corpora import SAMPLE
+from retrieval.corpora.reader import SAMPLE
 
 ROUNDS = 3
-SERVER = "import sys; from retrieval import load; from retrieval.server import serve; serve(load(sys.argv[1]), port=0)"
+SERVER = (
+    "import sys; from retrieval import load; from retrieval.remote.server import serve; "
+    "serve(load(sys.argv[1]), port=0)"
+)
 
 
 def main() -> None:

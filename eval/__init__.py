@@ -1,7 +1,7 @@
 """Programs judged from outside: tasks give the questions, metrics score the predictions, a run keeps every row.
 
 from eval.metrics import em, f1
-from eval.run import evaluate
+from eval.runs.runner import evaluate
 from eval.tasks import load
 
 evaluate(program, load("sample"), metrics=[em, f1], directory="runs/mine").total.scores["em"]

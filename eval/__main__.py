@@ -31,24 +31,25 @@ import dspy
 from tqdm import tqdm
 
 import programs
-from eval import metrics, retrieval
-from eval.calls import Limits
-from eval.ceiling import is_oracle, load_oracle
-from eval.compare import compare, read
-from eval.costs import costs
-from eval.fingerprints import fingerprints
-from eval.page import page, write
-from eval.report import comparison_table, cost_table, table
-from eval.run import evaluate, without_url_secrets
-from eval.summary import Row, summarise
+from eval import metrics
+from eval.figures.comparison import compare, read
+from eval.figures.costs import costs
+from eval.figures.summary import Row, summarise
+from eval.reports.html.page import page, write
+from eval.reports.text import comparison_table, cost_table, table
+from eval.runs import retrieval_run as retrieval
+from eval.runs.ceiling import is_oracle, load_oracle
+from eval.runs.fingerprints import fingerprints
+from eval.runs.recorded_calls import Limits
+from eval.runs.runner import evaluate, without_url_secrets
 from eval.tasks import SEED, TASKS, choose, load
-from eval.tasks.oracle import write_corpus
-from programs import _cli
-from programs._plan import price
+from eval.tasks.own_passages import write_corpus
+from programs.commands import method as _cli
+from programs.instruments.plan import price
 from retrieval import OdqaError, Retriever, UsageError
 from retrieval import load as load_retriever
-from retrieval._load import FORMS
-from retrieval.corpora import read as read_corpus
+from retrieval.corpora.reader import read as read_corpus
+from retrieval.specs import FORMS
 
 _PROG = "python -m eval"
 # Flags that say how the questions are asked, and not which, of what, with what.
@@ -231,7 +232,7 @@ def _cost(argv: Sequence[str]) -> None:
 
 
 def _export(argv: Sequence[str]) -> None:
-    from eval.export import export
+    from eval.reports.export import export
 
     parser = _command(
         "export",
@@ -255,7 +256,7 @@ def _mlflow(argv: Sequence[str]) -> None:
         "--experiment", default="dspy-odqa", metavar="NAME", help="the experiment to log to (default: %(default)s)"
     )
     args = parser.parse_args(argv)
-    from eval.tracking import log
+    from eval.reports.mlflow import log
 
     for name in args.runs:
         print(json.dumps({"run": name, "mlflow_run": log(name, experiment=args.experiment)}))
@@ -306,7 +307,7 @@ def _add_judge_api_base(parser: _cli.Parser) -> None:
 
 
 def _paper(argv: Sequence[str]) -> None:
-    from eval import paper
+    from eval.papers import paper
 
     parser = _command(
         "paper",
@@ -399,7 +400,7 @@ def _evaluate(program: type[dspy.Module], args: Namespace) -> None:
     directory = args.run or f"runs/{_task_name(args.task)}-{args.program}-{time.strftime('%Y%m%d-%H%M%S')}"
     _cli.say(f"run: {directory}")
     if args.mlflow:
-        from eval.tracking import Tracing, trace_to
+        from eval.reports.mlflow import Tracing, trace_to
 
         dspy.configure(callbacks=[Tracing()])
         trace_to(args.mlflow)

@@ -17,15 +17,15 @@ import tqdm
 
 import programs
 from eval import metrics, tasks
-from eval.calls import Limits
 from eval.metrics import Metric
-from eval.report import table
-from eval.run import without_url_secrets
+from eval.reports.text import table
+from eval.runs.recorded_calls import Limits
+from eval.runs.runner import without_url_secrets
 from optimizers import check, filter_f1, load, names, why_no_state
 from optimizers._optimize import optimize
 from optimizers._report import changes
 from optimizers._split import split
-from programs._cli import (
+from programs.commands.method import (
     Parser,
     add_environment,
     add_settings,

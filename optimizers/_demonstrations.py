@@ -10,7 +10,7 @@ import dspy
 
 from optimizers._gold import statable, states
 from retrieval import Passage, Retriever, number, union
-from retrieval.sentences import split
+from retrieval.ranking.sentences import split
 
 __all__ = ["fitting", "labelled"]
 

@@ -11,9 +11,9 @@ import dspy
 from dspy.utils.callback import BaseCallback
 from dspy.utils.exceptions import LMError, LMInvalidRequestError
 
-from eval.calls import Calls, Stopped
 from eval.metrics import Metric
-from eval.run import without_url_secrets
+from eval.runs.recorded_calls import Calls, Stopped
+from eval.runs.runner import without_url_secrets
 
 __all__ = ["Failures", "line"]
 

@@ -12,7 +12,7 @@ import dspy
 from eval.metrics.squad import golds_of, normalise
 from eval.metrics.yesno import is_yes_no
 from retrieval import Passage
-from retrieval.entail import load_entailment
+from retrieval.ranking.entailment import load_entailment
 
 __all__ = [
     "follows",
@@ -29,7 +29,7 @@ __all__ = [
 ]
 
 _SHORTEST = 3  # characters that a text must have for its place in a query to tell anything
-_ENTAILED = 0.5  # least probability, as in `programs._citations`
+_ENTAILED = 0.5  # least probability, as in `programs.steps.citations`
 _NUMBERED = re.compile(r"^\[(\d+)\] (.*)$", re.MULTILINE)
 
 

@@ -13,16 +13,16 @@ import dspy
 from dspy.clients import base_lm
 from dspy.utils.exceptions import AdapterParseError
 
-from eval.calls import Calls, Limits, Stopped
+from eval.figures.summary import Figures, Score, Summary
 from eval.metrics import Metric, standard
 from eval.metrics.squad import normalise
-from eval.run import evaluate
-from eval.summary import Figures, Score, Summary
+from eval.runs.recorded_calls import Calls, Limits, Stopped
+from eval.runs.runner import evaluate
 from optimizers._failures import Failures, line
 from optimizers._parts import Traced, part_metrics
 from optimizers._programs import choose, restricted, whole
-from programs._cost import Cost, measured
-from programs._state import check_writable, save_state
+from programs.instruments.cost import Cost, measured
+from programs.instruments.state import check_writable, save_state
 from retrieval import OdqaError, UsageError
 
 __all__ = ["Outcome", "optimize"]
@@ -87,7 +87,7 @@ def optimize(
         limits: When to stop compiling; the two evaluations do not count.
         manifest: What is to be recorded of LM, task, recipe and so on; values that JSON can hold, no secrets. It is
             what tells this call from others when it is to go on.
-        clean: Applied to the messages of errors before they are written; see `eval.run.evaluate`.
+        clean: Applied to the messages of errors before they are written; see `eval.runs.runner.evaluate`.
 
     Raises:
         UsageError: a question is in both parts, a name is no predictor's, the directory holds other runs, or it or the

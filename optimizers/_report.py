@@ -6,7 +6,7 @@ from typing import Any
 
 import dspy
 
-from eval.summary import Score
+from eval.figures.summary import Score
 
 __all__ = ["changes"]
 

@@ -16,7 +16,9 @@ __all__ = ["load", "names"]
 
 def names() -> list[str]:
     """Names of the methods, which are the names of their modules, in alphabetical order."""
-    return sorted(module.name for module in pkgutil.iter_modules(__path__) if not module.name.startswith("_"))
+    return sorted(
+        module.name for module in pkgutil.iter_modules(__path__) if not module.ispkg and not module.name.startswith("_")
+    )
 
 
 def load(name: str) -> type[dspy.Module]:

@@ -12,13 +12,13 @@ from typing import Literal
 
 import dspy
 
-from programs._citations import Cited, answer_citing, entailed, record
-from programs._filtering import Candidate, shortened
-from programs._parallel import in_thread, side_by_side
-from programs._result import result
+from programs.steps.citations import Cited, answer_citing, entailed, record
+from programs.steps.filtering import Candidate, shortened
+from programs.steps.result import result
+from programs.steps.side_by_side import in_thread, side_by_side
 from retrieval import Passage, Retriever, UsageError
-from signatures.cite import AnswerCiting, AnswerCitingYesNo
-from signatures.compress import ExtractSnippet, SummarizePassage
+from signatures.answer import AnswerCiting, AnswerCitingYesNo
+from signatures.extract import ExtractSnippet, SummarizePassage
 
 __all__ = ["ALCE"]
 
@@ -74,8 +74,8 @@ class ALCE(dspy.Module):
         for name, count in {"m": m, "k": k, "samples": samples}.items():
             if count < 1:
                 raise UsageError(f"{name} must be at least 1, not {count}")
-        from retrieval.entail import load_entailment
-        from retrieval.rank import load_scorer
+        from retrieval.ranking.entailment import load_entailment
+        from retrieval.ranking.scorers import load_scorer
 
         self.retriever = retriever
         self.m = m
@@ -88,7 +88,7 @@ class ALCE(dspy.Module):
         self.answer = dspy.Predict(AnswerCitingYesNo if style == "yesno" else AnswerCiting)
 
     def forward(self, question: str) -> dspy.Prediction:
-        from retrieval.rank import rerank
+        from retrieval.ranking.scorers import rerank
 
         # Retrieval, and MIGRES's reranker on top (its section 4.2).
         found = self.retriever(question, self.m)
@@ -135,6 +135,6 @@ class ALCE(dspy.Module):
 
 
 if __name__ == "__main__":
-    from programs._cli import main
+    from programs.commands.method import main
 
     main(ALCE)

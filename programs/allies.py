@@ -12,17 +12,17 @@ from typing import Any, NamedTuple
 
 import dspy
 
-from programs._ask import ask
-from programs._external import Search, search_for
-from programs._items import items
-from programs._parallel import in_thread, side_by_side
-from programs._result import result, say
-from programs._written import line
+from programs.steps.ask import ask
+from programs.steps.items import items
+from programs.steps.result import result, say
+from programs.steps.search import Search, search_for
+from programs.steps.side_by_side import in_thread, side_by_side
+from programs.steps.text import line
 from retrieval import Passage, Retriever, UsageError, number, union
 from signatures.answer import AnswerShortDirectly
-from signatures.expand import ListSubQuestions
-from signatures.generate import WritePassage
-from signatures.rate import RateAnswer
+from signatures.query import ListSubQuestions
+from signatures.verify import RateAnswer
+from signatures.write import WritePassage
 
 __all__ = ["ALLIES"]
 
@@ -157,6 +157,6 @@ def _shown(state: _State) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    from programs._cli import main
+    from programs.commands.method import main
 
     main(ALLIES)

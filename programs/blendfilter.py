@@ -12,15 +12,15 @@ from typing import Literal
 
 import dspy
 
-from programs._ask import ask
-from programs._external import Search, external_searches, search_for
-from programs._parallel import in_thread, side_by_side
-from programs._result import result, say
-from programs._written import blend, line
+from programs.steps.ask import ask
+from programs.steps.result import result, say
+from programs.steps.search import Search, external_searches, search_for
+from programs.steps.side_by_side import in_thread, side_by_side
+from programs.steps.text import blend, line
 from retrieval import Passage, Retriever, UsageError, number, pick, union
 from signatures.answer import AnswerShort, AnswerYesNo
-from signatures.filter import NameTopic, SelectPassages, SelectPassagesOrNone
-from signatures.generate import WritePassage
+from signatures.select import NameTopic, SelectPassages, SelectPassagesOrNone
+from signatures.write import WritePassage
 
 __all__ = ["BlendFilter"]
 
@@ -148,6 +148,6 @@ class BlendFilter(dspy.Module):
 
 
 if __name__ == "__main__":
-    from programs._cli import main
+    from programs.commands.method import main
 
     main(BlendFilter)

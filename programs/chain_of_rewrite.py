@@ -17,19 +17,19 @@ from typing import Literal, NamedTuple
 
 import dspy
 
-from programs._ask import ask
-from programs._items import items
-from programs._logprobs import ask_scored, bare, probability
-from programs._parallel import in_thread, side_by_side
-from programs._result import result, say
-from programs._scorer import scorer_or_none
-from programs._written import blend, line
+from programs.steps.ask import ask
+from programs.steps.items import items
+from programs.steps.logprobs import ask_scored, bare, probability
+from programs.steps.result import result, say
+from programs.steps.scorer import scorer_or_none
+from programs.steps.side_by_side import in_thread, side_by_side
+from programs.steps.text import blend, line
 from retrieval import Passage, Retriever, UsageError, number, union
-from retrieval.fuse import reciprocal_rank_fusion
-from retrieval.sentences import split
+from retrieval.ranking.fuse import reciprocal_rank_fusion
+from retrieval.ranking.sentences import split
 from signatures.answer import AnswerEntity
-from signatures.clarify import ListExplicitQueries, ListRelatedQueries
-from signatures.rewrite import AnalyseDocument, NameCandidate
+from signatures.extract import AnalyseDocument, NameCandidate
+from signatures.query import ListExplicitQueries, ListRelatedQueries
 
 __all__ = ["ChainOfRewrite"]
 
@@ -270,7 +270,7 @@ class ChainOfRewrite(dspy.Module):
         """How likely the question is, given each document, beside what is known already; nothing without a scorer."""
         if not self.scorer:
             return {}
-        from retrieval.rank import rerank
+        from retrieval.ranking.scorers import rerank
 
         new = [passage for passage in documents if passage.id not in known]
         return known | {passage.id: _score(passage) for passage in rerank(question, new, self.scorer)}
@@ -326,6 +326,6 @@ def _with_probability(predictor: dspy.Module) -> type[dspy.Signature]:
 
 
 if __name__ == "__main__":
-    from programs._cli import main
+    from programs.commands.method import main
 
     main(ChainOfRewrite)

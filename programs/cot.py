@@ -11,9 +11,9 @@ from typing import Literal
 
 import dspy
 
-from programs._ask import ask
-from programs._parallel import in_thread
-from programs._result import result, say
+from programs.steps.ask import ask
+from programs.steps.result import result, say
+from programs.steps.side_by_side import in_thread
 from retrieval import Retriever, number
 from signatures.answer import AnswerShort, AnswerShortFromMemory, AnswerYesNo, AnswerYesNoFromMemory
 
@@ -59,6 +59,6 @@ class CoT(dspy.Module):
 
 
 if __name__ == "__main__":
-    from programs._cli import main
+    from programs.commands.method import main
 
     main(CoT)

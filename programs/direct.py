@@ -10,16 +10,11 @@ from typing import Literal
 
 import dspy
 
-from programs._ask import ask
-from programs._parallel import in_thread
-from programs._result import result
+from programs.steps.ask import ask
+from programs.steps.result import result
+from programs.steps.side_by_side import in_thread
 from retrieval import Retriever, number
-from signatures.answer import (
-    AnswerShortDirectly,
-    AnswerShortFromMemory,
-    AnswerYesNoDirectly,
-    AnswerYesNoFromMemory,
-)
+from signatures.answer import AnswerShortDirectly, AnswerShortFromMemory, AnswerYesNoDirectly, AnswerYesNoFromMemory
 
 __all__ = ["Direct"]
 
@@ -59,6 +54,6 @@ class Direct(dspy.Module):
 
 
 if __name__ == "__main__":
-    from programs._cli import main
+    from programs.commands.method import main
 
     main(Direct)

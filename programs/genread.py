@@ -10,13 +10,13 @@ from typing import Literal
 
 import dspy
 
-from programs._ask import ask
-from programs._parallel import in_thread
-from programs._result import result
-from programs._written import line
+from programs.steps.ask import ask
+from programs.steps.result import result
+from programs.steps.side_by_side import in_thread
+from programs.steps.text import line
 from retrieval import Passage, Retriever, number
 from signatures.answer import AnswerShortFromKnowledge, AnswerYesNoFromKnowledge
-from signatures.generate import WriteBackground
+from signatures.write import WriteBackground
 
 __all__ = ["GenRead"]
 
@@ -55,6 +55,6 @@ class GenRead(dspy.Module):
 
 
 if __name__ == "__main__":
-    from programs._cli import main
+    from programs.commands.method import main
 
     main(GenRead)

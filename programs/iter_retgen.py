@@ -11,10 +11,10 @@ from typing import Literal
 
 import dspy
 
-from programs._ask import ask
-from programs._external import external_searches
-from programs._parallel import in_thread
-from programs._result import result, say
+from programs.steps.ask import ask
+from programs.steps.result import result, say
+from programs.steps.search import external_searches
+from programs.steps.side_by_side import in_thread
 from retrieval import Retriever, UsageError, number, union
 from signatures.answer import AnswerShort, AnswerYesNo
 
@@ -71,6 +71,6 @@ class IterRetGen(dspy.Module):
 
 
 if __name__ == "__main__":
-    from programs._cli import main
+    from programs.commands.method import main
 
     main(IterRetGen)

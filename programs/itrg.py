@@ -11,14 +11,14 @@ from typing import Literal
 
 import dspy
 
-from programs._ask import ask
-from programs._external import Search, search_for
-from programs._parallel import in_thread
-from programs._result import result
-from programs._written import blend, line
+from programs.steps.ask import ask
+from programs.steps.result import result
+from programs.steps.search import Search, search_for
+from programs.steps.side_by_side import in_thread
+from programs.steps.text import blend, line
 from retrieval import Passage, Retriever, UsageError, number, union
 from signatures.answer import AnswerShortDirectly, AnswerYesNoDirectly
-from signatures.document import UpdateDocument, WriteDocument
+from signatures.write import UpdateDocument, WriteDocument
 
 __all__ = ["ITRG"]
 
@@ -99,6 +99,6 @@ class ITRG(dspy.Module):
 
 
 if __name__ == "__main__":
-    from programs._cli import main
+    from programs.commands.method import main
 
     main(ITRG)

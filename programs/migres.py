@@ -16,20 +16,19 @@ from typing import Any, Literal, NamedTuple
 
 import dspy
 
-from programs._ask import ask
-from programs._citations import Fact, record, supported
-from programs._filtering import Candidate, shortened, threshold_for
-from programs._items import items
-from programs._parallel import in_thread, side_by_side
-from programs._result import result, say
-from programs._written import blend, line, passage_or_nothing
+from programs.steps.ask import ask
+from programs.steps.citations import Fact, record, supported
+from programs.steps.filtering import Candidate, shortened, threshold_for
+from programs.steps.items import items
+from programs.steps.result import result, say
+from programs.steps.side_by_side import in_thread, side_by_side
+from programs.steps.text import blend, line, passage_or_nothing
 from retrieval import Passage, Retriever, UsageError, number, union
 from signatures.answer import AnswerShort, AnswerYesNo
-from signatures.compress import ExtractSnippet, SummarizePassage
 from signatures.detect import DetectMissing, DetectMissingYesNo
-from signatures.extract import ExtractStatements
-from signatures.generate import WriteKnowledgeOrNone
-from signatures.subquery import AskForMissing
+from signatures.extract import ExtractSnippet, ExtractStatements, SummarizePassage
+from signatures.query import AskForMissing
+from signatures.write import WriteKnowledgeOrNone
 
 __all__ = ["MIGRES"]
 
@@ -129,8 +128,8 @@ class MIGRES(dspy.Module):
         for name, count in {"rounds": rounds, "m": m, "k": k}.items():
             if count is not None and count < 1:
                 raise UsageError(f"{name} must be at least 1, not {count}")
-        from retrieval.entail import load_entailment
-        from retrieval.rank import load_scorer
+        from retrieval.ranking.entailment import load_entailment
+        from retrieval.ranking.scorers import load_scorer
 
         self.retriever = retriever
         self.rounds = _ROUNDS[preset] if rounds is None else rounds
@@ -206,7 +205,7 @@ class MIGRES(dspy.Module):
 
     def _search(self, query: str, spent: Counter[str]) -> _Search:
         """What the query finds, and what passes the filter of that which has not been shown often enough."""
-        from retrieval.rank import filter_sentences, rerank
+        from retrieval.ranking.scorers import filter_sentences, rerank
 
         found = self.retriever(query, self.m)
         fresh = [passage for passage in found if spent[passage.id] < _SPENT]
@@ -321,6 +320,6 @@ def _score(passage: Passage) -> float:
 
 
 if __name__ == "__main__":
-    from programs._cli import main
+    from programs.commands.method import main
 
     main(MIGRES)

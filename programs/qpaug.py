@@ -12,15 +12,15 @@ from typing import Literal
 
 import dspy
 
-from programs._ask import ask
-from programs._external import search_for
-from programs._parallel import in_thread, side_by_side
-from programs._result import result
-from programs._written import blend, line, passage_or_nothing
+from programs.steps.ask import ask
+from programs.steps.result import result
+from programs.steps.search import search_for
+from programs.steps.side_by_side import in_thread, side_by_side
+from programs.steps.text import blend, line, passage_or_nothing
 from retrieval import Passage, Retriever, UsageError, number
 from signatures.answer import AnswerInThreeWords, AnswerInThreeWordsFromBoth
-from signatures.augment import PlanQuestion
-from signatures.generate import WritePassageOrNone
+from signatures.query import PlanQuestion
+from signatures.write import WritePassageOrNone
 
 __all__ = ["QPaug"]
 
@@ -108,6 +108,6 @@ class QPaug(dspy.Module):
 
 
 if __name__ == "__main__":
-    from programs._cli import main
+    from programs.commands.method import main
 
     main(QPaug)

@@ -12,11 +12,11 @@ from typing import Literal
 
 import dspy
 
-from programs._ask import ask
-from programs._external import Search, search_for
-from programs._parallel import in_thread
-from programs._result import result, say
-from programs._written import line
+from programs.steps.ask import ask
+from programs.steps.result import result, say
+from programs.steps.search import Search, search_for
+from programs.steps.side_by_side import in_thread
+from programs.steps.text import line
 from retrieval import Retriever, UsageError, number, union
 from signatures.act import NextStep, NextStepYesNo
 
@@ -86,6 +86,6 @@ class ReAct(dspy.Module):
 
 
 if __name__ == "__main__":
-    from programs._cli import main
+    from programs.commands.method import main
 
     main(ReAct)

@@ -10,12 +10,12 @@ from typing import Literal
 
 import dspy
 
-from programs._candidates import candidates_of, recorded
-from programs._parallel import in_thread
-from programs._result import result
-from programs._scorer import scorer_or_none
+from programs.steps.candidates import candidates_of, recorded
+from programs.steps.result import result
+from programs.steps.scorer import scorer_or_none
+from programs.steps.side_by_side import in_thread
 from retrieval import Retriever, UsageError
-from signatures.candidate import NameAnswer
+from signatures.answer import NameAnswer
 
 __all__ = ["Rerank"]
 
@@ -89,6 +89,6 @@ class Rerank(dspy.Module):
 
 
 if __name__ == "__main__":
-    from programs._cli import main
+    from programs.commands.method import main
 
     main(Rerank)

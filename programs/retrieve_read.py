@@ -11,12 +11,12 @@ from typing import Literal
 
 import dspy
 
-from programs._citations import answer_citing, record
-from programs._filtering import threshold_for
-from programs._parallel import in_thread
-from programs._result import result
+from programs.steps.citations import answer_citing, record
+from programs.steps.filtering import threshold_for
+from programs.steps.result import result
+from programs.steps.side_by_side import in_thread
 from retrieval import Retriever, UsageError
-from signatures.cite import AnswerCiting, AnswerCitingYesNo
+from signatures.answer import AnswerCiting, AnswerCitingYesNo
 
 __all__ = ["RetrieveRead"]
 
@@ -59,7 +59,7 @@ class RetrieveRead(dspy.Module):
         for name, count in {"m": m, "k": k}.items():
             if count < 1:
                 raise UsageError(f"{name} must be at least 1, not {count}")
-        from retrieval.rank import load_scorer
+        from retrieval.ranking.scorers import load_scorer
 
         self.retriever = retriever
         self.m = m
@@ -69,7 +69,7 @@ class RetrieveRead(dspy.Module):
         self.answer = dspy.Predict(AnswerCitingYesNo if preset == "commonsense" else AnswerCiting)
 
     def forward(self, question: str) -> dspy.Prediction:
-        from retrieval.rank import filter_sentences
+        from retrieval.ranking.scorers import filter_sentences
 
         # Retriever and knowledge filter (3.2), at passage and at sentence level.
         found = self.retriever(question, self.m)
@@ -90,6 +90,6 @@ class RetrieveRead(dspy.Module):
 
 
 if __name__ == "__main__":
-    from programs._cli import main
+    from programs.commands.method import main
 
     main(RetrieveRead)

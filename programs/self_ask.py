@@ -11,14 +11,14 @@ from typing import Literal
 
 import dspy
 
-from programs._ask import ask
-from programs._external import Search, search_for
-from programs._parallel import in_thread
-from programs._result import result
-from programs._written import line
+from programs.steps.ask import ask
+from programs.steps.result import result
+from programs.steps.search import Search, search_for
+from programs.steps.side_by_side import in_thread
+from programs.steps.text import line
 from retrieval import Passage, Retriever, UsageError, number, union
 from signatures.answer import AnswerShortDirectly, AnswerYesNoDirectly
-from signatures.decompose import AskFollowUp
+from signatures.query import AskFollowUp
 
 __all__ = ["SelfAsk"]
 
@@ -93,6 +93,6 @@ class SelfAsk(dspy.Module):
 
 
 if __name__ == "__main__":
-    from programs._cli import main
+    from programs.commands.method import main
 
     main(SelfAsk)

@@ -12,14 +12,14 @@ from typing import Any, Literal
 
 import dspy
 
-from programs._ask import ask
-from programs._logprobs import bare
-from programs._parallel import in_thread, side_by_side
-from programs._result import result, say
-from programs._written import line
+from programs.steps.ask import ask
+from programs.steps.logprobs import bare
+from programs.steps.result import result, say
+from programs.steps.side_by_side import in_thread, side_by_side
+from programs.steps.text import line
 from retrieval import Retriever, UsageError
 from signatures.answer import AnswerShortFromMemory, AnswerYesNoFromMemory
-from signatures.check import CheckConclusion, ChooseCondition, RecoverCondition
+from signatures.verify import CheckConclusion, ChooseCondition, RecoverCondition
 
 __all__ = ["SelfVerification"]
 
@@ -128,6 +128,6 @@ class SelfVerification(dspy.Module):
 
 
 if __name__ == "__main__":
-    from programs._cli import main
+    from programs.commands.method import main
 
     main(SelfVerification)

@@ -10,14 +10,14 @@ from functools import partial
 
 import dspy
 
-from programs._ask import ask
-from programs._logprobs import bare
-from programs._parallel import in_thread, side_by_side
-from programs._result import result
-from programs._written import line
+from programs.steps.ask import ask
+from programs.steps.logprobs import bare
+from programs.steps.result import result
+from programs.steps.side_by_side import in_thread, side_by_side
+from programs.steps.text import line
 from retrieval import Passage, Retriever, number
-from signatures.propose import ProposeTwoAnswers
-from signatures.support import CompareSummaries, SummarizeForCandidate, SupportsCandidate
+from signatures.answer import ProposeTwoAnswers
+from signatures.verify import CompareSummaries, SummarizeForCandidate, SupportsCandidate
 
 __all__ = ["SuRe"]
 
@@ -129,6 +129,6 @@ def _rank(*winners: int | None) -> list[float]:
 
 
 if __name__ == "__main__":
-    from programs._cli import main
+    from programs.commands.method import main
 
     main(SuRe)

@@ -10,9 +10,9 @@ from typing import Literal
 
 import dspy
 
-from programs._ask import ask
-from programs._parallel import in_thread
-from programs._result import result
+from programs.steps.ask import ask
+from programs.steps.result import result
+from programs.steps.side_by_side import in_thread
 from retrieval import Retriever, UsageError, number
 from signatures.answer import AnswerShortDirectly, AnswerYesNoDirectly
 
@@ -55,7 +55,7 @@ class UPR(dspy.Module):
         for name, count in {"m": m, "k": k}.items():
             if count < 1:
                 raise UsageError(f"{name} must be at least 1, not {count}")
-        from retrieval.rank import load_scorer
+        from retrieval.ranking.scorers import load_scorer
 
         self.retriever = retriever
         self.m = m
@@ -65,7 +65,7 @@ class UPR(dspy.Module):
         self.answer = dspy.Predict(AnswerYesNoDirectly if style == "yesno" else AnswerShortDirectly)
 
     def forward(self, question: str) -> dspy.Prediction:
-        from retrieval.rank import rerank
+        from retrieval.ranking.scorers import rerank
 
         # Retrieval, and reranking by (1 / |q|) log p(q | z) for each passage z.
         found = self.retriever(question, self.m)
@@ -88,6 +88,6 @@ class UPR(dspy.Module):
 
 
 if __name__ == "__main__":
-    from programs._cli import main
+    from programs.commands.method import main
 
     main(UPR)

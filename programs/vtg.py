@@ -13,15 +13,16 @@ from typing import Literal
 
 import dspy
 
-from programs._ask import ask
-from programs._citations import Fact, cited, entailed, record, supporting
-from programs._external import Search, search_for
-from programs._items import items
-from programs._parallel import in_thread, side_by_side
-from programs._result import result
+from programs.steps.ask import ask
+from programs.steps.citations import Fact, cited, entailed, record, supporting
+from programs.steps.items import items
+from programs.steps.result import result
+from programs.steps.search import Search, search_for
+from programs.steps.side_by_side import in_thread, side_by_side
 from retrieval import Passage, Retriever, UsageError, number, union
 from signatures.answer import AnswerShortDirectly, AnswerYesNoDirectly
-from signatures.cite import AskForEvidence, WriteNextSentence
+from signatures.query import AskForEvidence
+from signatures.write import WriteNextSentence
 
 __all__ = ["VTG"]
 
@@ -65,7 +66,7 @@ class VTG(dspy.Module):
         for name, count in {"k": k, "sentences": sentences}.items():
             if count < 1:
                 raise UsageError(f"{name} must be at least 1, not {count}")
-        from retrieval.entail import load_entailment
+        from retrieval.ranking.entailment import load_entailment
 
         self.retriever = retriever
         self.k = k
@@ -149,6 +150,6 @@ class VTG(dspy.Module):
 
 
 if __name__ == "__main__":
-    from programs._cli import main
+    from programs.commands.method import main
 
     main(VTG)

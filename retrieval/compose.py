@@ -14,7 +14,7 @@
 
     type = "colbert"
     index = "wiki17.nbits.local"              the directory
-    query_maxlen = 256                        this and what else `retrieval.colbert.ColBERT` takes: checkpoint,
+    query_maxlen = 256                        this and what else `retrieval.colbert.search.ColBERT` takes: checkpoint,
                                               collection, device, ncells, centroid_score_threshold, ndocs
 
 Everything but `type`, the retrievers, the scorer and the index can be left out. Paths in specs, of indexes, models and
@@ -32,8 +32,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from retrieval import known_item
 from retrieval.base import Retriever
 from retrieval.errors import UsageError
-from retrieval.fuse import Fused, interpolate, reciprocal_rank_fusion
-from retrieval.rank import Reranked, load_scorer
+from retrieval.ranking.fuse import Fused, interpolate, reciprocal_rank_fusion
+from retrieval.ranking.scorers import Reranked, load_scorer
 
 __all__ = ["load"]
 
@@ -164,7 +164,7 @@ class _File:
         return self._open_spec(f"{name}:{folder / rest}" if colon and "://" not in rest else spec)
 
     def _colbert(self, form: _ColBERT) -> Retriever:
-        from retrieval.colbert import ColBERT
+        from retrieval.colbert.search import ColBERT
 
         folder = self.path.parent
         settings = form.model_dump(exclude={"type", "index"}, exclude_none=True)

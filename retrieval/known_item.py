@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
 from retrieval.passage import Passage
-from retrieval.sentences import split
+from retrieval.ranking.sentences import split
 
 __all__ = ["Index", "check", "spread"]
 

@@ -11,7 +11,8 @@ __all__ = ["Memory"]
 class Memory(Retriever):
     """Holds passages in memory and ranks them by shared words, or answers from a script.
 
-    For tests and examples: no analysis, no weights, the same answer every time. Real corpora want `retrieval.bm25`.
+    For tests and examples: no analysis, no weights, the same answer every time. Real corpora want
+    `retrieval.bm25.search`.
 
     Args:
         passages: The table.

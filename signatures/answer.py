@@ -1,8 +1,12 @@
-"""Answering a question, over passages or from memory, in the answer styles of the data sets."""
+"""Answering a question: over passages, from memory, with citations, or as a candidate among several."""
 
 import dspy
 
+from signatures.extract import Statement
+
 __all__ = [
+    "AnswerCiting",
+    "AnswerCitingYesNo",
     "AnswerEntity",
     "AnswerInThreeWords",
     "AnswerInThreeWordsFromBoth",
@@ -14,6 +18,9 @@ __all__ = [
     "AnswerYesNoDirectly",
     "AnswerYesNoFromKnowledge",
     "AnswerYesNoFromMemory",
+    "NameAnswer",
+    "NameAnswerOrUnanswerable",
+    "ProposeTwoAnswers",
 ]
 
 
@@ -122,3 +129,60 @@ class AnswerEntity(dspy.Signature):
     context: str = dspy.InputField(desc="numbered passages, one per line; may be empty")
     question: str = dspy.InputField()
     answer: str = dspy.OutputField(desc="the answer entity and nothing else")
+
+
+# Lazaridou et al. 2022: evidence, question, answer; the paper shows examples of that and says nothing more.
+class NameAnswer(dspy.Signature):
+    """Answer the question from the document. Always give an answer, and give it alone, as short as it can be."""
+
+    document: str = dspy.InputField()
+    question: str = dspy.InputField()
+    candidate: str = dspy.OutputField(desc="one or a few words: a name, a date, a number, yes or no; no sentence")
+
+
+# DAS (Cho et al. 2023), its instruction that lets the LM turn a document down.
+class NameAnswerOrUnanswerable(dspy.Signature):
+    """Answer the question from the document and from nothing else. Give the answer alone, as short as it can be. If the
+    document does not have it, the answer is: unanswerable"""
+
+    document: str = dspy.InputField()
+    question: str = dspy.InputField()
+    candidate: str = dspy.OutputField(desc="one or a few words, no sentence; or the word unanswerable")
+
+
+# SuRe (Kim et al. 2024), candidate generation: two candidates of at most three words each, in one completion.
+class ProposeTwoAnswers(dspy.Signature):
+    """Read the numbered passages and propose two candidates for the answer to the question: the one that you take to be
+    right, and another one that is not the same in other words. Give each alone, in at most three words."""
+
+    context: str = dspy.InputField(desc="numbered passages, one per line; may be empty")
+    question: str = dspy.InputField()
+    answer: str = dspy.OutputField(desc="the likeliest candidate, at most three words")
+    alternative: str = dspy.OutputField(desc="another entity, date or number that it could be, at most three words")
+
+
+# ALCE's VANILLA (Gao et al. 2023), as MIGRES compares with it (section 4.2): sentences with citations, and for exact
+# match the short answer behind them.
+class AnswerCiting(dspy.Signature):
+    """Answer the question from the numbered passages, in a few accurate and concise sentences. Give with each sentence
+    the numbers of the passages that support it: at least one, at most three, and no more of them than it takes. Then
+    give the answer alone, as short as it can be; where the passages do not have it or there are none, from what you
+    know."""
+
+    context: str = dspy.InputField(desc="numbered passages, one per line; may be empty")
+    question: str = dspy.InputField()
+    statements: list[Statement] = dspy.OutputField(desc="the sentences with their citations; [] without passages")
+    answer: str = dspy.OutputField(desc="one or a few words: a name, a date, a number, yes or no; no sentence")
+
+
+# The same for StrategyQA.
+class AnswerCitingYesNo(dspy.Signature):
+    """Reason from the numbered passages whether the answer to the question is yes, in a few accurate and concise
+    sentences. Give with each sentence the numbers of the passages that support it: at least one, at most three, and no
+    more of them than it takes. Then decide for yes or no; where the passages do not tell or there are none, from what
+    you know."""
+
+    context: str = dspy.InputField(desc="numbered passages, one per line; may be empty")
+    question: str = dspy.InputField(desc="a question to be answered with yes or no")
+    statements: list[Statement] = dspy.OutputField(desc="the sentences with their citations; [] without passages")
+    answer: bool = dspy.OutputField(desc="True for yes, False for no")

@@ -1,8 +1,11 @@
-"""Answering a question from known facts, or saying what is missing from them."""
+"""Saying whether what is known answers a question, and what is missing."""
 
 import dspy
 
-__all__ = ["DetectMissing", "DetectMissingYesNo"]
+__all__ = [
+    "DetectMissing",
+    "DetectMissingYesNo",
+]
 
 
 # MIGRES, section 3.2, main module, and its prompt in Table 17. That one also asks for a confidence from 1 to 5, which

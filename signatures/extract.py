@@ -1,9 +1,16 @@
-"""Drawing statements from passages, each with the numbers of the passages that it rests on."""
+"""Drawing from passages what a question needs: statements, summaries, snippets, analyses."""
 
 import dspy
 import pydantic
 
-__all__ = ["ExtractStatements", "Statement"]
+__all__ = [
+    "AnalyseDocument",
+    "ExtractSnippet",
+    "ExtractStatements",
+    "NameCandidate",
+    "Statement",
+    "SummarizePassage",
+]
 
 
 class Statement(pydantic.BaseModel):
@@ -22,3 +29,45 @@ class ExtractStatements(dspy.Signature):
     context: str = dspy.InputField(desc="numbered passages, one per line")
     question: str = dspy.InputField(desc="one question or several")
     statements: list[Statement] = dspy.OutputField(desc="[] if nothing is useful")
+
+
+# ALCE's SUMM, which MIGRES compares its sentence filter with (Tables 3, 5 and 16).
+class SummarizePassage(dspy.Signature):
+    """Summarize the passage in at most 50 words with a view to the question, and keep the dates, numbers and names that
+    matter. If the passage has nothing to do with the question, the summary is: irrelevant"""
+
+    passage: str = dspy.InputField()
+    question: str = dspy.InputField()
+    summary: str = dspy.OutputField(desc="at most 50 words, or the word irrelevant")
+
+
+# ALCE's SNIPPET, likewise.
+class ExtractSnippet(dspy.Signature):
+    """Take from the passage a span that helps to answer the question, and put names in place of the pronouns in it, so
+    that it can be understood by itself. If the passage is no help, the snippet is: irrelevant"""
+
+    passage: str = dspy.InputField()
+    question: str = dspy.InputField()
+    snippet: str = dspy.OutputField(desc="a span of the passage, or the word irrelevant")
+
+
+# Chain-of-Rewrite, section 2.1, and the first prompt in appendix A.2. Its two paragraphs are two fields.
+class AnalyseDocument(dspy.Signature):
+    """Analyse step by step whether the document has information that answers the question. Then give the sentences of
+    the document that the analysis rests on."""
+
+    document: str = dspy.InputField()
+    question: str = dspy.InputField()
+    analysis: str = dspy.OutputField(desc="one paragraph")
+    evidence: str = dspy.OutputField(desc="sentences of the document, word for word, one per line; may be empty")
+
+
+# Chain-of-Rewrite, section 2.1, and the second prompt in appendix A.2.
+class NameCandidate(dspy.Signature):
+    """Going by the analysis, take from the document the entity that answers the question. Where the document has
+    nothing that bears on it, the answer is: unknown"""
+
+    question: str = dspy.InputField()
+    document: str = dspy.InputField()
+    analysis: str = dspy.InputField(desc="what the document says about the question; may be empty")
+    candidate: str = dspy.OutputField(desc="the answer entity alone, or the word unknown")

@@ -16,7 +16,7 @@ import pytest
 
 import lms
 from programs import load, names
-from programs._cost import measured
+from programs.instruments.cost import measured
 from retrieval import Memory, Passage, Retriever, UsageError
 
 METHODS = names()

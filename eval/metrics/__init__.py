@@ -4,9 +4,9 @@ A metric is called as `metric(example, prediction)`, with a trace by BootstrapFe
 GEPA; it scores the prediction from 0 (worst) to 1 and ignores the rest. `load` finds a metric by its name.
 
 A metric is None where it is undefined: the question has no gold for it, or the program does not report what it looks
-at. `eval.run` leaves such questions out of the metric's mean and says over how many it is. DSPy's own tools know only
-numbers: `dspy.Evaluate` stops with a TypeError (and does not count a 0), BootstrapFewShot makes no demonstration of the
-question. Give them the questions that have the gold:
+at. `eval.runs.runner` leaves such questions out of the metric's mean and says over how many it is. DSPy's own tools
+know only numbers: `dspy.Evaluate` stops with a TypeError (and does not count a 0), BootstrapFewShot makes no
+demonstration of the question. Give them the questions that have the gold:
 
     dspy.Evaluate(devset=[e for e in examples if e.get("gold_titles")], metric=recall_evidence)
 
@@ -19,7 +19,6 @@ from typing import Any
 
 import dspy
 
-from eval.metrics._protocol import Metric
 from eval.metrics.citations import citation_precision, citation_recall
 from eval.metrics.dpr import answer_recall, top_k_accuracy
 from eval.metrics.hotpot import hotpot_f1
@@ -42,6 +41,7 @@ from eval.metrics.passages import (
     s_precision_passages_by_id,
 )
 from eval.metrics.popqa import popqa_accuracy
+from eval.metrics.protocol import Metric
 from eval.metrics.rouge import rouge_l
 from eval.metrics.squad import em, f1
 from eval.metrics.yesno import accuracy, is_yes_no
@@ -117,7 +117,7 @@ def load(name: str, *, judge_api_base: str | None = None) -> Metric:
     Args:
         name: One of those without a parameter, such as em; NAME@K such as recall@5, recall_by_id@5 or answer_recall@10;
             acc_judge:LM with an LM that `lms.load` knows; citation_recall:ENTAILMENT or citation_precision:ENTAILMENT
-            with a judge that `retrieval.entail.load_entailment` knows, such as lexical.
+            with a judge that `retrieval.ranking.entailment.load_entailment` knows, such as lexical.
         judge_api_base: Address of an OpenAI-compatible server that has the LM of acc_judge.
 
     Raises:
@@ -136,7 +136,7 @@ def load(name: str, *, judge_api_base: str | None = None) -> Metric:
 
         return acc_judge(lms.load(judge, api_base=judge_api_base), name=name)
     if kind in ("citation_recall", "citation_precision") and judge:
-        from retrieval.entail import load_entailment
+        from retrieval.ranking.entailment import load_entailment
 
         make = citation_recall if kind == "citation_recall" else citation_precision
         return make(load_entailment(judge), name=name)

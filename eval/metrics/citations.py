@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dspy import Example, Prediction
 
-from eval.metrics._protocol import Metric
-from programs._citations import Fact, entailed
+from eval.metrics.protocol import Metric
+from programs.steps.citations import Fact, entailed
 from retrieval import Passage
 
 if TYPE_CHECKING:
-    from retrieval.entail import Entailment
+    from retrieval.ranking.entailment import Entailment
 
 __all__ = ["citation_precision", "citation_recall"]
 

@@ -13,8 +13,8 @@ from typing import Any
 import regex
 from dspy import Example, Prediction
 
-from eval.metrics._protocol import Metric
-from eval.metrics._ranking import ranking
+from eval.metrics.protocol import Metric
+from eval.metrics.ranking import ranking
 from eval.metrics.squad import golds_of
 from eval.metrics.yesno import is_yes_no
 

@@ -6,13 +6,13 @@ from typing import Any, NamedTuple
 import dspy
 from dspy import Example, Prediction
 
-from eval.metrics._protocol import Metric
 from eval.metrics.migres import migres_em
+from eval.metrics.protocol import Metric
 from eval.metrics.squad import answer_of, golds_of
-from programs._ask import ask
-from programs._cost import Spent, measured
+from programs.instruments.cost import Spent, measured
+from programs.steps.ask import ask
 from retrieval import UsageError
-from signatures.judge import JudgeAnswer
+from signatures.verify import JudgeAnswer
 
 __all__ = ["acc_judge", "self_test_of"]
 
@@ -47,7 +47,7 @@ def acc_judge(lm: dspy.LM, *, name: str = "acc_judge") -> Metric:
     that says yes or no to everything, is refused.
 
     Args:
-        lm: The judge. What it costs is counted apart from what the program costs; see `eval.run.evaluate`.
+        lm: The judge. What it costs is counted apart from what the program costs; see `eval.runs.runner.evaluate`.
         name: The metric's name.
 
     Raises:

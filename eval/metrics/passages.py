@@ -23,8 +23,8 @@ from typing import Any, Literal
 
 from dspy import Example, Prediction
 
-from eval.metrics._protocol import Metric
-from eval.metrics._ranking import ranking
+from eval.metrics.protocol import Metric
+from eval.metrics.ranking import ranking
 from retrieval import Passage
 
 __all__ = [

@@ -7,13 +7,13 @@ from pathlib import Path
 import dspy
 
 from eval.tasks import bamboogle, hotpotqa, musique, nq, popqa, strategyqa, triviaqa, two_wiki, webquestions
-from eval.tasks._task import SEED, Task
 from eval.tasks.jsonl import read
+from eval.tasks.task import SEED, Task
 from retrieval import UsageError
 
 __all__ = ["SEED", "TASKS", "choose", "load"]
 
-_SAMPLE = Path(str(files("eval"))) / "data" / "sample.questions.jsonl"
+_SAMPLE = Path(str(files("eval"))) / "tasks" / "sample.questions.jsonl"
 _MODULES = (hotpotqa, two_wiki, musique, strategyqa, nq, triviaqa, webquestions, popqa, bamboogle)
 
 TASKS: dict[str, Task] = {module.TASK.name: module.TASK for module in _MODULES}

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from eval.tasks._task import DPR, Row, Task, Variant
+from eval.tasks.task import DPR, Row, Task, Variant
 
 __all__ = ["TASK"]
 

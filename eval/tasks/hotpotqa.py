@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from eval.tasks._task import ABSTRACTS, DPR, Row, Task, Variant, contexts_by_title, distinct
+from eval.tasks.task import ABSTRACTS, DPR, Row, Task, Variant, contexts_by_title, distinct
 
 __all__ = ["TASK"]
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from eval.tasks._task import Row, Task, Variant, distinct
+from eval.tasks.task import Row, Task, Variant, distinct
 
 __all__ = ["TASK"]
 

@@ -6,7 +6,7 @@ that the authors' code splits off it.
 
 from typing import Any
 
-from eval.tasks._task import ABSTRACTS, Row, Task, Variant
+from eval.tasks.task import ABSTRACTS, Row, Task, Variant
 
 __all__ = ["TASK"]
 

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from eval.__main__ import main
-from eval.calls import Limits
-from eval.run import evaluate
+from eval.runs.recorded_calls import Limits
+from eval.runs.runner import evaluate
 from programs import names
-from programs._cli import run
+from programs.commands.method import run
 
 
 def call(*arguments: str) -> int | str | None:

@@ -16,14 +16,11 @@ from programs.self_ask import SelfAsk
 from retrieval import Memory, Passage, UsageError, number
 from signatures.answer import AnswerShort, AnswerYesNo
 from signatures.detect import DetectMissing
-from signatures.document import UpdateDocument, WriteDocument
-from signatures.extract import ExtractStatements
-from signatures.filter import SelectPassages
-from signatures.generate import WritePassage
-from signatures.rate import RateAnswer
-from signatures.rewrite import NameCandidate
-from signatures.study import AlignMissing
-from signatures.subquery import AskForMissing
+from signatures.extract import ExtractStatements, NameCandidate
+from signatures.query import AskForMissing
+from signatures.select import SelectPassages
+from signatures.verify import AlignMissing, RateAnswer
+from signatures.write import UpdateDocument, WriteDocument, WritePassage
 
 FILM = Passage(
     "1", "The Lighthouse Keeper is a 1951 British drama film directed by Ada Quill.", "The Lighthouse Keeper"

@@ -5,12 +5,11 @@ from optimizers import labeled_few_shot
 from optimizers._demonstrations import fitting, labelled
 from programs.migres import MIGRES
 from retrieval import Memory, Passage
-from signatures.answer import AnswerShort, AnswerShortFromMemory
-from signatures.candidate import NameAnswer
+from signatures.answer import AnswerShort, AnswerShortFromMemory, NameAnswer
 from signatures.detect import DetectMissing
-from signatures.filter import NameTopic, SelectPassages
-from signatures.generate import WriteKnowledgeOrNone, WritePassage
-from signatures.subquery import AskForMissing
+from signatures.query import AskForMissing
+from signatures.select import NameTopic, SelectPassages
+from signatures.write import WriteKnowledgeOrNone, WritePassage
 
 TABLE = Memory(
     [

@@ -12,14 +12,14 @@ from typing import Any
 
 import dspy
 import pytest
-from pupil import EXAMPLES, HELD_OUT, KEY, TABLE, TRAIN, Pupil
-from scripted import Function, engine_lm, render
+from support.pupil import EXAMPLES, HELD_OUT, KEY, TABLE, TRAIN, Pupil
+from support.scripted import Function, engine_lm, render
 
 import lms
 from eval.metrics import em, recall_passages
 from optimizers import explained, load
-from programs._state import save_state
 from programs.blendfilter import BlendFilter
+from programs.instruments.state import save_state
 from programs.migres import MIGRES
 
 QUESTION = EXAMPLES[0].question
@@ -127,9 +127,9 @@ def test_streamed_for_one_predictor_of_a_program_that_makes_calls_side_by_side()
 IN_ANOTHER_PROCESS = """
 import sys
 import dspy
-from pupil import HELD_OUT, TABLE, Pupil
-from scripted import engine_lm
-from programs._state import load_state
+from support.pupil import HELD_OUT, TABLE, Pupil
+from support.scripted import engine_lm
+from programs.instruments.state import load_state
 from programs.blendfilter import BlendFilter
 
 program = BlendFilter(TABLE)

@@ -6,8 +6,8 @@ from typing import Any
 import dspy
 import pytest
 from dspy.lm15 import Request, Response
-from pupil import HELD_OUT, SETTINGS, TABLE, TRAIN, Pupil
-from scripted import engine_lm
+from support.pupil import HELD_OUT, SETTINGS, TABLE, TRAIN, Pupil
+from support.scripted import engine_lm
 
 from eval.metrics import em
 from optimizers import load

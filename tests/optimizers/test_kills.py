@@ -13,10 +13,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from asked import wanted
-from provider import Provider
-from pupil import EXAMPLES, SETTINGS
-from scripted import render
+from support.asked import wanted
+from support.provider import Provider
+from support.pupil import EXAMPLES, SETTINGS
+from support.scripted import render
 
 # Forks a child for each line it reads, which runs the command: to start Python anew takes far longer. DSPy's cache is
 # off, which would have the replies too.

@@ -4,8 +4,8 @@ from typing import Any
 
 import dspy
 import pytest
-from pupil import HELD_OUT, KEY, TABLE, Pupil
-from scripted import engine_lm
+from support.pupil import HELD_OUT, KEY, TABLE, Pupil
+from support.scripted import engine_lm
 
 from optimizers._parts import Traced, part_metrics
 from programs.blendfilter import BlendFilter

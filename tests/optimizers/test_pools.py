@@ -6,22 +6,22 @@ from typing import Any
 
 import dspy
 import pytest
-from apprentice import KEYS, Apprentice
-from pupil import SETTINGS
-from scripted import engine_lm
+from support.apprentice import KEYS, Apprentice
+from support.pupil import SETTINGS
+from support.scripted import engine_lm
 
 import retrieval
 from eval import tasks
-from eval.ceiling import gold_of
 from eval.metrics import Metric, em
+from eval.runs.ceiling import gold_of
 from optimizers import filter_f1, load
 from optimizers._optimize import Outcome, optimize
 from optimizers._split import split
 from programs.blendfilter import BlendFilter
 from programs.migres import MIGRES
 from retrieval import Retriever
-from retrieval.bm25 import BM25
-from retrieval.corpora import read
+from retrieval.bm25.search import BM25
+from retrieval.corpora.reader import read
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
 POOL = "musique_train"

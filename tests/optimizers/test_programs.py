@@ -5,8 +5,8 @@ import inspect
 import dspy
 import pytest
 
+from eval.figures.summary import Score
 from eval.metrics import recall_passages
-from eval.summary import Score
 from optimizers._programs import choose, number_of, restricted, whole, with_prompts_of
 from optimizers._report import changes
 from programs.blendfilter import BlendFilter

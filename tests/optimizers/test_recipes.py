@@ -10,18 +10,18 @@ import dspy
 import pytest
 from dspy.clients.base_lm import GLOBAL_HISTORY
 from dspy.lm15 import Request, Response
-from pupil import HELD_OUT, KEY, SETTINGS, TABLE, TRAIN, Pupil
-from scripted import engine_lm
+from support.pupil import HELD_OUT, KEY, SETTINGS, TABLE, TRAIN, Pupil
+from support.scripted import engine_lm
 
 import lms
 import programs
-from eval.calls import Limits
 from eval.metrics import em
+from eval.runs.recorded_calls import Limits
 from optimizers import load, names, why_no_state
 from optimizers._demonstrations import fitting, labelled
 from optimizers._optimize import Outcome, optimize
-from programs._state import load_state, save_state
 from programs.blendfilter import BlendFilter
+from programs.instruments.state import load_state, save_state
 from programs.migres import MIGRES
 from retrieval import OdqaError, UsageError
 

@@ -9,7 +9,7 @@ import pytest
 
 from eval.metrics import citation_precision, citation_recall
 from retrieval import Passage
-from retrieval.entail import Entailment
+from retrieval.ranking.entailment import Entailment
 
 TEXTS = ["ada was born", "in lund", "ada was born in lund", "noise"]
 STATEMENT = "ada was born in lund"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from eval.statistics import interval, paired_test
+from eval.figures.statistics import interval, paired_test
 
 SPREAD = [round(((37 * i) % 101) / 100, 2) ** 2 for i in range(80)]
 LIKE_F1 = [0] * 30 + [1] * 20 + [0.4, 0.5, 0.5, 0.8, 0.667, 0.286, 0.25, 0.5, 0.4, 0.857]

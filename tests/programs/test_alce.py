@@ -5,17 +5,17 @@ from typing import Any, Literal
 
 import dspy
 import pytest
-from asked import inputs
-from citing import ANYTHING, HOSTILES, check_any_reply, citing, numbered
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scripted import Function, Reply, engine_lm, render, scripted
+from support.asked import inputs
+from support.citing import ANYTHING, HOSTILES, check_any_reply, citing, numbered
+from support.scripted import Function, Reply, engine_lm, render, scripted
 
-from programs._cost import Cost, measured
 from programs.alce import ALCE
+from programs.instruments.cost import Cost, measured
 from retrieval import Memory, Passage, Retriever, UsageError
-from signatures.cite import AnswerCiting, AnswerCitingYesNo
-from signatures.compress import ExtractSnippet, SummarizePassage
+from signatures.answer import AnswerCiting, AnswerCitingYesNo
+from signatures.extract import ExtractSnippet, SummarizePassage
 
 QUESTION = "Where was Ada Quill, finder of the planet Zorx, born?"
 BREAD = Passage("bread", "The Zorxes were a band of bakers.", "Zorxes")

@@ -6,16 +6,16 @@ from typing import Any
 
 import dspy
 import pytest
-from asked import inputs
-from scripted import Reply, scripted
+from support.asked import inputs
+from support.scripted import Reply, scripted
 
-from programs._cost import Cost, measured
 from programs.allies import ALLIES
+from programs.instruments.cost import Cost, measured
 from retrieval import Memory, Passage, UsageError
 from signatures.answer import AnswerShortDirectly
-from signatures.expand import ListSubQuestions
-from signatures.generate import WritePassage
-from signatures.rate import RateAnswer
+from signatures.query import ListSubQuestions
+from signatures.verify import RateAnswer
+from signatures.write import WritePassage
 
 QUESTION = "Where was the finder of the planet Zorx born?"
 WHO, WHEN, WHERE, WHAT = "Who found Zorx?", "When was Zorx found?", "Where was Ada Quill born?", "What is Zorx?"

@@ -8,11 +8,11 @@ from typing import Any
 
 import dspy
 import pytest
-from asked import declared, inputs, typed, wanted
 from dspy.adapters import ChatAdapter, JSONAdapter
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
-from scripted import Function, engine_lm, render
+from support.asked import declared, inputs, typed, wanted
+from support.scripted import Function, engine_lm, render
 
 from programs.allies import ALLIES
 from programs.cot import CoT

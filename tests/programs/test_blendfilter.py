@@ -5,14 +5,14 @@ from typing import Any
 
 import dspy
 import pytest
-from scripted import Reply, scripted
+from support.scripted import Reply, scripted
 
-from programs._cost import measured
 from programs.blendfilter import BlendFilter
+from programs.instruments.cost import measured
 from retrieval import Memory, Passage, UsageError
 from signatures.answer import AnswerShort, AnswerYesNo
-from signatures.filter import NameTopic, SelectPassages, SelectPassagesOrNone
-from signatures.generate import WritePassage
+from signatures.select import NameTopic, SelectPassages, SelectPassagesOrNone
+from signatures.write import WritePassage
 
 # The case of Fig. 6: who finds what is the paper's, the words are ours.
 QUESTION = "Which role did an actress of SuperMansion play again and again on Workaholics?"

@@ -15,18 +15,18 @@ from typing import Any
 
 import dspy
 import pytest
-from asked import declared, inputs
 from dspy.lm15 import InvalidRequestError, Request, Response, TokenLogprob, TopLogprob
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scripted import Function, Reply, Script, engine_lm, render, scripted
+from support.asked import declared, inputs
+from support.scripted import Function, Reply, Script, engine_lm, render, scripted
 
-from programs._cost import measured
 from programs.chain_of_rewrite import ChainOfRewrite
+from programs.instruments.cost import measured
 from retrieval import Memory, Passage, UsageError
 from signatures.answer import AnswerEntity
-from signatures.clarify import ListExplicitQueries, ListRelatedQueries
-from signatures.rewrite import AnalyseDocument, NameCandidate
+from signatures.extract import AnalyseDocument, NameCandidate
+from signatures.query import ListExplicitQueries, ListRelatedQueries
 
 QUESTION = "Which genre does The Trip belong to"
 TABLE = [
@@ -145,7 +145,7 @@ class UPR:
 @pytest.fixture
 def upr(monkeypatch: pytest.MonkeyPatch) -> UPR:
     scorer = UPR()
-    monkeypatch.setattr("retrieval.rank.load_scorer", {"upr:some/model": scorer}.__getitem__)
+    monkeypatch.setattr("retrieval.ranking.scorers.load_scorer", {"upr:some/model": scorer}.__getitem__)
     return scorer
 
 

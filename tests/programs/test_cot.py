@@ -5,11 +5,11 @@ from typing import Any
 
 import dspy
 import pytest
-from asked import inputs, wanted
-from scripted import Reply, scripted
+from support.asked import inputs, wanted
+from support.scripted import Reply, scripted
 
-from programs._cost import Cost, measured
 from programs.cot import CoT
+from programs.instruments.cost import Cost, measured
 from retrieval import Memory, Passage, UsageError
 from signatures.answer import AnswerShort, AnswerShortFromMemory, AnswerYesNo, AnswerYesNoFromMemory
 

@@ -1,6 +1,6 @@
 """DAS over a made-up table, with probabilities and likelihoods that are small enough to compute by hand.
 
-That answers are weighed as `programs._candidates` weighs them is shown in tests/programs/test_candidates.py.
+That answers are weighed as `programs.steps.candidates` weighs them is shown in tests/programs/steps/test_candidates.py.
 """
 
 import asyncio
@@ -10,14 +10,14 @@ from typing import Any
 
 import dspy
 import pytest
-from asked import inputs
-from likely import Given, with_logprobs
-from scripted import Function, Reply, engine_lm, render, scripted
+from support.asked import inputs
+from support.likely import Given, with_logprobs
+from support.scripted import Function, Reply, engine_lm, render, scripted
 
-from programs._cost import measured
 from programs.das import DAS
+from programs.instruments.cost import measured
 from retrieval import Memory, Passage, UsageError
-from signatures.candidate import NameAnswerOrUnanswerable
+from signatures.answer import NameAnswerOrUnanswerable
 
 QUESTION = "Where was the finder of the planet Zorx born?"
 TABLE = [
@@ -45,7 +45,7 @@ def method(**settings: Any) -> DAS:
 @pytest.fixture
 def upr(monkeypatch: pytest.MonkeyPatch) -> Given:
     scorer = Given(LIKELIHOODS)
-    monkeypatch.setattr("retrieval.rank.load_scorer", {"upr:some/model": scorer}.__getitem__)
+    monkeypatch.setattr("retrieval.ranking.scorers.load_scorer", {"upr:some/model": scorer}.__getitem__)
     return scorer
 
 

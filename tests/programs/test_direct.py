@@ -5,18 +5,13 @@ from typing import Any
 
 import dspy
 import pytest
-from asked import inputs
-from scripted import Reply, scripted
+from support.asked import inputs
+from support.scripted import Reply, scripted
 
-from programs._cost import Cost, measured
 from programs.direct import Direct
+from programs.instruments.cost import Cost, measured
 from retrieval import Memory, Passage, UsageError
-from signatures.answer import (
-    AnswerShortDirectly,
-    AnswerShortFromMemory,
-    AnswerYesNoDirectly,
-    AnswerYesNoFromMemory,
-)
+from signatures.answer import AnswerShortDirectly, AnswerShortFromMemory, AnswerYesNoDirectly, AnswerYesNoFromMemory
 
 QUESTION = "Where was the astronomer Ada Quill born?"
 PASSAGES = [Passage(str(n), f"Ada Quill, note {n}.", "Quill") for n in range(8)]

@@ -5,14 +5,14 @@ from typing import Any
 
 import dspy
 import pytest
-from asked import inputs
-from scripted import Reply, scripted
+from support.asked import inputs
+from support.scripted import Reply, scripted
 
-from programs._cost import Cost, measured
 from programs.genread import GenRead
+from programs.instruments.cost import Cost, measured
 from retrieval import Memory, Passage, Retriever
 from signatures.answer import AnswerShortFromKnowledge, AnswerYesNoFromKnowledge
-from signatures.generate import WriteBackground
+from signatures.write import WriteBackground
 
 QUESTION = "Where was the finder of the planet Zorx born?"
 WRITTEN = "Zorx was found by Ada Quill.\nShe was born in Lund."

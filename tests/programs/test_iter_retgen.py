@@ -5,11 +5,11 @@ from typing import Any
 
 import dspy
 import pytest
-from asked import inputs
-from scripted import Reply, scripted
+from support.asked import inputs
+from support.scripted import Reply, scripted
 
-from programs._cost import Cost, measured
 from programs.blendfilter import BlendFilter
+from programs.instruments.cost import Cost, measured
 from programs.iter_retgen import IterRetGen
 from retrieval import Memory, Passage, UsageError
 from signatures.answer import AnswerShort, AnswerYesNo

@@ -5,14 +5,14 @@ from typing import Any
 
 import dspy
 import pytest
-from asked import inputs
-from scripted import Reply, scripted
+from support.asked import inputs
+from support.scripted import Reply, scripted
 
-from programs._cost import Cost, measured
+from programs.instruments.cost import Cost, measured
 from programs.itrg import ITRG
 from retrieval import Memory, Passage, UsageError
 from signatures.answer import AnswerShortDirectly, AnswerYesNoDirectly
-from signatures.document import UpdateDocument, WriteDocument
+from signatures.write import UpdateDocument, WriteDocument
 
 QUESTION = "Where was the finder of the planet Zorx born?"
 TABLE = {

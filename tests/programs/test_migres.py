@@ -15,22 +15,21 @@ from typing import Any
 
 import dspy
 import pytest
-from asked import declared, inputs
-from citing import ANYTHING, HOSTILE, HOSTILES, Arbitrary
 from dspy.adapters import ChatAdapter, JSONAdapter
 from hypothesis import given, settings
-from scripted import Function, Reply, engine_lm, scripted
+from support.asked import declared, inputs
+from support.citing import ANYTHING, HOSTILE, HOSTILES, Arbitrary
+from support.scripted import Function, Reply, engine_lm, scripted
 
-from programs._cost import Cost, measured
+from programs.instruments.cost import Cost, measured
 from programs.migres import MIGRES
 from retrieval import Memory, Passage, Retriever, UsageError
-from retrieval.bm25 import BM25
+from retrieval.bm25.search import BM25
 from signatures.answer import AnswerShort, AnswerYesNo
-from signatures.compress import ExtractSnippet, SummarizePassage
 from signatures.detect import DetectMissing, DetectMissingYesNo
-from signatures.extract import ExtractStatements
-from signatures.generate import WriteKnowledgeOrNone
-from signatures.subquery import AskForMissing
+from signatures.extract import ExtractSnippet, ExtractStatements, SummarizePassage
+from signatures.query import AskForMissing
+from signatures.write import WriteKnowledgeOrNone
 
 
 def leaf(*statements: tuple[str, Any], when: str = "") -> Reply:
@@ -724,7 +723,7 @@ class TestSettings:
         seen, _, _ = run(Memory([]), QUESTION, replies, preset=preset, knowledge=False, answer_anyway=False)
         assert len(seen.iterations) == rounds
         assert MIGRES(Memory([]), preset=preset).threshold == lexical
-        monkeypatch.setattr("retrieval.rank.load_scorer", lambda spec: spec)
+        monkeypatch.setattr("retrieval.ranking.scorers.load_scorer", lambda spec: spec)
         made = MIGRES(Memory([]), preset=preset, reranker="cross-encoder:some/model")
         assert (made.threshold, made.scorer) == (logit, "cross-encoder:some/model")
         assert (made.m, made.k) == (50, 5)
@@ -746,7 +745,7 @@ class TestSettings:
             MIGRES(Memory([]), **{name: "best"})
 
     def test_a_reranker_on_another_scale_needs_a_threshold(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("retrieval.rank.load_scorer", lambda spec: spec)
+        monkeypatch.setattr("retrieval.ranking.scorers.load_scorer", lambda spec: spec)
         with pytest.raises(UsageError, match="no threshold is known for the reranker upr: give one"):
             MIGRES(Memory([]), reranker="upr:some/model")
         assert MIGRES(Memory([]), reranker="upr:some/model", threshold=-2.5).threshold == -2.5

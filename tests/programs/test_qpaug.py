@@ -10,15 +10,15 @@ from typing import Any
 
 import dspy
 import pytest
-from asked import inputs
-from scripted import Function, Reply, engine_lm, render, scripted
+from support.asked import inputs
+from support.scripted import Function, Reply, engine_lm, render, scripted
 
-from programs._cost import Cost, measured
+from programs.instruments.cost import Cost, measured
 from programs.qpaug import QPaug
 from retrieval import Memory, Passage, Retriever, UsageError
 from signatures.answer import AnswerInThreeWords, AnswerInThreeWordsFromBoth
-from signatures.augment import PlanQuestion
-from signatures.generate import WritePassageOrNone
+from signatures.query import PlanQuestion
+from signatures.write import WritePassageOrNone
 
 
 @dataclass

@@ -6,10 +6,10 @@ from typing import Any
 
 import dspy
 import pytest
-from asked import inputs
-from scripted import Reply, scripted
+from support.asked import inputs
+from support.scripted import Reply, scripted
 
-from programs._cost import Cost, measured
+from programs.instruments.cost import Cost, measured
 from programs.react import ReAct
 from retrieval import Memory, Passage, RetrievalError, UsageError
 from signatures.act import NextStep

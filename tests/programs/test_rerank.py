@@ -7,14 +7,14 @@ from typing import Any
 
 import dspy
 import pytest
-from asked import inputs
-from likely import Given, with_logprobs
-from scripted import Function, Reply, engine_lm, render, scripted
+from support.asked import inputs
+from support.likely import Given, with_logprobs
+from support.scripted import Function, Reply, engine_lm, render, scripted
 
-from programs._cost import measured
+from programs.instruments.cost import measured
 from programs.rerank import Rerank
 from retrieval import Memory, Passage, UsageError
-from signatures.candidate import NameAnswer
+from signatures.answer import NameAnswer
 
 QUESTION = "Where was the finder of the planet Zorx born?"
 TABLE = [
@@ -42,7 +42,7 @@ def method(**settings: Any) -> Rerank:
 @pytest.fixture
 def upr(monkeypatch: pytest.MonkeyPatch) -> Given:
     scorer = Given(LIKELIHOODS)
-    monkeypatch.setattr("retrieval.rank.load_scorer", {"upr:some/model": scorer}.__getitem__)
+    monkeypatch.setattr("retrieval.ranking.scorers.load_scorer", {"upr:some/model": scorer}.__getitem__)
     return scorer
 
 

@@ -5,17 +5,17 @@ from typing import Any, Literal
 
 import dspy
 import pytest
-from asked import inputs
-from citing import ANYTHING, HOSTILES, check_any_reply, citing, numbered
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scripted import Reply, scripted
+from support.asked import inputs
+from support.citing import ANYTHING, HOSTILES, check_any_reply, citing, numbered
+from support.scripted import Reply, scripted
 
-from programs._cost import Cost, measured
 from programs.alce import ALCE
+from programs.instruments.cost import Cost, measured
 from programs.retrieve_read import RetrieveRead
 from retrieval import Memory, Passage, Retriever, UsageError
-from signatures.cite import AnswerCiting, AnswerCitingYesNo
+from signatures.answer import AnswerCiting, AnswerCitingYesNo
 
 QUESTION = "Where was Ada Quill, finder of the planet Zorx, born?"
 TABLE = (

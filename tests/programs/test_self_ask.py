@@ -5,14 +5,14 @@ from typing import Any
 
 import dspy
 import pytest
-from asked import inputs
-from scripted import Reply, scripted
+from support.asked import inputs
+from support.scripted import Reply, scripted
 
-from programs._cost import Cost, measured
+from programs.instruments.cost import Cost, measured
 from programs.self_ask import SelfAsk
 from retrieval import Memory, Passage, UsageError
 from signatures.answer import AnswerShortDirectly, AnswerYesNoDirectly
-from signatures.decompose import AskFollowUp
+from signatures.query import AskFollowUp
 
 QUESTION = "Where was the finder of the planet Zorx born?"
 WHO, WHERE = "Who found the planet Zorx?", "Where was Ada Quill born?"

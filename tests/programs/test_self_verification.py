@@ -7,12 +7,12 @@ from typing import Any
 
 import dspy
 import pytest
-from asked import inputs, wanted
 from dspy.lm15 import Request, Response
 from dspy.utils.callback import BaseCallback
-from scripted import render, respond
+from support.asked import inputs, wanted
+from support.scripted import render, respond
 
-from programs._cost import Cost, measured
+from programs.instruments.cost import Cost, measured
 from programs.self_verification import SelfVerification
 from retrieval import Memory, Passage, UsageError
 

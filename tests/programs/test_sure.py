@@ -5,14 +5,14 @@ from typing import Any
 
 import dspy
 import pytest
-from asked import inputs
-from scripted import Reply, scripted
+from support.asked import inputs
+from support.scripted import Reply, scripted
 
-from programs._cost import Cost, measured
+from programs.instruments.cost import Cost, measured
 from programs.sure import SuRe
 from retrieval import Memory, Passage
-from signatures.propose import ProposeTwoAnswers
-from signatures.support import CompareSummaries, SummarizeForCandidate, SupportsCandidate
+from signatures.answer import ProposeTwoAnswers
+from signatures.verify import CompareSummaries, SummarizeForCandidate, SupportsCandidate
 
 QUESTION = "Where was the finder of the planet Zorx born?"
 PASSAGES = [

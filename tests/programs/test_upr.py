@@ -5,11 +5,11 @@ from typing import Any
 
 import dspy
 import pytest
-from asked import inputs
-from likely import Given
-from scripted import Reply, scripted
+from support.asked import inputs
+from support.likely import Given
+from support.scripted import Reply, scripted
 
-from programs._cost import Cost, measured
+from programs.instruments.cost import Cost, measured
 from programs.upr import UPR
 from retrieval import Memory, Passage, UsageError
 from signatures.answer import AnswerShortDirectly, AnswerYesNoDirectly
@@ -29,7 +29,7 @@ ANSWER = Reply(AnswerShortDirectly, {"answer": " Lund "})
 @pytest.fixture
 def scorer(monkeypatch: pytest.MonkeyPatch) -> Given:
     given = Given(LIKELIHOODS)
-    monkeypatch.setattr("retrieval.rank.load_scorer", {"upr:some/model": given}.__getitem__)
+    monkeypatch.setattr("retrieval.ranking.scorers.load_scorer", {"upr:some/model": given}.__getitem__)
     return given
 
 

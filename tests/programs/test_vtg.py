@@ -6,17 +6,18 @@ from typing import Any
 
 import dspy
 import pytest
-from asked import inputs
-from citing import ANYTHING, HOSTILES, check_any_reply, citing, numbered
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scripted import Reply, scripted
+from support.asked import inputs
+from support.citing import ANYTHING, HOSTILES, check_any_reply, citing, numbered
+from support.scripted import Reply, scripted
 
-from programs._cost import Cost, measured
+from programs.instruments.cost import Cost, measured
 from programs.vtg import VTG
 from retrieval import Memory, Passage, UsageError
 from signatures.answer import AnswerShortDirectly, AnswerYesNoDirectly
-from signatures.cite import AskForEvidence, WriteNextSentence
+from signatures.query import AskForEvidence
+from signatures.write import WriteNextSentence
 
 QUESTION = "Where was the finder of the planet Zorx born?"
 WHERE = "birthplace of Ada Quill"

@@ -1,0 +1,1 @@
+"""From the rows of runs to figures: scores with intervals, costs, differences."""

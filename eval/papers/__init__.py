@@ -1,0 +1,1 @@
+"""The papers' tables, and what runs them here."""

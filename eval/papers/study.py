@@ -1,0 +1,348 @@
+"""Studies: evaluations of single acts on prepared input, asked and kept like the questions of any run.
+
+MIGRES (Wang et al. 2024) begins with two, of its acts by themselves (section 2, Tables 1 and 2), and ends with one of
+what two retrievers find for its first search (appendix A, Table 10). Each is a module that `eval.runs.runner.evaluate`
+asks one question after the other; what it finds out about a question it reports in the prediction, from where the
+metrics and the ratios here take it.
+
+The paper has an LM write the steps of a question, sub-questions and their answers, from the gold evidence. Here they
+are taken from the gold by rule (`eval.tasks.steps`), so that no LM has a hand in what another is measured by.
+"""
+
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Literal, NamedTuple
+
+import dspy
+
+from eval.figures.statistics import difference_interval, ratio_interval
+from eval.figures.summary import Row
+from eval.metrics import Metric, migres_em
+from eval.metrics.dpr import has_answer
+from eval.metrics.knowledge import sub_answers
+from eval.tasks.steps import steps_of
+from programs.steps.ask import ask
+from programs.steps.citations import cited, record, supported
+from programs.steps.filtering import threshold_for
+from programs.steps.result import result, say
+from programs.steps.search import search_for
+from programs.steps.side_by_side import side_by_side
+from programs.steps.text import blend, line, passage_or_nothing
+from retrieval import Passage, Retriever, UsageError, number, pick, union
+from retrieval import load as load_retriever
+from signatures.detect import DetectMissing
+from signatures.extract import ExtractStatements
+from signatures.select import SelectUseful
+from signatures.verify import AlignMissing
+from signatures.write import WriteKnowledgeOrNone
+
+__all__ = ["STUDIES", "Extraction", "FirstSearch", "Missing", "Ratio", "Study", "prepared"]
+
+_FEW = 20  # passages among which one is looked for by its title
+
+
+class Ratio(NamedTuple):
+    """A figure over all questions of a study, and its 95 % confidence interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    """What there is to run and to compute.
+
+    Attributes:
+        module: Takes a retriever, and settings by keyword, as programs do.
+        inputs: The fields of the prepared examples that it is asked with.
+        metrics: Scores per question, by name.
+        ratios: Figures over all rows of a run, by name; None where they are undefined.
+    """
+
+    module: type[dspy.Module]
+    inputs: tuple[str, ...]
+    metrics: Mapping[str, Metric]
+    ratios: Mapping[str, Callable[[Sequence[Row]], Ratio | None]]
+
+
+def prepared(study: Study, examples: Sequence[dspy.Example]) -> list[dspy.Example]:
+    """The examples with what the study asks with: `steps`, `titles` and `sub_answers`. Those that have no gold for a
+    field that it wants are left out."""
+    made = []
+    for example in examples:
+        gold = {
+            "steps": [step._asdict() for step in steps_of(example)],
+            "titles": list(example.get("gold_titles") or ()),
+            "sub_answers": sub_answers(example),
+        }
+        if all(gold.get(name, True) for name in study.inputs):
+            made.append(dspy.Example({**dict(example.items()), **gold}).with_inputs(*study.inputs))
+    return made
+
+
+class Extraction(dspy.Module):
+    """Distil statements with citations from a few passages, of which some have an answer and some have not (2.1).
+
+    The passages are drawn by lot, always the same for a question, from what the question finds and the question's gold
+    passages, which are looked for by their titles. One is positive if it has the answer of a step in it, by the rule of
+    `eval.metrics.dpr`. Per question: 1 LM call, and 1 for the usefulness where a statement holds; 1 search, and 1 for
+    each gold title.
+
+    Scores: `precision`, share of the passages cited that are positive, and `recall`, share of the positive passages
+    that are cited; both again, `…_entailed`, for the statements that a cited passage entails; `useful`, the share of
+    these that the LM finds useful for the question. A score is undefined where there is nothing to take a share of.
+
+    Args:
+        retriever: Finds the passages. Paper: BM25.
+        m: Passages that the question finds. Paper: 50.
+        shown: Passages to be shown. Paper: 5.
+        entailment: Checks the citations: lexical (compares words), nli:MODEL or true:MODEL. Paper:
+            true:google/t5_xxl_true_nli_mixture.
+    """
+
+    def __init__(self, retriever: Retriever, *, m: int = 50, shown: int = 5, entailment: str = "lexical") -> None:
+        super().__init__()
+        for name, count in {"m": m, "shown": shown}.items():
+            if count < 1:
+                raise UsageError(f"{name} must be at least 1, not {count}")
+        from retrieval.ranking.entailment import load_entailment
+
+        self.retriever = retriever
+        self.m = m
+        self.shown = shown
+        self.judge = load_entailment(entailment)
+        self.extract = dspy.Predict(ExtractStatements)
+        self.useful = dspy.Predict(SelectUseful)
+
+    def forward(self, question: str, steps: list[dict[str, str]], titles: list[str]) -> dspy.Prediction:
+        first, *others = side_by_side(
+            partial(search_for, self.retriever, question, self.m),
+            *(partial(search_for, self.retriever, title, _FEW) for title in titles),
+        )
+        pool = union(first.found, [p for search in others for p in search.found if p.title == search.query])
+        shown = random.Random(question).sample(pool, min(self.shown, len(pool)))
+        positive = {p.id for p in shown if has_answer(p.text, [step["answer"] for step in steps])}
+
+        asked = blend(question, *(step["question"] for step in steps))
+        statements = ask(self.extract, context=number(shown), question=asked).statements
+        facts, held = cited(statements, shown), supported(statements, shown, self.judge)
+        all_cited, held_cited = ({p.id for fact in some for p in fact.passages} for some in (facts, held))
+        return result(
+            answer="",
+            queries=[question, *titles],
+            passages=union(first.found, *(search.found for search in others)),
+            evidence=shown,
+            known_facts=[record(fact) for fact in held],
+            statements=[record(fact) for fact in facts],
+            positive=sorted(positive),
+            scores={
+                "precision": _share(all_cited & positive, all_cited),
+                "recall": _share(all_cited & positive, positive),
+                "precision_entailed": _share(held_cited & positive, held_cited),
+                "recall_entailed": _share(held_cited & positive, positive),
+                "useful": self._useful(question, [fact.text for fact in held]),
+            },
+        )
+
+    def _useful(self, question: str, facts: Sequence[str]) -> float | None:
+        """Share of the facts; None where there are none or the reply could not be parsed."""
+        if not facts:
+            return None
+        listed = [Passage(f"lm:fact-{n}", fact) for n, fact in enumerate(facts, 1)]
+        numbers = ask(self.useful, facts=number(listed), question=question).useful
+        return None if numbers is None else len(pick(listed, numbers)) / len(listed)
+
+
+class Missing(dspy.Module):
+    """Answer from known facts, or say what is missing: once with all steps known, once with the first few (2.1).
+
+    With how many, from none to all but the last, is drawn by lot, always the same for a question. Per question: 2 LM
+    calls side by side, and 1 more where the second reply says what is missing; no search.
+
+    The answer is the one from all steps. Scores: `partial`, whether the LM finds the question unanswerable where steps
+    are missing; `match`, whether what it then says to be missing is what the missing steps ask for, by its own
+    judgement (undefined where it finds the question answerable).
+
+    Args:
+        retriever: There is nothing to retrieve; as with other programs None says so.
+    """
+
+    def __init__(self, retriever: None) -> None:
+        super().__init__()
+        self.retriever = retriever
+        self.detect = dspy.Predict(DetectMissing)
+        self.align = dspy.Predict(AlignMissing)
+
+    def forward(self, question: str, steps: list[dict[str, str]]) -> dspy.Prediction:
+        known = random.Random(question).randrange(len(steps))
+        facts = [Passage(f"gold:step-{n}", f"{s['question']} {s['answer']}") for n, s in enumerate(steps, 1)]
+        whole, part = side_by_side(
+            *(partial(ask, self.detect, facts=number(some), question=question) for some in (facts, facts[:known]))
+        )
+        unanswerable = "unanswerable" in say(part.answer).casefold()
+        return result(
+            answer=whole.answer,
+            queries=[],
+            passages=[],
+            evidence=facts,
+            known=known,
+            partial_answer=say(part.answer),
+            missing=line(part.missing),
+            scores={
+                "partial": float(unanswerable),
+                "match": self._match(line(part.missing), steps[known:]) if unanswerable else None,
+            },
+        )
+
+    def _match(self, missing: str, steps: Sequence[dict[str, str]]) -> float | None:
+        """Whether a step asks for what is missing; not where nothing is said to be; None for an unparsable reply."""
+        if not missing:
+            return 0.0
+        questions = [Passage(f"gold:question-{n}", step["question"]) for n, step in enumerate(steps, 1)]
+        aligned = ask(self.align, missing=missing, questions=number(questions)).aligned
+        return None if aligned is None else float(aligned)
+
+
+class FirstSearch(dspy.Module):
+    """What a retriever finds for the question, beside another one, as far as it passes the knowledge filter (app. A).
+
+    A passage is positive if it has an answer in it, of a step or of the question. A question is won by a retriever if
+    something positive reaches the leaf: one of the k best passages, as the filter cuts them down, or where none passes
+    what the LM writes from memory. Per question: 2 searches; 1 LM call where nothing passes for one of the two.
+
+    Args:
+        retriever: The one to compare with. Paper: BM25.
+        against: The other one, by its spec. Paper: BM25 and bge_base merged, `Mixture`.
+        m: Passages of the first. Paper: 50.
+        m_against: Passages of the other. Paper: 100, 50 of either.
+        k: Passages that reach the leaf. Paper: 5.
+        preset: Kind of questions, which sets the threshold: "multihop", "odqa" or "commonsense".
+        threshold: Least score of a passage, on the reranker's scale; by default the preset's, as with MIGRES.
+        reranker: Scores the passages: lexical (compares words), cross-encoder:MODEL or upr:MODEL. Paper:
+            cross-encoder:BAAI/bge-reranker-base.
+    """
+
+    def __init__(
+        self,
+        retriever: Retriever,
+        *,
+        against: str,
+        m: int = 50,
+        m_against: int = 100,
+        k: int = 5,
+        preset: Literal["multihop", "odqa", "commonsense"] = "multihop",
+        threshold: float | None = None,
+        reranker: str = "lexical",
+    ) -> None:
+        super().__init__()
+        for name, count in {"m": m, "m_against": m_against, "k": k}.items():
+            if count < 1:
+                raise UsageError(f"{name} must be at least 1, not {count}")
+        from retrieval.ranking.scorers import load_scorer
+
+        self.retriever = retriever
+        self.against = load_retriever(against)
+        self.m = m
+        self.m_against = m_against
+        self.k = k
+        self.scorer = load_scorer(reranker)
+        self.threshold = threshold_for(reranker, preset) if threshold is None else threshold
+        self.recall = dspy.Predict(WriteKnowledgeOrNone)
+
+    def forward(self, question: str, sub_answers: list[str]) -> dspy.Prediction:
+        from retrieval.ranking.scorers import filter_sentences
+
+        searches = side_by_side(
+            partial(search_for, self.retriever, question, self.m),
+            partial(search_for, self.against, question, self.m_against),
+        )
+        both = [search.found for search in searches]
+        kept = [filter_sentences(question, found, self.scorer, self.threshold) for found in both]
+        knowledge = "" if all(kept) else passage_or_nothing(ask(self.recall, questions=question).knowledge)
+        whole = {passage.id: passage.text for passage in union(*both)}
+        positive = [[p.id for p in some if has_answer(whole[p.id], sub_answers)] for some in kept]
+        leaf = [[p.text for p in some[: self.k]] or [knowledge] for some in kept]
+        return result(
+            answer="",
+            queries=[question, question],
+            passages=union(*both),
+            evidence=[],
+            returned=[[p.id for p in some] for some in kept],
+            positive=positive,
+            won=[any(has_answer(text, sub_answers) for text in texts) for texts in leaf],
+            knowledge=[Passage("lm:knowledge-1", knowledge)] if knowledge else [],
+        )
+
+
+def _share(part: set[str], whole: set[str]) -> float | None:
+    return len(part) / len(whole) if whole else None
+
+
+def _score(name: str) -> Metric:
+    """The score that the study reports under this name; 0 for a question that failed."""
+
+    def metric(example: dspy.Example, prediction: dspy.Prediction, trace: Any = None, *_: Any) -> float | None:
+        scores: Mapping[str, float | None] = prediction.get("scores") or {name: 0.0}
+        return scores[name]
+
+    metric.__name__ = name
+    return metric
+
+
+def _returned(rows: Sequence[Row]) -> Ratio | None:
+    """RR: passages above the threshold, the other retriever's to the first one's."""
+    return _ratio([[len(ids) for ids in reversed(row["returned"])] for row in _reports(rows)])
+
+
+def _correct(which: int) -> Callable[[Sequence[Row]], Ratio | None]:
+    """RC: positive to negative ones among a retriever's."""
+
+    def ratio(rows: Sequence[Row]) -> Ratio | None:
+        counts = [(len(r["positive"][which]), len(r["returned"][which])) for r in _reports(rows)]
+        return _ratio([[positive, returned - positive] for positive, returned in counts])
+
+    return ratio
+
+
+def _won(rows: Sequence[Row]) -> Ratio | None:
+    """WR: questions that the other retriever wins and the first does not, less those the other way round."""
+    gains = [float(report["won"][1]) - float(report["won"][0]) for report in _reports(rows)]
+    if not gains:
+        return None
+    low, high = difference_interval(gains)
+    return Ratio(sum(gains), low * len(gains), high * len(gains))
+
+
+def _reports(rows: Sequence[Row]) -> list[dict[str, Any]]:
+    return [row["prediction"] for row in rows if row["error"] is None]
+
+
+def _ratio(pairs: Sequence[Sequence[int]]) -> Ratio | None:
+    over, under = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+    return Ratio(sum(over) / sum(under), *ratio_interval(over, under)) if sum(under) else None
+
+
+STUDIES = {
+    "study_extraction": Study(
+        Extraction,
+        ("question", "steps", "titles"),
+        {name: _score(name) for name in ("precision", "recall", "precision_entailed", "recall_entailed", "useful")},
+        {},
+    ),
+    "study_missing": Study(
+        Missing,
+        ("question", "steps"),
+        {"migres_em": migres_em, "partial": _score("partial"), "match": _score("match")},
+        {},
+    ),
+    "study_first_search": Study(
+        FirstSearch,
+        ("question", "sub_answers"),
+        {},
+        {"rr": _returned, "rc": _correct(0), "rc_against": _correct(1), "wr": _won},
+    ),
+}
+"""By the names that the papers' tables have them under."""

@@ -1,0 +1,1 @@
+"""Figures as text, as a page, as tables of other tools."""

@@ -1,0 +1,1 @@
+"""A run's report as one HTML file."""

@@ -1,0 +1,154 @@
+"""Runs in MLflow, and traces in which searches are searches; needs the extra `mlflow`.
+
+log("runs/sample-blendfilter")           a run: its settings, figures, costs and files
+dspy.configure(callbacks=[Tracing()])    and then mlflow.dspy.autolog(): spans of programs, LM calls and searches
+
+Both go to the store that MLFLOW_TRACKING_URI names.
+"""
+
+import hashlib
+import json
+import re
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from eval.figures.comparison import Run, read
+from eval.figures.costs import costs
+from eval.figures.summary import Figures, Summary, summarise
+from eval.runs.runner import without_url_secrets
+from retrieval import OdqaError, Passage, Retriever, UsageError
+
+try:
+    import mlflow
+    from mlflow import MlflowClient
+    from mlflow.dspy.callback import MlflowCallback
+    from mlflow.entities import Document, Metric, Param, RunStatus, SpanType
+    from mlflow.exceptions import MlflowException
+    from mlflow.utils.validation import MAX_METRICS_PER_BATCH
+except ImportError as error:
+    raise UsageError(f"{error.name} is not installed, get it by: pip install 'dspy-odqa[mlflow]'") from error
+
+__all__ = ["Tracing", "log", "trace_to"]
+
+_TAG = "dspy-odqa.run"  # by which a run is found again
+
+
+class Tracing(MlflowCallback):
+    """MLflow's callback for DSPy, and each search a span of the type RETRIEVER, with its query and its documents.
+
+    It has to be there before `mlflow.dspy.autolog()` is called, which then adds none of its own.
+    """
+
+    def on_module_end(self, call_id: str, outputs: Any, exception: BaseException | None = None) -> None:
+        if isinstance(outputs, list) and all(isinstance(passage, Passage) for passage in outputs):
+            outputs = [Document(p.text, {"title": p.title, "score": p.score}, p.id).to_dict() for p in outputs]
+        super().on_module_end(call_id, outputs, exception)
+
+    def _get_span_type_for_module(self, instance: Any) -> str:
+        retriever: str = SpanType.RETRIEVER
+        return retriever if isinstance(instance, Retriever) else super()._get_span_type_for_module(instance)
+
+
+def log(directory: str, *, experiment: str = "dspy-odqa") -> str:
+    """Log a run, finished or not: its manifest as parameters; its scores with their intervals, its counts and costs as
+    metrics; the files of its directory as artifacts. What was logged before is brought up to date.
+
+    Args:
+        directory: The run's.
+        experiment: Where to log it in MLflow's tracking store; made where it is missing.
+
+    Returns:
+        The id of MLflow's run.
+
+    Raises:
+        UsageError: the directory holds no run, or is several.
+        OdqaError: MLflow cannot log it.
+    """
+    if "," in directory:
+        raise UsageError(f"{directory} names several runs: log each by itself")
+    run = read(directory)
+    summary = summarise(run.rows, run.manifest.get("asked", 0), run.manifest)
+    with _reported(f"log {directory}"):
+        client = MlflowClient()
+        id_ = _run(client, experiment, run)
+        now = int(1000 * time.time())
+        metrics = [Metric(_name(name), value, now, 0) for name, value in _metrics(summary, run)]
+        client.log_batch(id_, params=[Param(name, value) for name, value in _params(run.manifest)])
+        for start in range(0, len(metrics), MAX_METRICS_PER_BATCH):
+            client.log_batch(id_, metrics[start : start + MAX_METRICS_PER_BATCH])
+        client.log_artifacts(id_, directory)
+        status = RunStatus.FINISHED if summary.complete else RunStatus.KILLED
+        client.set_terminated(id_, RunStatus.to_string(status))
+    return id_
+
+
+def trace_to(experiment: str) -> None:
+    """Turn on `mlflow.dspy.autolog` for this process; what DSPy does is traced to the experiment from now on.
+
+    Raises:
+        OdqaError: MLflow cannot use it.
+    """
+    with _reported(f"trace to {experiment!r}"):
+        mlflow.set_experiment(experiment)
+    mlflow.dspy.autolog(silent=True)
+
+
+@contextmanager
+def _reported(what: str) -> Iterator[None]:
+    try:
+        yield
+    except MlflowException as error:
+        raise OdqaError(f"MLflow cannot {what}: {without_url_secrets(str(error))}") from error
+
+
+def _run(client: MlflowClient, experiment: str, run: Run) -> str:
+    """MLflow's run for this one: that of an earlier time, or a new one."""
+    known = client.get_experiment_by_name(experiment)
+    place = known.experiment_id if known else client.create_experiment(experiment)
+    sign = hashlib.sha256(json.dumps(run.manifest, sort_keys=True).encode()).hexdigest()
+    found = client.search_runs([place], f"tags.`{_TAG}` = '{sign}'", max_results=1)
+    made = found[0] if found else client.create_run(place, run_name=Path(run.name).resolve().name, tags={_TAG: sign})
+    return str(made.info.run_id)
+
+
+def _params(manifest: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    for name, value in manifest.items():
+        nested = value if name in ("settings", "versions") else {}
+        for key, setting in nested.items():
+            yield f"{name}.{key}", _text(setting)
+        if not nested and value is not None and name != "self_tests":
+            yield name, _text(value)
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _metrics(summary: Summary, run: Run) -> Iterator[tuple[str, float]]:
+    yield from _figures(summary.total)
+    for type_, figures in summary.by_type.items():
+        yield from ((f"{type_.replace('/', '_')}/{name}", value) for name, value in _figures(figures))
+    spent = costs(run.rows, run.manifest)
+    of_iterations = {"iterations": spent.iterations, "passages_per_iteration": spent.passages}
+    yield from ((name, value) for name, value in of_iterations.items() if value is not None)
+    groups = {"total": spent.total, **{f"predictor/{name}": share for name, share in spent.total.predictors.items()}}
+    for group, share in {**groups, **{f"judge/{name}": judge for name, judge in spent.judges.items()}}.items():
+        amounts = {name: value for name, value in asdict(share).items() if name != "predictors" and value is not None}
+        yield from ((f"{group}/{name}", value) for name, value in amounts.items())
+
+
+def _figures(figures: Figures) -> Iterator[tuple[str, float]]:
+    yield from {"n": figures.n, "failed": figures.failed, "unparsable": figures.unparsable}.items()
+    for name, score in figures.scores.items():
+        yield from {name: score.mean, f"{name}.low": score.low, f"{name}.high": score.high}.items()
+        yield f"{name}.n", score.n
+    yield from ((f"per_question.{name}", value) for name, value in figures.cost.items())
+
+
+def _name(name: str) -> str:
+    """The name as MLflow takes it, which knows no @, for example."""
+    return re.sub(r"[^\w./: -]", "_", name)

@@ -1,0 +1,74 @@
+"""What a run searched, told apart from what it did not: the files that a retriever's name stands for, as hashes."""
+
+import tomllib
+from collections.abc import Iterator
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from retrieval.corpora.reader import SAMPLE
+
+__all__ = ["fingerprints"]
+
+_CORPUS = "corpus.jsonl"  # in every index
+_END = 1 << 20  # bytes
+
+
+def fingerprints(spec: str) -> dict[str, dict[str, str]]:
+    """Hashes of the corpora, indexes and files that make the retriever.
+
+    Of an index its JSON files are hashed, in which stand its settings and the size of each of its files; of its corpus,
+    which may be large, the size with the first and the last megabyte. A server has nothing to hash.
+
+    Args:
+        spec: What `retrieval.load` opens.
+
+    Returns:
+        By path: `index` and `corpus` for the directory of an index, `corpus` for the sample, `file` for a TOML file.
+    """
+    if spec == "sample":
+        return {"sample": {"corpus": _ends(SAMPLE)}}
+    if spec.endswith(".toml"):
+        return _of_file(Path(spec))
+    path = Path(spec.partition(":")[2])
+    return _of_index(path) if ":" in spec and path.is_dir() else {}
+
+
+def _of_file(path: Path) -> dict[str, dict[str, str]]:
+    content = path.read_bytes()
+    found = {str(path): {"file": sha256(content).hexdigest()}}
+    for text in _strings(tomllib.loads(content.decode())):
+        name = path.parent / (text.partition(":")[2] or text)
+        if text.endswith(".toml"):
+            found |= _of_file(path.parent / text)
+        elif "://" not in text and name.is_dir():
+            found |= _of_index(name)
+    return found
+
+
+def _of_index(path: Path) -> dict[str, dict[str, str]]:
+    about = sha256()
+    for file in sorted(path.glob("*.json")):
+        about.update(file.name.encode() + b"\0" + file.read_bytes())
+    corpus = {"corpus": _ends(path / _CORPUS)} if (path / _CORPUS).is_file() else {}
+    return {str(path): {"index": about.hexdigest(), **corpus}}
+
+
+def _strings(value: Any) -> Iterator[str]:
+    """Whatever may name a file or a directory."""
+    match value:
+        case str():
+            yield value
+        case dict():
+            yield from _strings([item for key, item in value.items() if key != "type"])
+        case list():
+            for item in value:
+                yield from _strings(item)
+
+
+def _ends(path: Path) -> str:
+    size = path.stat().st_size
+    with path.open("rb") as file:
+        first = file.read(_END)
+        file.seek(max(size - _END, 0))
+        return sha256(f"{size}\n".encode() + first + file.read()).hexdigest()

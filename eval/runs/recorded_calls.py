@@ -1,0 +1,286 @@
+"""The LM calls of a run: every reply on disk at once, so that none is paid twice; how many at once, and when to stop.
+
+While a run lasts this takes the place of DSPy's cache, since that is where DSPy asks, before each call, whether it has
+to be made. A question that is asked again, after an error or after the run was killed, is answered from what was paid
+for it before, whether its LM's cache is on or not. A program that asks the same thing twice still gets two replies: the
+first time the first one, the second time the second. What is new goes on to the cache that was there, as the LM wants
+it.
+"""
+
+import hashlib
+import json
+import os
+import threading
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import dspy
+from dspy.clients.call_result import CACHE_FORMAT, attributes
+from dspy.clients.legacy_outputs import plain
+from dspy.utils.callback import BaseCallback
+from dspy.utils.exceptions import LMServerError
+
+from programs.instruments.cost import REPLAYED, Spent
+from retrieval import UsageError
+
+__all__ = ["Calls", "Limits", "Stopped"]
+
+_QUESTION = "odqa_question"  # the setting that DSPy carries along to wherever the question's calls are made
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """When a run stops, with what it has; None is never. A judge's calls count too, its self-test's included.
+
+    Raises:
+        UsageError: one is not above 0.
+    """
+
+    calls: int | None = None
+    """LM calls that are paid for, those of earlier sittings of the run included."""
+    usd: float | None = None
+    """US dollars, likewise. A call whose price is unknown stops the run too."""
+    minutes: float | None = None
+    """Wall-clock time of this sitting."""
+
+    def __post_init__(self) -> None:
+        for name in self.__slots__:
+            limit = getattr(self, name)
+            if limit is not None and not limit > 0:
+                raise UsageError(f"the limit of {name} must be above 0, not {limit}")
+
+
+class Stopped(BaseException):
+    """Ends a question that is not to make any more LM calls. No error: programs and libraries that handle errors must
+    not take it for one."""
+
+
+class Calls(BaseCallback):
+    """The LM calls of one run, in its file calls.jsonl: a line for each that was paid for.
+
+    A limit is noticed when a call is about to be made: this one is not, and its question ends with `Stopped`. Those
+    that are under way are finished and may go past the limit.
+
+    Args:
+        path: The file; what is there is kept, but for a last line that is cut off.
+        done: The ids of the questions that will not be asked again.
+        at_once: LM calls under way at the same time.
+        limits: When to stop.
+        before: What the run paid for before it had this file.
+
+    Raises:
+        UsageError: the file cannot be used or is damaged.
+    """
+
+    def __init__(
+        self, path: Path, *, done: Set[str], at_once: int, limits: Limits, before: Iterable[Spent] = ()
+    ) -> None:
+        self.stopped: str | None = None
+        """Why no more calls are made, if so."""
+        self.paid = 0
+        self.paid_usd: float | None = 0.0
+        """None when the price of a call was unknown."""
+        self._path = path
+        self._limits = limits
+        self._end = None if limits.minutes is None else time.monotonic() + 60 * limits.minutes
+        self._stop = threading.Event()
+        self._free = threading.Semaphore(at_once)
+        self._lock = threading.Lock()  # guards what follows, and `paid`
+        self._replies: dict[str, dict[str, list[Any]]] = defaultdict(lambda: defaultdict(list))  # by question and key
+        for spent in before:
+            self._count(spent.paid_usd, spent.lm_calls - spent.cached_calls)
+        try:
+            for call in _read(path):
+                self._count(call["usd"])
+                if call["question"] not in done:
+                    self._replies[call["question"]][call["key"]].append(call["reply"])
+        except OSError as error:
+            raise UsageError(f"cannot use {path}: {error.strerror}") from error
+        except (ValueError, KeyError, TypeError) as error:
+            raise UsageError(f"{path} is damaged; choose another directory for the run") from error
+        self._behind: Any = None
+        self._shared = True
+
+    @contextmanager
+    def kept(self) -> Iterator[None]:
+        """Keep the calls that questions make in the block; one such block at a time in a process."""
+        if isinstance(dspy.cache, Calls):
+            raise UsageError("another run is under way in this process; start one when the other has ended")
+        lm = dspy.settings.lm
+        self._shared = lm is None or lm.cache
+        settings = {"callbacks": [*dspy.settings.callbacks, self], "lm": None if lm is None else lm.copy(cache=True)}
+        with self._path.open("ab", buffering=0) as self._file, dspy.context(**settings):
+            self._behind, dspy.cache = dspy.cache, self
+            try:
+                yield
+            finally:
+                dspy.cache = self._behind
+
+    @contextmanager
+    def of(self, question: str) -> Iterator[None]:
+        """The LM calls in the block are one try at the question."""
+        with dspy.context(**{_QUESTION: _Try(self, question)}):
+            yield
+
+    def forget(self, question: str) -> None:
+        """The question will not be tried again by this process; its calls stay in the file."""
+        with self._lock:
+            self._replies.pop(question, None)
+
+    def stop(self, reason: str) -> None:
+        """Make no more calls."""
+        with self._lock:
+            self.stopped = self.stopped or reason
+            self._stop.set()
+
+    def over(self) -> bool:
+        """Whether a limit is reached, or `stop` was called."""
+        limits = self._limits
+        if self._end is not None and time.monotonic() >= self._end:
+            self.stop(f"the limit of {limits.minutes:g} minutes is reached")
+        if limits.calls is not None and self.paid >= limits.calls:
+            self.stop(f"the limit of {limits.calls} LM calls is reached")
+        if limits.usd is not None and self.paid_usd is None:
+            self.stop("the price of an LM call is unknown, and so the limit of dollars cannot be held")
+        elif limits.usd is not None and self.paid_usd is not None and self.paid_usd >= limits.usd:
+            self.stop(f"the limit of {limits.usd:g} US dollars is reached")
+        return self.stopped is not None
+
+    def pause(self, seconds: float) -> None:
+        """Wait; not on when the run stops."""
+        self._stop.wait(seconds)
+
+    # What DSPy asks of a callback.
+
+    def on_lm_start(self, call_id: str, instance: Any, inputs: dict[str, Any]) -> None:
+        self._free.acquire()
+        if self.over():
+            self._free.release()
+            raise Stopped  # DSPy keeps no more than Exceptions of a callback from its caller
+
+    def on_lm_end(self, call_id: str, outputs: Any, exception: BaseException | None = None) -> None:
+        self._free.release()
+
+    # What DSPy asks of its cache.
+
+    def get(self, request: dict[str, Any], ignored_args_for_cache_key: list[str] | None = None) -> Any:
+        """The reply to this request; None when the call has to be made."""
+        current = self._current()
+        if current is not None:
+            key = _key(request, ignored_args_for_cache_key)
+            with self._lock:
+                nth = current.asked[key]
+                current.asked[key] += 1
+                replies = self._replies[current.question][key]
+                if nth < len(replies):
+                    return _again(replies[nth])
+            if not self._shared:
+                return None
+        reply = self._behind.get(request, ignored_args_for_cache_key)
+        if current is not None and getattr(reply, "cache_hit", False):
+            # DSPy has cleared the usage of LiteLLM's reply; what its cache keeps still has it.
+            kept = self._behind.memory_cache.get(self._behind.cache_key(request, ignored_args_for_cache_key))
+            reply.usage = getattr(kept, "usage", {})
+        return reply
+
+    def put(
+        self,
+        request: dict[str, Any],
+        value: Any,
+        ignored_args_for_cache_key: list[str] | None = None,
+        enable_memory_cache: bool = True,
+    ) -> None:
+        """Keep the reply to this request.
+
+        Raises:
+            LMServerError: the reply has neither text nor usage. That is what becomes of JSON that is no completion,
+                from a gateway for example, and no LM's answer.
+        """
+        current = self._current()
+        if current is not None:
+            reply = _plain(value)
+            if _is_nothing(reply):
+                raise LMServerError("the server's reply is no completion: it has neither text nor usage")
+            key = _key(request, ignored_args_for_cache_key)
+            usd = _usd(reply)
+            call = {"question": current.question, "key": key, "usd": usd, "reply": reply}
+            line = (json.dumps(call, ensure_ascii=False) + "\n").encode("utf-8", "backslashreplace")
+            with self._lock:
+                self._file.write(line)
+                self._replies[current.question][key].append(reply)
+                self._count(usd)
+        if self._shared or current is None:
+            self._behind.put(request, value, ignored_args_for_cache_key, enable_memory_cache)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._behind, name)
+
+    def _current(self) -> "_Try | None":
+        current = dspy.settings.get(_QUESTION)
+        return current if current is not None and current.calls is self else None
+
+    def _count(self, usd: float | None, calls: int = 1) -> None:
+        self.paid += calls
+        self.paid_usd = None if usd is None or self.paid_usd is None else self.paid_usd + usd
+
+
+class _Try:
+    """One try at a question."""
+
+    def __init__(self, calls: Calls, question: str) -> None:
+        self.calls = calls
+        self.question = question
+        self.asked: Counter[str] = Counter()  # how often each request was made
+
+
+def _read(path: Path) -> Iterator[dict[str, Any]]:
+    """The calls in the file. A last line that is cut off is removed: the process was killed while it wrote it."""
+    if not path.exists():
+        return
+    with path.open("rb+") as file:
+        for line in file:
+            if not line.endswith(b"\n"):
+                file.seek(-len(line), os.SEEK_END)
+                file.truncate()
+                return
+            yield json.loads(line)
+
+
+def _key(request: Mapping[str, Any], ignored: Sequence[str] | None) -> str:
+    """A hash of the request. DSPy's own cannot be had of every request, and it does without where there is none."""
+    kept = {name: value for name, value in request.items() if name not in (ignored or ())}
+    return hashlib.sha256(json.dumps(kept, sort_keys=True, default=repr).encode()).hexdigest()
+
+
+def _plain(value: Any) -> dict[str, Any]:
+    """What DSPy puts into its cache, as JSON holds it: a result of the native engine, or a reply of LiteLLM's."""
+    if isinstance(value, dict):
+        return value
+    price = getattr(value, "_hidden_params", {}).get("response_cost")
+    return {**plain(value), "_hidden_params": {"response_cost": price}}
+
+
+def _again(reply: Mapping[str, Any]) -> dict[str, Any]:
+    """The kept reply as DSPy takes it out of its cache."""
+    if reply.get("_dspy_format") == CACHE_FORMAT:
+        return {**reply, "cost_details": {**reply["cost_details"], REPLAYED: True}}
+    return attributes({**reply, REPLAYED: True})  # type: ignore[no-any-return]
+
+
+def _usd(reply: Mapping[str, Any]) -> float | None:
+    usd: float | None = (
+        reply["cost"] if reply.get("_dspy_format") == CACHE_FORMAT else reply["_hidden_params"]["response_cost"]
+    )
+    return usd
+
+
+def _is_nothing(reply: Mapping[str, Any]) -> bool:
+    if reply.get("_dspy_format") != CACHE_FORMAT:
+        return not reply.get("choices") and not reply.get("output")
+    said = [output if isinstance(output, dict) else {"text": output} for output in reply["outputs"]]
+    return not reply["usage"] and not any(output["text"] or "tool_calls" in output for output in said)

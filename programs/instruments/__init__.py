@@ -1,0 +1,1 @@
+"""What handles a program from outside: its cost, its plan, its saved state."""

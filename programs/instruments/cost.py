@@ -1,0 +1,176 @@
+"""What a call costs, measured from outside the programs by a DSPy callback."""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from math import fsum
+from typing import Any, NamedTuple
+
+import dspy
+from dspy.utils.callback import BaseCallback
+
+from programs.steps.ask import UNPARSABLE
+from retrieval import Retriever
+
+__all__ = ["REPLAYED", "Cost", "Spent", "measured"]
+
+REPLAYED = "replayed"
+"""Key in what a cached reply says of its cost: it was paid for earlier in the same run, and counts as paid now."""
+
+
+@dataclass(slots=True)
+class Spent:
+    """What LM calls come to. `paid_…` is what was paid now: the rest was answered from DSPy's cache."""
+
+    lm_calls: int = 0
+    """Calls of an LM; those answered from DSPy's cache and the second try after an unparsable reply included."""
+    cached_calls: int = 0
+    """Those of them that DSPy's cache answered: nothing was paid for them now."""
+    input_tokens: int = 0
+    """Prompt tokens as the provider reported them; for a cached reply, those of the call that was paid for. DSPy's
+    LiteLLM engine forgets these: its cached replies count 0, except in `eval.runs.runner`, which looks into the
+    cache."""
+    output_tokens: int = 0
+    """Likewise for the replies."""
+    usd: float | None = 0.0
+    """US dollars, by DSPy's price list; for a cached reply, what the call cost when it was paid for. None where the
+    price of any call is unknown."""
+    paid_input_tokens: int = 0
+    paid_output_tokens: int = 0
+    paid_usd: float | None = 0.0
+
+
+@dataclass(slots=True)
+class Cost(Spent):
+    """What happened inside a `measured` block."""
+
+    searches: int = 0
+    """Queries sent to a retriever."""
+    unparsable: int = 0
+    """Predictor calls whose reply did not fit the signature, after DSPy's second try."""
+    seconds: float = 0.0
+    """Wall-clock time."""
+    predictors: dict[str, Spent] = field(default_factory=dict)
+    """The LM calls by predictor, under the names that are the keys of saved states; in alphabetical order."""
+
+
+@contextmanager
+def measured() -> Iterator[Cost]:
+    """Count what the LMs and retrievers called inside the block do; the counts are complete when it ends.
+
+    Holds for calls in threads that carry the context along, as `side_by_side` does. Blocks may be nested and may run
+    side by side: each counts its own calls.
+    """
+    cost = Cost()
+    meter = _Meter()
+    started = time.perf_counter()
+    settings = dspy.settings
+    try:
+        # DSPy appends each LM call's record to the history of every calling module: the meter poses as one.
+        with dspy.context(
+            callbacks=[*settings.callbacks, meter], caller_modules=[*(settings.caller_modules or []), meter]
+        ):
+            yield cost
+    finally:
+        cost.seconds = time.perf_counter() - started
+        cost.searches = len(meter.searches)
+        cost.unparsable = len(meter.unparsable)
+        _add_up(cost, meter.calls, meter.replies)
+        for name in sorted(set(meter.calls)):
+            cost.predictors[name] = Spent()
+            calls = [call for call in meter.calls if call == name]
+            _add_up(cost.predictors[name], calls, [reply for reply in meter.replies if reply.predictor == name])
+
+
+class _Reply(NamedTuple):
+    predictor: str
+    cached: bool
+    input_tokens: int
+    output_tokens: int
+    usd: float | None
+
+
+class _History(list[Any]):
+    """Hands records on instead of keeping them: DSPy drops the oldest of a history that is full."""
+
+    def __init__(self, take: Callable[[dict[str, Any]], object]) -> None:
+        super().__init__()
+        self._take = take
+
+    def append(self, record: dict[str, Any]) -> None:
+        self._take(record)
+
+
+class _Meter(BaseCallback):
+    """Its lists grow from many threads, by `append` alone."""
+
+    def __init__(self) -> None:
+        self.calls: list[str] = []  # the predictors' names
+        self.replies: list[_Reply] = []
+        self.searches: list[str] = []
+        self.unparsable: list[str] = []
+        self.history = _History(lambda record: self.replies.append(_reply(self._caller(), record)))
+        self._predictors: set[str] = set()
+
+    def on_lm_start(self, call_id: str, instance: Any, inputs: dict[str, Any]) -> None:
+        self.calls.append(self._caller())
+
+    def on_module_start(self, call_id: str, instance: Any, inputs: dict[str, Any]) -> None:
+        if isinstance(instance, Retriever):
+            self.searches.append(call_id)
+        elif isinstance(instance, dspy.Predict):
+            self._predictors.add(call_id)
+
+    def on_module_end(self, call_id: str, outputs: Any, exception: BaseException | None = None) -> None:
+        if call_id in self._predictors and isinstance(exception, UNPARSABLE):
+            self.unparsable.append(call_id)
+
+    def _caller(self) -> str:
+        """The predictor that calls the LM now, by its name in the outermost program inside the block."""
+        modules = dspy.settings.caller_modules
+        inside = [m for m in modules[modules.index(self) + 1 :] if not isinstance(m, _Meter)]
+        if not inside:
+            return "no module"
+        program, caller = inside[0], inside[-1]
+        return next((name for name, p in program.named_predictors() if p is caller), type(caller).__name__)
+
+
+def _reply(predictor: str, record: dict[str, Any]) -> _Reply:
+    """From a record of an LM's history.
+
+    On a cache hit DSPy leaves the record's usage empty. The native engine's stored response still has it; LiteLLM's is
+    marked as a hit instead. The record's cost is there in both cases.
+    """
+    responses = record["response"] if isinstance(record["response"], tuple | list) else [record["response"]]
+    usages = [getattr(response, "usage", None) for response in responses]
+    input_tokens = sum(_tokens(usage, "input_tokens", "prompt_tokens") for usage in usages)
+    output_tokens = sum(_tokens(usage, "output_tokens", "completion_tokens") for usage in usages)
+    replayed = REPLAYED in record.get("cost_details", {}) or any(getattr(r, REPLAYED, False) for r in responses)
+    hit = any(getattr(r, "cache_hit", False) for r in responses) or (
+        input_tokens + output_tokens and not record["usage"]
+    )
+    return _Reply(predictor, bool(hit) and not replayed, input_tokens, output_tokens, record["cost"])
+
+
+def _tokens(usage: Any, *names: str) -> int:
+    """The first of these counts that the usage has: DSPy's native engine and LiteLLM name them differently."""
+    found = (usage.get(name) if isinstance(usage, dict) else getattr(usage, name, None) for name in names)
+    return next((int(value) for value in found if value), 0)
+
+
+def _add_up(spent: Spent, calls: Sequence[str], replies: Sequence[_Reply]) -> None:
+    paid = [reply for reply in replies if not reply.cached]
+    spent.lm_calls = len(calls)
+    spent.cached_calls = len(replies) - len(paid)
+    spent.input_tokens = sum(reply.input_tokens for reply in replies)
+    spent.output_tokens = sum(reply.output_tokens for reply in replies)
+    spent.usd = _dollars(replies)
+    spent.paid_input_tokens = sum(reply.input_tokens for reply in paid)
+    spent.paid_output_tokens = sum(reply.output_tokens for reply in paid)
+    spent.paid_usd = _dollars(paid)
+
+
+def _dollars(replies: Sequence[_Reply]) -> float | None:
+    prices = [reply.usd for reply in replies]
+    return None if None in prices else fsum(price for price in prices if price is not None)

@@ -1,0 +1,122 @@
+"""What a program is going to cost, found out without asking an LM: stand-ins are asked, and the calls counted.
+
+Nothing that a method's file says is believed here, and nothing has to be kept in step with it: the program itself runs,
+with its settings and its retriever. What its class docstring promises is printed beside what is counted.
+"""
+
+import inspect
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+import dspy
+from dspy.clients.capabilities import resolve
+from dspy.clients.costs import estimate_cost
+from dspy.lm15 import LM15Error, Message, Request, Response, TextPart, Usage
+
+from programs.instruments.cost import measured
+
+__all__ = ["QUESTIONS", "Amount", "plan", "price", "promise"]
+
+QUESTIONS = (
+    "Where was the chemist born who discovered samarium?",
+    "Which of the two bridges is longer, the Golden Gate Bridge or the Brooklyn Bridge?",
+    "Who wrote the novel on which the film is based that won the first Academy Award for Best Picture?",
+    "Could a person who was born in 1950 have voted in the first elections after the Second World War?",
+)
+"""What is asked where the caller has no question."""
+_CHARACTERS = 4  # of English in a token, about
+
+
+@dataclass(frozen=True, slots=True)
+class Amount:
+    """How much of something a question takes."""
+
+    least: float
+    typical: float
+    most: float
+
+
+def plan(program: dspy.Module, reader: dspy.LM, questions: Sequence[str] = QUESTIONS) -> dict[str, Amount]:
+    """What the questions take: `lm_calls`, `searches`, `input_tokens` and `output_tokens`.
+
+    Two stand-ins answer. The reader does what it can: the typical amount is its median. The other one's replies are all
+    empty: every call is made a second time, and a loop goes on to its end unless it stops for that. Least and most are
+    the extremes over both; an LM can go beyond them where a method has paths that neither takes.
+
+    Args:
+        program: The program, as it would be run.
+        reader: An LM of an engine that replies in every format without being one, such as the extractive reader's.
+        questions: At least one.
+    """
+    answered = [_counts(program, _StandIn(reader.engine), question) for question in questions]
+    unanswered = [_counts(program, _StandIn(None), question) for question in questions]
+    return {
+        name: Amount(
+            min(counts[name] for counts in answered + unanswered),
+            median(counts[name] for counts in answered),
+            max(counts[name] for counts in answered + unanswered),
+        )
+        for name in answered[0]
+    }
+
+
+def price(lm: dspy.LM, input_tokens: float, output_tokens: float) -> float | None:
+    """US dollars for so many tokens, by DSPy's price list; None where it does not know this LM's price."""
+    if not isinstance(lm.engine, str):
+        return None
+    provider, _, model = lm.model.partition("/")
+    try:
+        route = resolve(lm)
+        provider, model = route.provider, route.model
+    except LM15Error:
+        pass  # LiteLLM has the LM, and the price list is by its names
+    tokens = round(input_tokens), round(output_tokens)
+    usage = Usage(input_tokens=tokens[0], output_tokens=tokens[1], total_tokens=sum(tokens))
+    usd, _ = estimate_cost(_response(model, "", usage), provider=provider, requested_model=model)
+    return usd  # type: ignore[no-any-return]
+
+
+def promise(program: type[dspy.Module]) -> str:
+    """What the class docstring says of a question's cost."""
+    paragraphs = (inspect.getdoc(program) or "").split("\n\n")
+    return next((" ".join(text.split()) for text in paragraphs if re.search(r"\bLM calls?\b", text)), "")
+
+
+def _counts(program: dspy.Module, stand_in: "_StandIn", question: str) -> dict[str, int]:
+    lm = dspy.LM("stand-in/none", engine=stand_in, cache=False, num_retries=0)
+    with dspy.context(lm=lm), measured() as cost:
+        program(question=question)
+    return {
+        "lm_calls": cost.lm_calls,
+        "searches": cost.searches,
+        "input_tokens": cost.input_tokens,
+        "output_tokens": cost.output_tokens,
+    }
+
+
+class _StandIn:
+    """An engine that replies what another one does, or nothing, and reports estimated tokens."""
+
+    def __init__(self, engine: Any | None) -> None:
+        self._engine = engine
+
+    def complete(self, request: Request) -> Response:
+        said = self._engine.complete(request).text or "" if self._engine else ""
+        asked = _length(request.system) + sum(_length(message.parts) for message in request.messages)
+        tokens = asked // _CHARACTERS, len(said) // _CHARACTERS
+        usage = Usage(input_tokens=tokens[0], output_tokens=tokens[1], total_tokens=sum(tokens))
+        return _response(request.model, said, usage)
+
+
+def _response(model: str, text: str, usage: Usage) -> Response:
+    message = Message.assistant([TextPart(text)])
+    return Response(id=None, model=model, message=message, finish_reason="stop", usage=usage)
+
+
+def _length(text: Any) -> int:
+    if text is None or isinstance(text, str):
+        return len(text or "")
+    return sum(len(part.text) for part in text if isinstance(part, TextPart))

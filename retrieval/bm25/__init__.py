@@ -1,0 +1,1 @@
+"""BM25 over an index on disk."""

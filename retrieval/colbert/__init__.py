@@ -1,0 +1,1 @@
+"""ColBERT: late interaction over a PLAID index on disk."""

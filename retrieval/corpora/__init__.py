@@ -1,0 +1,1 @@
+"""Corpora: reading them, and fetching the ones that are known by name."""

@@ -1,0 +1,1 @@
+"""Dense retrieval: passages and queries as vectors of one model."""

@@ -1,0 +1,1 @@
+"""Scoring, reranking, filtering and fusing what retrievers found."""

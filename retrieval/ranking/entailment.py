@@ -1,0 +1,119 @@
+"""Whether one text follows from another."""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from threading import Lock
+from typing import Any, Self
+
+from retrieval.errors import UsageError
+from retrieval.models import LanguageModel, loading, package, readable
+from retrieval.ranking.scorers import content_words
+
+__all__ = ["NLI", "TRUE", "Entailment", "LexicalEntailment", "load_entailment"]
+
+
+class Entailment(ABC):
+    """Judges pairs of a premise and a hypothesis. Safe for many threads; shared by copies of what holds it."""
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self
+
+    @abstractmethod
+    def batch(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
+        """For each pair (premise, hypothesis) the probability, from 0 to 1, that the premise entails the hypothesis."""
+
+    def entails(self, premise: str, hypothesis: str) -> float:
+        """The probability, from 0 to 1, that the premise entails the hypothesis."""
+        return self.batch([(premise, hypothesis)])[0]
+
+
+class LexicalEntailment(Entailment):
+    """1.0 where the premise has every content word of the hypothesis, in any order, else 0.0.
+
+    A stand-in for a model where there are no weights, and for tests: it takes a paraphrase for unsupported, and a
+    sentence that puts the premise's words together wrongly for supported. Words are compared by their stems
+    (`retrieval.ranking.scorers.content_words`); a hypothesis without any is not entailed.
+    """
+
+    def batch(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
+        words = [(content_words(premise), content_words(hypothesis)) for premise, hypothesis in pairs]
+        return [float(bool(hypothesis) and hypothesis <= premise) for premise, hypothesis in words]
+
+
+class NLI(Entailment):
+    """A sequence classifier trained on natural language inference.
+
+    Which of its labels is entailment is read from the model's configuration (`id2label`), for models differ in that.
+    Pairs longer than the model can read are cut off.
+
+    Args:
+        model: Directory or hub name, such as "cross-encoder/nli-deberta-v3-base".
+        batch_size: Pairs judged at a time.
+        device: Such as "cpu" or "cuda:1"; by default the best one there is.
+
+    Raises:
+        UsageError: the extra is not installed, the model cannot be loaded, or not exactly one of its labels is named
+            entailment.
+    """
+
+    def __init__(self, model: str, *, batch_size: int = 32, device: str | None = None) -> None:
+        library = package("sentence_transformers")
+        with loading(model):
+            self._model = library.CrossEncoder(model, device=device, activation_fn=package("torch").nn.Identity())
+        labels = {int(n): str(label) for n, label in self._model.config.id2label.items()}
+        entailment = [n for n, label in labels.items() if label.lower() in ("entailment", "entail", "entails")]
+        if len(entailment) != 1 or len(labels) < 2:
+            raise UsageError(f"the model {model!r} has no label named entailment but {', '.join(labels.values())}")
+        self._entailment = entailment[0]
+        self._batch_size = batch_size
+        self._lock = Lock()  # tokenizers are not for several threads at once
+
+    def batch(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
+        texts = [(readable(premise), readable(hypothesis)) for premise, hypothesis in pairs]
+        with self._lock:
+            rows = self._model.predict(texts, batch_size=self._batch_size, apply_softmax=True, show_progress_bar=False)
+        return [float(row[self._entailment]) for row in rows]
+
+
+class TRUE(Entailment):
+    """A T5 model of the TRUE family, which writes 1 where the premise entails the hypothesis; the probability of that.
+
+    Honovich et al., "TRUE: Re-evaluating Factual Consistency Evaluation", NAACL 2022. MIGRES's checkpoint is
+    "google/t5_xxl_true_nli_mixture" (11 billion parameters).
+
+    Args:
+        model: Directory or hub name of an encoder-decoder model.
+        batch_size: Pairs judged at a time.
+        max_length: Most tokens of a pair; longer premises are cut off at their end.
+        device: Such as "cpu" or "cuda:1"; by default the best one there is.
+
+    Raises:
+        UsageError: the extra is not installed or the model cannot be loaded.
+    """
+
+    def __init__(self, model: str, *, batch_size: int = 8, max_length: int = 512, device: str | None = None) -> None:
+        self._model = LanguageModel(model, batch_size=batch_size, max_length=max_length, device=device)
+
+    def batch(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
+        prompts = [("premise: ", premise, f" hypothesis: {hypothesis}") for premise, hypothesis in pairs]
+        return [math.exp(values[0]) for values in self._model.log_probabilities(prompts, "1")]
+
+
+def load_entailment(spec: str) -> Entailment:
+    """Open the judge of entailment that `spec` names.
+
+    Args:
+        spec: `lexical`, `nli:MODEL` (a classifier) or `true:MODEL` (a T5 model of the TRUE family), where MODEL is a
+            directory or a hub name.
+
+    Raises:
+        UsageError: no judge has that name, or it cannot be loaded.
+    """
+    kinds: dict[str, Callable[[str], Entailment]] = {"nli": NLI, "true": TRUE}
+    name, _, model = spec.partition(":")
+    if spec == "lexical":
+        return LexicalEntailment()
+    if name in kinds and model:
+        return kinds[name](model)
+    raise UsageError(f"unknown entailment {spec!r}: use lexical, nli:MODEL or true:MODEL")

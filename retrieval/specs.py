@@ -1,0 +1,90 @@
+"""From the name of a retriever to the retriever."""
+
+import tempfile
+import weakref
+from collections.abc import Callable
+from pathlib import Path
+
+from retrieval import known_item
+from retrieval.base import Retriever
+from retrieval.errors import UsageError
+
+__all__ = ["FORMS", "load"]
+
+
+def load(spec: str) -> Retriever:
+    """Open the retriever that `spec` names, and search an index for a few of its passages: see `known_item.check`.
+
+    Args:
+        spec: `sample` (BM25 over the packaged sample corpus); `bm25:DIR`, `dense:DIR` or `colbert:DIR` (an index that
+            `python -m retrieval index` made, for the last one also colbert-ai); `colbertv2:URL` (a server that speaks
+            the ColBERTv2 protocol); or a TOML file that puts these together (see `retrieval.compose`).
+
+    Raises:
+        UsageError: there is no such form, or what it names is not there; says what to use instead.
+        RetrievalError: the index is damaged.
+    """
+    if spec.endswith(".toml"):
+        return _composed(spec)
+    scheme, colon, rest = spec.partition(":")
+    for form, opened in FORMS.items():
+        if form.partition(":")[:2] == (scheme, colon) and bool(colon) == bool(rest):
+            return _checked(opened(rest), spec)
+    raise UsageError(f"there is no retriever {spec!r}: use {' or '.join(FORMS)}")
+
+
+def _checked(retriever: Retriever, spec: str) -> Retriever:
+    if isinstance(retriever, known_item.Index):
+        known_item.check(retriever, spec)
+    return retriever
+
+
+def _sample(_: str) -> Retriever:
+    from retrieval.bm25.search import BM25
+    from retrieval.corpora.reader import SAMPLE, read
+
+    directory = tempfile.TemporaryDirectory(prefix="odqa-sample-")
+    index = BM25.build(read(SAMPLE), Path(directory.name) / "index")
+    weakref.finalize(index, directory.cleanup)  # the index is memory-mapped: it lives as long as the retriever
+    return index
+
+
+def _bm25(path: str) -> Retriever:
+    from retrieval.bm25.search import BM25
+
+    return BM25(path)
+
+
+def _colbertv2(url: str) -> Retriever:
+    from retrieval.remote.client import ColBERTv2
+
+    return ColBERTv2(url)
+
+
+def _dense(path: str) -> Retriever:
+    from retrieval.dense.search import Dense
+
+    return Dense(path)
+
+
+def _colbert(path: str) -> Retriever:
+    from retrieval.colbert.search import ColBERT
+
+    return ColBERT(path)
+
+
+def _composed(path: str) -> Retriever:
+    from retrieval.compose import load as load_file
+
+    return load_file(path, load)
+
+
+FORMS: dict[str, Callable[[str], Retriever]] = {
+    "sample": _sample,
+    "bm25:DIR": _bm25,
+    "dense:DIR": _dense,
+    "colbert:DIR": _colbert,
+    "colbertv2:URL": _colbertv2,
+    "FILE.toml": _composed,
+}
+"""The forms that `load` takes, and what opens each, given what stands after the colon."""

@@ -1,0 +1,92 @@
+"""Writing what to search for: plans, explicit queries, sub-questions, follow-ups, queries for what is missing."""
+
+import dspy
+
+__all__ = [
+    "AskFollowUp",
+    "AskForEvidence",
+    "AskForMissing",
+    "ListExplicitQueries",
+    "ListRelatedQueries",
+    "ListSubQuestions",
+    "PlanQuestion",
+]
+
+
+# QPaug, section 3.2, Eq. 3, and the example of Table 8: the question with zero-shot chain of thought's request.
+class PlanQuestion(dspy.Signature):
+    """Think step by step about how the question can be answered, without answering it. Take it apart into simpler
+    questions in the order in which they have to be settled, and say for each what has to be looked up: which people,
+    works, places or dates, and which facts about them."""
+
+    question: str = dspy.InputField()
+    plan: str = dspy.OutputField(desc="numbered steps, each a simpler question and what to look up for it")
+
+
+# Chain-of-Rewrite, section 2.1, and its first prompt in appendix A.1.
+class ListExplicitQueries(dspy.Signature):
+    """The question may be ambiguous or may not say what it is about. List explicit queries that it could stand for:
+    name in each the topic that is meant, and add the details that the question leaves out."""
+
+    question: str = dspy.InputField()
+    queries: list[str] = dspy.OutputField(desc="up to five explicit queries, the likeliest first")
+
+
+# Chain-of-Rewrite, section 2.2, and its second prompt in appendix A.1.
+class ListRelatedQueries(dspy.Signature):
+    """Think of related queries, each different from the others, that would find documents relevant to the query. Then
+    take from them the keywords and phrases that belong closely to the query."""
+
+    query: str = dspy.InputField()
+    related: list[str] = dspy.OutputField(desc="related queries")
+    keywords: list[str] = dspy.OutputField(desc="keywords of a word or a few words, from all the related queries")
+
+
+# Self-Ask, as BlendFilter describes it in appendix C: is a follow-up question needed, and which.
+class AskFollowUp(dspy.Signature):
+    """Decide whether a follow-up question has to be answered before the question can be. The numbered lines are the
+    passages found for earlier follow-up questions; a line that has such a question for its title is the answer given to
+    it. If a fact is still missing, ask for that one fact in a question that can be understood by itself: name people,
+    works and places instead of pointing back to them, and do not repeat an earlier question."""
+
+    context: str = dspy.InputField(desc="numbered passages and answers, one per line; may be empty")
+    question: str = dspy.InputField()
+    needed: bool = dspy.OutputField(desc="True if a fact is still missing, False if the question can be answered now")
+    follow_up: str = dspy.OutputField(desc="one simple question; empty if none is needed")
+
+
+# ALLIES (Sun et al. 2023), beam expansion: with what was asked and found so far, or without either.
+class ListSubQuestions(dspy.Signature):
+    """List questions whose answers would help to answer the question, the most important first. Make them differ from
+    each other, so that each is about another side of it, and from the queries that were sent before. Go by what the
+    numbered passages say already, and call people, works and places by their names."""
+
+    question: str = dspy.InputField()
+    history: str = dspy.InputField(desc="queries sent before, one per line; may be empty")
+    context: str = dspy.InputField(desc="numbered passages that were found, one per line; may be empty")
+    queries: list[str] = dspy.OutputField(desc="two or three questions that can each be understood by themselves")
+
+
+# MIGRES, section 3.2, query generator, and its prompt in Table 17.
+class AskForMissing(dspy.Signature):
+    """Write at most three queries that ask for the missing information, so that the question can be answered. If it
+    takes several steps to find it, break it down into simple queries that each ask for one fact. Call people, works and
+    places by the names that the known facts give them. Ask for nothing that is known, and ask differently from the
+    question and from every query that was sent before."""
+
+    question: str = dspy.InputField()
+    history: str = dspy.InputField(desc="queries sent before, one per line")
+    facts: str = dspy.InputField(desc="known facts, numbered, one per line; may be empty")
+    missing: str = dspy.InputField(desc="the missing information; may be empty")
+    queries: list[str] = dspy.OutputField(desc="up to three new queries")
+
+
+# VTG, evidence finder: diverse queries for a claim that no document in memory supports.
+class AskForEvidence(dspy.Signature):
+    """The statement was written to help to answer the question, and needs evidence. Write up to three queries, each
+    different from the others, that would find passages which confirm or correct it: call people, works and places by
+    their names, and ask for one fact each."""
+
+    question: str = dspy.InputField()
+    statement: str = dspy.InputField(desc="what needs evidence")
+    queries: list[str] = dspy.OutputField(desc="up to three queries")

@@ -1,0 +1,117 @@
+"""Judging answers, candidates and statements."""
+
+from typing import Literal
+
+import dspy
+
+__all__ = [
+    "AlignMissing",
+    "CheckConclusion",
+    "ChooseCondition",
+    "CompareSummaries",
+    "JudgeAnswer",
+    "RateAnswer",
+    "RecoverCondition",
+    "SummarizeForCandidate",
+    "SupportsCandidate",
+]
+
+
+# Self-verification (Weng et al. 2023), true-false item verification, the form for questions that are no arithmetic. The
+# paper rewrites question and answer in a completion of its own; here one typed reply carries the statement as well.
+class CheckConclusion(dspy.Signature):
+    """Rewrite the question and its proposed answer as one statement. Then check the statement as if you had not found
+    the answer yourself: start from the answer, and see whether everything that the question says is true of it."""
+
+    question: str = dspy.InputField()
+    candidate: str = dspy.InputField(desc="the proposed answer")
+    statement: str = dspy.OutputField(desc="a declarative sentence that has all of the question and the answer in it")
+    correct: bool = dspy.OutputField(desc="True if the statement is true, False if not")
+
+
+# Self-verification, condition masking: which condition. In arithmetic the numbers are taken, without asking an LM.
+class ChooseCondition(dspy.Signature):
+    """Choose in the question the one condition that narrows the answer down most: a name, a date, a number or another
+    fact that somebody who knew the answer could work out. Copy it from the question, letter by letter."""
+
+    question: str = dspy.InputField()
+    condition: str = dspy.OutputField(desc="one or a few words that stand in the question just like this")
+
+
+# Self-verification, condition masking: predicting the condition from the rest of the question and the answer.
+class RecoverCondition(dspy.Signature):
+    """In the question something was replaced by X. Take the answer for given and find out what X must be."""
+
+    question: str = dspy.InputField(desc="a question with X in it")
+    candidate: str = dspy.InputField(desc="the answer to the question")
+    condition: str = dspy.OutputField(desc="what X stands for, one or a few words")
+
+
+# MIGRES, Acc† in Table 3; its authors' evaluator asks for it in these terms.
+class JudgeAnswer(dspy.Signature):
+    """Decide whether the predicted answer to the question implies the right answer: whoever believes the prediction
+    would have to agree to the right answer as well. Of several right answers, which are one per line, one is enough.
+    Go by what is written here, not by what you believe to be true."""
+
+    question: str = dspy.InputField()
+    prediction: str = dspy.InputField(desc="the predicted answer")
+    right: str = dspy.InputField(desc="the right answers, one per line")
+    implied: bool = dspy.OutputField()
+
+
+# ALLIES (Sun et al. 2023), answer scoring, with the paper's bands.
+class RateAnswer(dspy.Signature):
+    """Estimate the probability that the proposed answer to the question is right, by the numbered passages, where there
+    are any, and by your own reasoning. Up to 0.3, much speaks against it; up to 0.5, it is rather wrong, though nothing
+    proves it; up to 0.7, it is rather right, though nothing proves it; above 0.7, much speaks for it. What does not
+    answer the question has the probability 0."""
+
+    context: str = dspy.InputField(desc="numbered passages, one per line; may be empty")
+    question: str = dspy.InputField()
+    candidate: str = dspy.InputField(desc="the proposed answer; may be empty")
+    correct_probability: float = dspy.OutputField(desc="from 0 to 1")
+
+
+# SuRe (Kim et al. 2024), conditional summarization: the prompt shows all candidates and names one as the prediction.
+class SummarizeForCandidate(dspy.Signature):
+    """Write a summary of the numbered passages that supports the candidate as the answer to the question. Use what the
+    passages say and nothing else. There is another candidate, its rival: say what speaks for this one."""
+
+    context: str = dspy.InputField(desc="numbered passages, one per line; may be empty")
+    question: str = dspy.InputField()
+    candidate: str = dspy.InputField(desc="the answer that the summary is to support")
+    rival: str = dspy.InputField(desc="the other candidate")
+    summary: str = dspy.OutputField(desc="a few factual sentences")
+
+
+# SuRe, instance-wise validation.
+class SupportsCandidate(dspy.Signature):
+    """Decide whether the summary really supports the candidate as the answer to the question: whoever has read nothing
+    but the summary would have to give this answer."""
+
+    question: str = dspy.InputField()
+    candidate: str = dspy.InputField()
+    summary: str = dspy.InputField(desc="may be empty")
+    supported: bool = dspy.OutputField()
+
+
+# SuRe, pair-wise ranking.
+class CompareSummaries(dspy.Signature):
+    """Two summaries are each meant to answer the question. Decide which one is more relevant to it and tells more of
+    what it asks for."""
+
+    question: str = dspy.InputField()
+    first: str = dspy.InputField(desc="may be empty")
+    second: str = dspy.InputField(desc="may be empty")
+    better: Literal["first", "second"] = dspy.OutputField()
+
+
+# MIGRES, section 2.1 and Table 14, verification of the alignment of missing information.
+class AlignMissing(dspy.Signature):
+    """Somebody said which information is missing. Decide whether that is what the questions ask for: whether at least
+    one of them asks for the missing information or for a part of it."""
+
+    missing: str = dspy.InputField(desc="the information that is said to be missing")
+    questions: str = dspy.InputField(desc="numbered questions, one per line")
+    explanation: str = dspy.OutputField()
+    aligned: bool = dspy.OutputField(desc="True if a question asks for what is missing")

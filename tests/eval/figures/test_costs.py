@@ -1,0 +1,63 @@
+from dataclasses import asdict
+from typing import Any
+
+from eval.figures.costs import costs
+from eval.figures.summary import Row, summarise
+from eval.reports.text import cost_table
+from programs.instruments.cost import Cost, Spent
+
+
+def row(cost: Cost, iterations: Any = None, error: str | None = None) -> Row:
+    prediction = None if error else {"answer": "a", **({} if iterations is None else {"iterations": iterations})}
+    return {"scores": {}, "error": error, "type": None, "prediction": prediction, "cost": asdict(cost)}
+
+
+READ, DRAFT = Spent(2, 1, 20, 4, 0.5, 10, 2, 0.25), Spent(1, 0, 10, 2, 0.25, 10, 2, 0.25)
+TWO = Cost(3, 1, 30, 6, 0.75, 20, 4, 0.5, searches=2, seconds=1.5, predictors={"draft": DRAFT, "read": READ})
+ONE = Cost(1, 0, 10, 2, 0.25, 10, 2, 0.25, searches=1, seconds=0.5, predictors={"draft": DRAFT})
+
+
+def test_costs_add_up_by_predictor_and_in_total() -> None:
+    found = costs([row(TWO), row(ONE), row(Cost(seconds=2.0), error="LMTimeoutError")], {})
+    assert (found.n, found.iterations, found.passages) == (3, None, None)
+    total = found.total
+    assert (total.lm_calls, total.cached_calls, total.searches, total.seconds) == (4, 1, 3, 4.0)
+    assert (total.input_tokens, total.paid_input_tokens, total.usd, total.paid_usd) == (40, 30, 1.0, 0.75)
+    assert total.predictors == {"draft": Spent(2, 0, 20, 4, 0.5, 20, 4, 0.5), "read": READ}
+
+
+def test_a_price_that_is_unknown_is_not_0() -> None:
+    unknown = Cost(1, 0, 10, 2, None, 0, 0, 0.0, predictors={"read": Spent(1, 1, 10, 2, None, 0, 0, 0.0)})
+    rows = [row(TWO), row(unknown)]
+    found = costs(rows, {})
+    assert (found.total.usd, found.total.paid_usd) == (None, 0.5)
+    assert (found.total.predictors["read"].usd, found.total.predictors["draft"].usd) == (None, 0.25)
+    means = summarise(rows, 2, {}).total.cost
+    assert "usd" not in means
+    assert means["paid_usd"] == 0.25
+
+
+def test_iterations_and_the_passages_in_them() -> None:
+    turns = [{"shown": ["1", "2", "lm:knowledge-1"]}, {"shown": []}, {"shown": ["3"]}]
+    found = costs([row(ONE, turns), row(ONE, [{"shown": ["4"]}]), row(ONE, []), row(ONE, "many"), row(ONE)], {})
+    assert (found.iterations, found.passages) == (4 / 3, 4 / 4)
+    assert costs([row(ONE, [{"facts": []}])], {}).passages is None
+
+
+def test_the_table() -> None:
+    searches = [{"query": "a", "found": ["1", "2"]}, {"query": "b", "found": ["3", "1"]}, {"query": "c", "found": None}]
+    first = {**row(TWO, [{"shown": ["1"]}]), "searches": searches}
+    text = cost_table(costs([first, row(ONE)], {}))
+    assert [line.rstrip() for line in text.split("\n")] == [
+        "                    LM calls  tokens in  tokens out       USD  searches  seconds",
+        "per question of 2       2.00      20.00        4.00  0.500000      1.50     1.00",
+        "  draft                 1.00      10.00        2.00  0.250000",
+        "  read                  1.00      10.00        2.00  0.250000",
+        "altogether                 4         40           8  1.000000         3     2.00",
+        "  paid in this run         3         30           6  0.750000",
+        "different passages found per question: 1.50",
+        "iterations per question: 1.00",
+        "retrieved passages shown per iteration: 1.00",
+    ]
+    assert "unknown" in cost_table(costs([row(Cost(1, usd=None, paid_usd=None))], {}))
+    assert cost_table(costs([], {})).startswith("      ")

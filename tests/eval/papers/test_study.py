@@ -1,0 +1,420 @@
+"""The studies on prepared input: what is asked, what is scored, over which questions; and as tables of the paper."""
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import dspy
+import pytest
+from support.asked import inputs
+from support.scripted import Function, Reply, engine_lm, render, scripted
+
+from eval.figures.summary import Row, Summary
+from eval.papers import paper
+from eval.papers.study import STUDIES, Extraction, FirstSearch, Missing, prepared
+from eval.runs.ceiling import load_oracle
+from eval.runs.runner import evaluate
+from eval.tasks import load
+from programs.instruments.cost import measured
+from retrieval import Memory, Passage, UsageError
+from signatures.detect import DetectMissing
+from signatures.extract import ExtractStatements
+from signatures.verify import AlignMissing
+from signatures.write import WriteKnowledgeOrNone
+
+QUESTION = "Where was the finder of the planet Zorx born?"
+STEPS = [
+    {"question": "Who found the planet Zorx?", "answer": "Ada Quill"},
+    {"question": "Where was Ada Quill born?", "answer": "Lund"},
+]
+ZORX = Passage("zorx", "Zorx is a planet found by Ada Quill.", "Zorx")
+ADA = Passage("ada", "Ada was born in Lund. She liked bread.", "Ada Quill")
+ADA_TOO = Passage("ada-2", "She wrote of planets.", "Ada Quill")
+BO = Passage("bo", "Bo Quill was born in Malmö.", "Bo Quill")
+RAIN = Passage("rain", "It rains.", "Rain")
+FOUND = {QUESTION: ["zorx", "bo", "rain"], "Zorx": ["zorx", "ada"], "Ada Quill": ["ada", "ada-2", "bo"]}
+EXAMPLE = dspy.Example(
+    id="1", question=QUESTION, answers=["Lund", "the town of Lund"], gold_titles=["Zorx", "Ada Quill"],
+    decomposition=[STEPS[0], {"question": "Where was #1 born?", "answer": "Lund"}],
+).with_inputs("question")  # fmt: skip
+
+
+def retriever() -> Memory:
+    return Memory([ZORX, ADA, ADA_TOO, BO, RAIN], FOUND)
+
+
+def saying(statements: dict[str, str], useful: str = "[]") -> tuple[dspy.LM, list[dict[str, str]]]:
+    """An LM that states of each passage, told by how its line begins, what is given; and what it was asked."""
+    asked: list[dict[str, str]] = []
+
+    def reply(system: str, user: str) -> str:
+        asked.append(inputs(user))
+        if "facts" in asked[-1]:
+            return render({"useful": useful})
+        lines = re.findall(r"(?m)^\[(\d+)\] (.*)$", asked[-1]["context"])
+        said = [
+            {"statement": text, "passages": [n for n, line in lines if line.startswith(start)]}
+            for start, text in statements.items()
+        ]
+        return render({"statements": json.dumps(said)})
+
+    return engine_lm(Function(reply)), asked
+
+
+class TestExtraction:
+    def ask(self, lm: dspy.LM, **options: Any) -> dspy.Prediction:
+        with dspy.context(lm=lm):
+            return Extraction(retriever(), **options)(question=QUESTION, steps=STEPS, titles=["Zorx", "Ada Quill"])
+
+    def test_precision_recall_and_usefulness_of_what_is_cited(self) -> None:
+        """Of five passages two are positive. Three statements: one holds, one cites wrongly, one makes something up."""
+        statements = {
+            "Zorx |": "Ada Quill found the planet Zorx.",
+            "Bo Quill |": "Ada Quill was born in Malmö.",
+            "Ada Quill | Ada": "Ada liked bread in Oslo.",
+        }
+        lm, asked = saying(statements, useful="[1]")
+        with measured() as cost:
+            seen = self.ask(lm)
+        assert {p.id for p in seen.evidence} == {"zorx", "ada", "ada-2", "bo", "rain"}
+        assert seen.positive == ["ada", "zorx"]
+        assert seen.scores == {
+            "precision": 2 / 3,
+            "recall": 1.0,
+            "precision_entailed": 1.0,
+            "recall_entailed": 0.5,
+            "useful": 1.0,
+        }
+        assert seen.known_facts == [{"fact": "Ada Quill found the planet Zorx.", "passages": ["zorx"]}]
+        assert [fact["passages"] for fact in seen.statements] == [["zorx"], ["bo"], ["ada"]]
+        # The question with its sub-questions, as the paper has it; usefulness is asked of the question alone.
+        assert asked[0]["question"] == f"{QUESTION} Who found the planet Zorx? Where was Ada Quill born?"
+        assert asked[1] == {"facts": "[1] Ada Quill found the planet Zorx.", "question": QUESTION}
+        assert seen.queries == [QUESTION, "Zorx", "Ada Quill"]
+        assert (cost.lm_calls, cost.searches) == (2, 3)
+
+    def test_five_passages_are_drawn_always_the_same_for_a_question(self) -> None:
+        many = Memory([Passage(str(n), f"planet {n}") for n in range(40)])
+        drawn = []
+        for question in ("planet", "planet", "a planet"):
+            with dspy.context(lm=saying({})[0]):
+                seen = Extraction(many)(question=question, steps=STEPS, titles=[])
+            assert len(seen.evidence) == 5
+            drawn.append([passage.id for passage in seen.evidence])
+        assert drawn[0] == drawn[1] != drawn[2]
+
+    def test_what_there_is_no_share_of_is_undefined(self) -> None:
+        nothing = self.ask(saying({})[0]).scores
+        assert nothing == {
+            "precision": None,
+            "recall": 0.0,
+            "precision_entailed": None,
+            "recall_entailed": 0.0,
+            "useful": None,
+        }
+        with dspy.context(lm=saying({"It": "It rains often."}, useful="[1, 1, 9]")[0]):
+            rainy = Extraction(Memory([Passage("rain", "It rains often.")]))(question="rains", steps=STEPS, titles=[])
+        assert rainy.scores == {
+            "precision": 0.0,
+            "recall": None,
+            "precision_entailed": 0.0,
+            "recall_entailed": None,
+            "useful": 1.0,
+        }
+
+    def test_unparsable_replies_are_data(self) -> None:
+        with scripted(*[Reply(ExtractStatements, "Zorx!")] * 2), measured() as cost:
+            seen = Extraction(retriever())(question=QUESTION, steps=STEPS, titles=[])
+        assert (seen.scores["precision"], seen.scores["recall"], cost.unparsable) == (None, 0.0, 1)
+        lm, _ = saying({"Zorx |": "Ada Quill found the planet Zorx."}, useful="some")
+        assert self.ask(lm).scores["useful"] is None
+
+    @pytest.mark.parametrize("name", ["m", "shown"])
+    def test_counts_below_one_are_refused(self, name: str) -> None:
+        options: dict[str, Any] = {name: 0}
+        with pytest.raises(UsageError, match=f"{name} must be at least 1, not 0"):
+            Extraction(retriever(), **options)
+
+
+FACTS = "[1] Who found the planet Zorx? Ada Quill\n[2] Where was Ada Quill born? Lund"
+
+
+def detects(answer: str, missing: str, when: str = "") -> Reply:
+    return Reply(DetectMissing, {"answer": answer, "explanation": "So.", "missing": missing}, when)
+
+
+class TestMissing:
+    def ask(self, *replies: Reply) -> tuple[dspy.Prediction, list[dict[str, str]]]:
+        with scripted(*replies) as script:
+            seen = Missing(None)(question=QUESTION, steps=STEPS)
+        return seen, [inputs(user) for _, user in script.prompts]
+
+    def test_all_steps_and_the_first_few(self) -> None:
+        replies = [
+            detects(" Lund ", "", when="[2] Where was"),
+            detects("Unanswerable.", "Where she was\nborn."),
+            Reply(AlignMissing, {"explanation": "It is asked.", "aligned": "True"}),
+        ]
+        with measured() as cost:
+            seen, prompts = self.ask(*replies)
+        assert seen.known == 1  # by lot
+        assert {prompt["facts"] for prompt in prompts[:2]} == {FACTS, FACTS.splitlines()[0]}
+        assert prompts[2] == {"missing": "Where she was born.", "questions": "[1] Where was Ada Quill born?"}
+        assert (seen.answer, seen.scores) == ("Lund", {"partial": 1.0, "match": 1.0})
+        assert (cost.lm_calls, cost.searches) == (3, 0)
+
+    def test_how_many_steps_are_known_is_drawn_from_none_to_all_but_the_last(self) -> None:
+        steps = STEPS * 2
+        lm = engine_lm(Function(lambda *_: render({"answer": "Lund", "explanation": "", "missing": ""})))
+        with dspy.context(lm=lm):
+            drawn = [Missing(None)(question=f"q{n}?", steps=steps).known for n in range(40)]
+            again = [Missing(None)(question=f"q{n}?", steps=steps).known for n in range(40)]
+        assert set(drawn) == {0, 1, 2, 3}
+        assert drawn == again
+
+    @pytest.mark.parametrize("said", ["Lund", "", "I cannot say"])
+    def test_only_unanswerable_is_unanswerable(self, said: str) -> None:
+        seen, prompts = self.ask(detects("unanswerable", "x", when="[2] Where was"), detects(said, "x"))
+        assert (seen.scores, len(prompts)) == ({"partial": 0.0, "match": None}, 2)
+        assert seen.answer == "unanswerable"
+
+    def test_nothing_missing_is_no_match_and_not_asked_about(self) -> None:
+        seen, prompts = self.ask(detects("Lund", "", when="[2] Where was"), detects("unanswerable", " "))
+        assert (seen.scores, len(prompts)) == ({"partial": 1.0, "match": 0.0}, 2)
+
+    def test_unparsable_replies_are_data(self) -> None:
+        with measured() as cost:
+            seen, _ = self.ask(*[Reply(DetectMissing, "Lund!")] * 4)
+        assert (seen.answer, seen.scores, cost.unparsable) == ("", {"partial": 0.0, "match": None}, 2)
+        replies = [
+            detects("Lund", "", when="[2] Where was"),
+            detects("unanswerable", "all"),
+            *[Reply(AlignMissing, "It does.")] * 2,
+        ]
+        assert self.ask(*replies)[0].scores == {"partial": 1.0, "match": None}
+
+
+MIXTURE = [ZORX, ADA, BO]
+
+
+@pytest.fixture
+def _mixture(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = {QUESTION: ["zorx", "ada", "bo"], "rain?": ["rain"]}
+    monkeypatch.setattr("eval.papers.study.load_retriever", lambda spec: Memory([*MIXTURE, RAIN], found))
+
+
+@pytest.mark.usefixtures("_mixture")
+class TestFirstSearch:
+    """Of the question's five words (finder, planet, zorx, born …) zorx has most; the first retriever finds bo alone."""
+
+    def ask(self, *replies: Reply, question: str = QUESTION, **options: Any) -> tuple[dspy.Prediction, int]:
+        first = Memory([BO, RAIN], {QUESTION: ["bo"], "rain?": ["rain"]})
+        with scripted(*replies), measured() as cost:
+            study = FirstSearch(first, against="mixture", **options)
+            seen = study(question=question, sub_answers=["Ada Quill", "Lund"])
+        assert cost.searches == 2
+        return seen, cost.lm_calls
+
+    def test_what_passes_the_filter_and_has_an_answer(self) -> None:
+        seen, calls = self.ask(threshold=-6.0)
+        assert [sorted(ids) for ids in seen.returned] == [["bo"], ["ada", "bo", "zorx"]]
+        assert [sorted(ids) for ids in seen.positive] == [[], ["ada", "zorx"]]
+        assert (seen.won, seen.knowledge, calls) == ([False, True], [], 0)
+
+    def test_where_nothing_passes_the_lm_is_asked(self) -> None:
+        knows = Reply(WriteKnowledgeOrNone, {"knowledge": "She was born in Lund."})
+        seen, calls = self.ask(knows, threshold=0.0)
+        assert seen.returned == [[], ["zorx"]]
+        assert (seen.won, calls) == ([True, True], 1)
+        assert [passage.text for passage in seen.knowledge] == ["She was born in Lund."]
+
+    def test_an_lm_that_declines_wins_nothing(self) -> None:
+        seen, _ = self.ask(Reply(WriteKnowledgeOrNone, {"knowledge": "[NONE]"}), threshold=7.0)
+        assert (seen.won, seen.knowledge) == ([False, False], [])
+
+    def test_k_passages_reach_the_leaf_as_the_filter_cuts_them_down(self) -> None:
+        """The best, zorx, is all that one place has room for; and of ada the sentence with the answer is lost."""
+        assert self.ask(threshold=-6.0, k=1)[0].won == [False, True]
+
+    @pytest.mark.parametrize("name", ["m", "m_against", "k"])
+    def test_counts_below_one_are_refused(self, name: str) -> None:
+        options: dict[str, Any] = {name: 0}
+        with pytest.raises(UsageError, match=f"{name} must be at least 1, not 0"):
+            FirstSearch(Memory([]), against="mixture", **options)
+
+
+def row(returned: list[list[str]], positive: list[list[str]], won: list[bool]) -> Row:
+    return {"error": None, "prediction": {"returned": returned, "positive": positive, "won": won}}
+
+
+def test_ratios_are_of_sums_over_all_questions() -> None:
+    ratios = STUDIES["study_first_search"].ratios
+    rows = [
+        row([["a", "b"], ["a", "b", "c"]], [["a"], ["a"]], [True, False]),
+        row([["d"], ["d", "e", "f"]], [["d"], ["d", "e"]], [False, True]),
+        row([[], []], [[], []], [False, True]),
+        {"error": "LMError: no", "prediction": None},
+    ]
+    values = {name: ratio(rows) for name, ratio in ratios.items()}
+    assert {name: value and value.value for name, value in values.items()} == {
+        "rr": 6 / 3,
+        "rc": 2 / 1,
+        "rc_against": 3 / 3,
+        "wr": 1.0,
+    }
+    assert all(value and value.low <= value.value <= value.high for value in values.values())
+    nothing = [row([[], ["a"]], [[], ["a"]], [False, False])]
+    assert {name: ratio(nothing) and "there" for name, ratio in ratios.items()} == {
+        "rr": None,
+        "rc": None,
+        "rc_against": None,
+        "wr": "there",
+    }
+    assert all(ratio([]) is None for ratio in ratios.values())
+
+
+class TestPrepared:
+    def test_examples_are_asked_with_their_gold(self) -> None:
+        (example,) = prepared(STUDIES["study_extraction"], [EXAMPLE])
+        assert example.inputs().toDict() == {"question": QUESTION, "steps": STEPS, "titles": ["Zorx", "Ada Quill"]}
+        assert example.id == "1"
+        (example,) = prepared(STUDIES["study_first_search"], [EXAMPLE])
+        assert example.inputs().toDict()["sub_answers"] == ["Ada Quill", "Lund", "the town of Lund"]
+
+    def test_questions_without_gold_are_left_out(self) -> None:
+        simple = dspy.Example(id="2", question="Who?", answers=["Bo"])
+        decided = dspy.Example(id="3", question="Is it?", answers=["yes"])
+        left = {name: [e.id for e in prepared(study, [simple, decided])] for name, study in STUDIES.items()}
+        assert left == {"study_extraction": [], "study_missing": [], "study_first_search": ["2"]}
+
+
+def run(name: str, examples: list[dspy.Example], directory: Path, reply: Callable[[str, str], str]) -> Summary:
+    study = STUDIES[name]
+    module = study.module(None) if name == "study_missing" else study.module(retriever())
+    with dspy.context(lm=engine_lm(Function(reply))):
+        return evaluate(
+            module,
+            prepared(study, examples),
+            metrics=list(study.metrics.values()),
+            directory=directory,
+            manifest={"study": name},
+        )
+
+
+def test_a_failed_question_counts_0_and_is_counted(tmp_path: Path) -> None:
+    def reply(system: str, user: str) -> str:
+        if "Broken" in user:
+            raise RuntimeError("the server is down")
+        return render({"answer": "Lund", "explanation": "", "missing": ""})
+
+    broken = EXAMPLE.copy(id="2", question="Broken?")
+    summary = run("study_missing", [EXAMPLE, broken], tmp_path / "run", reply)
+    assert (summary.total.n, summary.total.failed) == (2, 1)
+    assert {name: (score.mean, score.n) for name, score in summary.total.scores.items()} == {
+        "migres_em": (0.5, 2),
+        "partial": (0.0, 2),
+    }
+    # It is taken up like any run: what was answered is not asked again.
+    again = run("study_missing", [EXAMPLE, broken], tmp_path / "run", lambda *_: render({"answer": "unanswerable"}))
+    assert (again.total.failed, again.total.scores["migres_em"].mean) == (0, 0.5)
+
+
+def musique(directory: Path) -> Path:
+    directory.mkdir()
+    (directory / "musique.dev.jsonl").write_text(json.dumps(dict(EXAMPLE.items())) + "\n")
+    (directory / "2wikimultihopqa.dev.jsonl").write_text(
+        json.dumps(
+            {
+                "id": "w",
+                "question": "Who found the planet Zorx?",
+                "answers": ["Ada Quill"],
+                "gold_titles": ["Zorx"],
+                "evidences": [["Zorx", "finder", "Ada Quill"]],
+            }
+        )
+        + "\n"
+    )
+    (directory / "nq.dev.jsonl").write_text(json.dumps({"id": "n", "question": "zorx?", "answers": ["Ada Quill"]}))
+    return directory
+
+
+def test_the_papers_tables_run_with_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("eval.papers.study.load_retriever", lambda spec: retriever())
+    setup = paper.Setup(
+        lm=lambda examples, found: load_oracle("oracle", examples, found),
+        retriever=retriever(),
+        retriever_spec="memory",
+        directory=tmp_path / "runs",
+        data=musique(tmp_path / "data"),
+    )
+    printed = {n: paper.run(paper.find(f"migres:table{n}"), setup) for n in (1, 2, 10)}
+    ours = {
+        n: [line.split() for line in text.splitlines() if re.match("[EMF].*  ", line)] for n, text in printed.items()
+    }
+    # The oracle states what gold passages say, of which one has no answer, answers from all steps, and says from some
+    # that it cannot.
+    assert [line[-4] for line in ours[1]] == [*["100.0"] * 5, "66.7", "100.0", "66.7", "100.0", "100.0"]
+    assert [line[-4] for line in ours[2]] == ["100.0"] * 6
+    assert "Not run" not in printed[1] + printed[2]
+    assert "First search: needs --set against=…" in printed[10]
+    with_other = paper.Setup(**{**_fields(setup), "settings": {"against": "other", "threshold": -6.0}})
+    compared = paper.run(paper.find("migres:table10"), with_other)
+    assert re.search(r"Musique RR +1.18 +1.000 +\[1.000, 1.000\] +1\n", compared)
+    assert "Against: other" in compared
+    runs = sorted(path.name.rsplit("-", 1)[0] for path in (tmp_path / "runs").iterdir())
+    assert runs == sorted(
+        [
+            *(f"study_{s}-{t}-study" for s in ("extraction", "missing") for t in ("2wikimultihopqa", "musique")),
+            *(f"study_first_search-{t}-migres" for t in ("2wikimultihopqa", "musique", "nq")),
+        ]
+    )
+
+
+@pytest.mark.parametrize("name", ["musique", "2wikimultihopqa"])
+def test_the_questions_are_drawn_from_the_training_set(name: str, tmp_path: Path) -> None:
+    for split, count in (("train", 600), ("dev", 700)):
+        lines = [json.dumps({"id": f"{split}{n}", "question": "q?", "answers": ["a"]}) for n in range(count)]
+        (tmp_path / f"{name}.{split}.jsonl").write_text("\n".join(lines))
+    drawn = [example.id for example in load(f"{name}:study", data=tmp_path)]
+    assert (len(drawn), len(set(drawn))) == (500, 500)
+    assert all(id_.startswith("train") for id_ in drawn)
+
+
+def _fields(setup: paper.Setup) -> dict[str, Any]:
+    return {name: getattr(setup, name) for name in setup.__slots__}
+
+
+def test_of_a_smaller_copy_of_the_training_set_all_questions_are_asked(tmp_path: Path) -> None:
+    data = musique(tmp_path / "data")
+    lines = [json.dumps({**dict(EXAMPLE.items()), "id": str(n)}) for n in range(3)]
+    (data / "musique.train.jsonl").write_text("\n".join(lines))
+    setup = paper.Setup(
+        lm=lambda examples, _: load_oracle("oracle", examples, None),
+        retriever=None,
+        retriever_spec=None,
+        directory=tmp_path / "runs",
+        data=data,
+    )
+    printed = paper.run(paper.find("migres:table2"), setup)
+    assert re.search(r"Musique All Acc +86.8 +100.0 .* 3\n", printed)
+    assert re.search(r"WikiHop All Acc +91.2 +100.0 .* 1\n", printed)
+    assert "3 of the local copy of musique, in place of musique:study" in printed
+
+
+def test_a_table_of_a_study_says_where_there_is_no_gold(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    data.mkdir()
+    for name in ("musique", "2wikimultihopqa"):
+        (data / f"{name}.dev.jsonl").write_text(json.dumps({"id": "1", "question": "Who?", "answers": ["Bo"]}))
+    setup = paper.Setup(
+        lm=lambda examples, _: load_oracle("oracle", load("sample", 1), None),
+        retriever=retriever(),
+        retriever_spec="memory",
+        directory=tmp_path / "runs",
+        data=data,
+    )
+    assert "Extraction: there is no gold that it takes in the local copy" in paper.run(
+        paper.find("migres:table1"), setup
+    )

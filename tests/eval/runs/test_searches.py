@@ -1,0 +1,53 @@
+from functools import partial
+from pathlib import Path
+
+import dspy
+import pytest
+
+from eval.figures.comparison import read
+from eval.metrics import em
+from eval.runs.runner import evaluate
+from eval.runs.searches import observed
+from programs.steps.side_by_side import side_by_side
+from programs.steps.result import result
+from retrieval import Memory, Passage, RetrievalError, Retriever
+
+PASSAGES = [Passage(id_, f"text of {id_}", id_) for id_ in "abc"]
+
+
+class Down(Retriever):
+    def search(self, query: str, k: int) -> list[Passage]:
+        raise RetrievalError("no server answers")
+
+
+def test_searches_are_seen_wherever_they_are_made() -> None:
+    memory = Memory(PASSAGES)
+    memory("before")
+    with observed() as searches:
+        memory("a")
+        with observed() as inner:
+            side_by_side(*(partial(memory, query) for query in "bc"))
+        with pytest.raises(RetrievalError):
+            Down()("d")
+        memory(" ")
+    memory("after")
+    found = {search.query: search.found and [passage.id for passage in search.found] for search in searches}
+    assert found == {"a": ["a"], "b": ["b"], "c": ["c"], "d": None, " ": []}
+    assert sorted(search.query for search in inner) == ["b", "c"]
+
+
+def test_a_row_has_them_in_the_order_of_the_queries_and_those_of_a_failed_question(tmp_path: Path) -> None:
+    class Program(dspy.Module):
+        def forward(self, question: str) -> dspy.Prediction:
+            memory = Memory(PASSAGES)
+            for query in "cba":
+                memory(query)
+            if question == "down":
+                Down()("d")
+            return result(answer="x", queries=["a", "b"], passages=[], evidence=[])
+
+    examples = [dspy.Example(id=q, question=q, answers=["x"]).with_inputs("question") for q in ("up", "down")]
+    evaluate(Program(), examples, metrics=[em], directory=tmp_path / "run", threads=1)
+    up, down = read(str(tmp_path / "run")).rows
+    assert up["searches"] == [{"query": query, "found": [query]} for query in "abc"]
+    assert down["searches"] == [*({"query": query, "found": [query]} for query in "cba"), {"query": "d", "found": None}]

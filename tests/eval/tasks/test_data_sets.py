@@ -1,0 +1,313 @@
+"""The data sets' own files, tried on rows in the shape that the hub has them in."""
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from eval.tasks import SEED, TASKS, load
+from eval.tasks.own_passages import write_corpus
+from retrieval import Passage, UsageError
+from retrieval.corpora.reader import read
+
+DATA = Path(__file__).parents[3] / ".." / "shared" / "data"
+
+HOTPOTQA = {
+    "id": "5a8b57f25542995d1e6f1371",
+    "question": "Were the two of the same nationality?",
+    "answer": "yes",
+    "type": "comparison",
+    "level": "hard",
+    "supporting_facts": {"title": ["Ada", "Bo", "Ada"], "sent_id": [0, 0, 2]},
+    "context": {
+        "title": ["Ada", "Bo", "Cy"],
+        "sentences": [["Ada was born.", " She sang."], ["Bo was born. "], ["Cy is a river."]],
+    },
+}
+TWO_WIKI = {
+    "_id": "8813f87c0bdd11eba7f7acde48001122",
+    "type": "compositional",
+    "question": "Who is the mother of the director?",
+    "answer": "Ada",
+    "supporting_facts": {"title": ["Film", "Bo"], "sent_id": [0, 1]},
+    "evidences": {"fact": ["Film", "Bo"], "relation": ["director", "mother"], "entity": ["Bo", "Ada"]},
+    "context": {"title": ["Film", "Bo"], "content": [["Bo made it."], ["Bo is a man.", "Ada is his mother."]]},
+}
+MUSIQUE = {
+    "id": "3hop1__482757_12019_52870",
+    "question": "Where is the range of the battalion?",
+    "answer": "Arizona",
+    "answer_aliases": ["AZ", "Arizona"],
+    "answerable": True,
+    "paragraphs": [
+        {"idx": 0, "title": "Range", "paragraph_text": "It is there.", "is_supporting": True},
+        {"idx": 1, "title": "Other", "paragraph_text": "It is not.", "is_supporting": False},
+    ],
+    "question_decomposition": [
+        {"id": 482757, "question": "Battalion >> based in", "answer": "Range", "paragraph_support_idx": 0},
+    ],
+}
+STRATEGYQA = {
+    "qid": "b8677742616fef051f00",
+    "term": "Genghis Khan",
+    "description": "founder of an empire",
+    "question": "Are more people descended from him than from the other?",
+    "answer": True,
+    "facts": ["The other had three children.", "He had sixteen."],
+    "decomposition": ["How many children had the other?", "How many had he?", "Is #2 greater than #1?"],
+}
+POPQA = {
+    "id": 4222362,
+    "subj": "George Rankin",
+    "prop": "occupation",
+    "obj": "politician",
+    "s_wiki_title": "George Rankin",
+    "o_wiki_title": "Politician",
+    "s_pop": 142,
+    "o_pop": 25692,
+    "question": "What is George Rankin's occupation?",
+    "possible_answers": '["politician", "political leader", "politician"]',
+}
+TRIVIAQA = {
+    "question": "Which city is it?",
+    "question_id": "tc_33",
+    "question_source": "http://www.triviacountry.com/",
+    "entity_pages": {"title": [], "wiki_context": []},
+    "search_results": {"title": [], "search_context": []},
+    "answer": {
+        "aliases": ["Rome, Italy", "Rome"],
+        "normalized_aliases": ["rome italy", "rome"],
+        "value": "Rome",
+        "type": "WikipediaEntity",
+    },
+}
+
+EXPECTED = {
+    "hotpotqa": (
+        HOTPOTQA,
+        {
+            "id": "5a8b57f25542995d1e6f1371",
+            "answers": ["yes"],
+            "type": "comparison",
+            "level": "hard",
+            "gold_titles": ["Ada", "Bo"],
+        },
+    ),
+    "2wikimultihopqa": (
+        TWO_WIKI,
+        {
+            "id": "8813f87c0bdd11eba7f7acde48001122",
+            "answers": ["Ada"],
+            "type": "compositional",
+            "gold_titles": ["Film", "Bo"],
+            "evidences": [["Film", "director", "Bo"], ["Bo", "mother", "Ada"]],
+        },
+    ),
+    "musique": (
+        MUSIQUE,
+        {
+            "id": "3hop1__482757_12019_52870",
+            "answers": ["Arizona", "AZ"],
+            "type": "3hop1",
+            "gold_titles": ["Range"],
+            "decomposition": [{"question": "Battalion >> based in", "answer": "Range"}],
+        },
+    ),
+    "strategyqa": (
+        STRATEGYQA,
+        {
+            "id": "b8677742616fef051f00",
+            "answers": ["yes"],
+            "facts": STRATEGYQA["facts"],
+            "decomposition": STRATEGYQA["decomposition"],
+        },
+    ),
+    "nq": (
+        {"question": "who was first", "answer": ["Ada", "Ada Quill"]},
+        {"id": "nq-0", "answers": ["Ada", "Ada Quill"]},
+    ),
+    "triviaqa": (TRIVIAQA, {"id": "tc_33", "answers": ["Rome", "Rome, Italy"]}),
+    "webquestions": (
+        {"url": "http://www.freebase.com/view/en/ada", "question": "who is ada?", "answers": ["a poet"]},
+        {"id": "webquestions-0", "answers": ["a poet"]},
+    ),
+    "popqa": (
+        POPQA,
+        {
+            "id": "4222362",
+            "answers": ["politician", "political leader"],
+            "type": "occupation",
+            "gold_titles": ["George Rankin"],
+            "subj": "George Rankin",
+            "s_pop": 142,
+            "o_pop": 25692,
+        },
+    ),
+    "bamboogle": ({"Question": "Who was it?", "Answer": "Ada"}, {"id": "bamboogle_0", "answers": ["Ada"]}),
+}
+
+
+def copy(data: Path, name: str, *rows: Any) -> Path:
+    """A local copy of the data set as the hub keeps such: with its splits and configurations in the README."""
+    task = TASKS[name]
+    split = task.variants["all"].split
+    directory = data / name
+    directory.mkdir(parents=True)
+    (directory / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (directory / "README.md").write_text(
+        f"---\nconfigs:\n- config_name: {task.config or 'default'}\n  data_files:\n  - split: {split}\n"
+        "    path: rows.jsonl\n---\n"
+    )
+    return data
+
+
+@pytest.fixture(autouse=True)
+def _offline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    datasets = pytest.importorskip("datasets")
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "cache")
+    monkeypatch.setattr(datasets.config, "HF_HUB_OFFLINE", True)
+
+
+def test_every_data_set_is_tried() -> None:
+    assert set(EXPECTED) == set(TASKS)
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_rows_of_the_hub_become_examples(name: str, tmp_path: Path) -> None:
+    row, expected = EXPECTED[name]
+    (example,) = load(name, data=copy(tmp_path / "data", name, row))
+    question = row.get("question") or row.get("Question")
+    assert example.toDict() == {**expected, "question": question, "answer": expected["answers"][0]}
+    assert example.inputs().toDict() == {"question": question}
+
+
+def lines(count: int) -> str:
+    return "".join(
+        json.dumps({"id": f"q{n}", "question": f"Question {n}?", "answers": [str(n)]}) + "\n" for n in range(count)
+    )
+
+
+def test_a_file_with_the_questions_of_a_split_stands_for_the_hub(tmp_path: Path) -> None:
+    (tmp_path / "hotpotqa.dev.jsonl").write_text(lines(600))
+    assert len(load("hotpotqa", data=tmp_path)) == 600
+    assert [e.id for e in load("hotpotqa:blendfilter", data=tmp_path)] == [f"q{n}" for n in range(500)]
+    assert [e.id for e in load("hotpotqa:blendfilter", 2, data=tmp_path)] == ["q0", "q1"]
+    drawn = [e.id for e in load("hotpotqa:migres", data=tmp_path)]
+    assert drawn == [e.id for e in load("hotpotqa:migres", data=tmp_path)]
+    assert (len(drawn), len(set(drawn))) == (500, 500)
+    assert drawn == sorted(drawn, key=lambda id_: int(id_[1:]))
+    assert drawn[-1] != "q499"
+    with gzip.open(tmp_path / "hotpotqa.dev.jsonl.gz", "wt") as file:
+        file.write(lines(20))
+    assert len(load("hotpotqa", data=tmp_path)) == 20  # what is packed comes first
+    with pytest.raises(UsageError, match=r"hotpotqa.dev.jsonl.gz has 20 questions, and this variant takes 500"):
+        load("hotpotqa:migres", data=tmp_path)
+    (tmp_path / "strategyqa.train.jsonl").write_text(lines(700))
+    assert len(load("strategyqa:blendfilter", data=tmp_path)) == 500
+    assert SEED == 0
+
+
+@pytest.mark.parametrize(
+    ("spec", "complaint"),
+    [
+        ("squad", "there is no task 'squad': use sample, file:QUESTIONS.jsonl"),
+        ("hotpotqa:first", "hotpotqa has no variant 'first'; there are: all, blendfilter, qpaug, migres"),
+        (
+            "strategyqa:migres",
+            r"strategyqa with MIGRES 4.1: all 229.* is not on the hub: put its questions into DIR/strategyqa.dev.jsonl",
+        ),
+    ],
+)
+def test_what_there_is_not(spec: str, complaint: str) -> None:
+    with pytest.raises(UsageError, match=complaint):
+        load(spec)
+
+
+def test_without_network_the_error_says_what_to_put_where(monkeypatch: pytest.MonkeyPatch) -> None:
+    import datasets
+
+    def unreachable(*arguments: Any, **settings: Any) -> None:
+        assert (arguments, settings) == (("hotpotqa/hotpot_qa", "distractor"), {"split": "validation"})
+        raise ConnectionError("Couldn't reach the Hub")
+
+    monkeypatch.setattr(datasets, "load_dataset", unreachable)
+    with pytest.raises(UsageError) as caught:
+        load("hotpotqa:blendfilter")
+    assert str(caught.value) == (
+        "cannot reach the hub for hotpotqa/hotpot_qa: put its questions into DIR/hotpotqa.dev.jsonl.gz (lines of id, "
+        "question, answers), or a copy of the data set hotpotqa/hotpot_qa into DIR/hotpotqa, and name DIR with --data "
+        "or ODQA_DATA"
+    )
+
+
+def test_rows_of_another_shape_and_directories_that_are_no_data_set(tmp_path: Path) -> None:
+    copy(tmp_path, "nq", {"question": "who", "answers": ["Ada"]})
+    with pytest.raises(
+        UsageError, match=r"row 0 of the split validation of .*nq_open is not as it should be: no 'answer'"
+    ):
+        load("nq", data=tmp_path)
+    copy(tmp_path, "webquestions", {"question": " ", "answers": ["Ada"]})
+    with pytest.raises(UsageError, match=r"row 0 .* the question must be a string that is not blank"):
+        load("webquestions", data=tmp_path)
+    (tmp_path / "popqa").mkdir()
+    with pytest.raises(
+        UsageError, match=r"cannot read the data set of popqa: .*; put its questions into DIR/popqa.dev"
+    ):
+        load("popqa", data=tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "row", "passages"),
+    [
+        ("hotpotqa", HOTPOTQA, [("Ada", "Ada was born. She sang."), ("Bo", "Bo was born."), ("Cy", "Cy is a river.")]),
+        ("2wikimultihopqa", TWO_WIKI, [("Film", "Bo made it."), ("Bo", "Bo is a man. Ada is his mother.")]),
+        ("musique", MUSIQUE, [("Range", "It is there."), ("Other", "It is not.")]),
+    ],
+)
+def test_the_passages_that_questions_bring_along(
+    name: str, row: Any, passages: list[tuple[str, str]], tmp_path: Path
+) -> None:
+    own = list(TASKS[name].passages("migres", copy(tmp_path, name, row, row)))
+    assert [(passage.title, passage.text) for passage in own] == passages
+    assert len({passage.id for passage in own}) == len(own)
+    assert all(passage.id.startswith(f"{name}-") for passage in own)
+
+
+def test_questions_without_passages(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="the questions of strategyqa bring no passages along"):
+        list(TASKS["strategyqa"].passages("all", tmp_path))
+
+
+@pytest.mark.parametrize("name", ["oracle.jsonl", "oracle.jsonl.gz"])
+def test_an_oracle_corpus_has_everything_once(name: str, tmp_path: Path) -> None:
+    own = list(TASKS["hotpotqa"].passages("all", copy(tmp_path / "data", "hotpotqa", HOTPOTQA)))
+    base = [Passage("1", "Bo was  born.", "Bo"), Passage("2", "Another text.", "Ada"), Passage("3", "\ud800 é")]
+    assert write_corpus(tmp_path / name, iter(own), iter(base)) == (3, 2)
+    written = list(read(tmp_path / name))
+    assert [passage.title for passage in written] == ["Bo", "Ada", "", "Ada", "Cy"]
+    assert [passage.text for passage in written[:3]] == [passage.text for passage in base]
+    assert len({passage.id for passage in written}) == 5
+    assert write_corpus(tmp_path / f"again-{name}", own, written) == (5, 0)
+    assert sorted(path.name for path in tmp_path.iterdir() if path.is_file()) == sorted([name, f"again-{name}"])
+
+
+def test_an_oracle_corpus_that_cannot_be_written(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"cannot write .*corpus.jsonl: No such file"):
+        write_corpus(tmp_path / "missing" / "corpus.jsonl", [])
+
+    def broken() -> Any:
+        yield Passage("1", "a")
+        raise UsageError("line 2 is bad")
+
+    with pytest.raises(UsageError, match="line 2"):
+        write_corpus(tmp_path / "corpus.jsonl", [], broken())
+    assert not list(tmp_path.glob("corpus*"))
+
+
+@pytest.mark.skipif(not DATA.exists(), reason="needs the data in ../shared/data")
+def test_real_questions_are_found_by_the_names_of_their_sets() -> None:
+    sizes = {name: len(load(name, data=DATA)) for name in TASKS if name != "webquestions"}
+    assert (sizes["hotpotqa"], sizes["2wikimultihopqa"], sizes["bamboogle"]) == (245, 500, 63)
+    assert len(load("2wikimultihopqa:migres", data=DATA)) == 500

@@ -1,0 +1,146 @@
+"""The command line, as a user meets it: in a process of its own."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from programs import names
+from programs.blendfilter import BlendFilter
+from programs.direct import Direct
+from programs.instruments.state import save_state
+from retrieval import Memory
+
+QUESTION = "In what French town was the chemist who discovered samarium born?"
+
+
+def run(*args: str, module: str = "programs.blendfilter", **environment: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-W", "error::UserWarning:programs", "-m", module, *args]
+    return subprocess.run(command, capture_output=True, text=True, env={**os.environ, **environment}, timeout=60)
+
+
+def test_the_first_answer_needs_no_flag_no_key_and_no_network() -> None:
+    done = run(QUESTION)
+    assert done.returncode == 0
+    assert done.stdout.strip()
+    assert done.stdout.count("\n") == 1
+    assert "extractive reader, which is no language model" in done.stderr
+    assert "sample" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_the_trace_is_one_json_object() -> None:
+    done = run(QUESTION, "--trace", "--lm", "extractive", "--k", "3")
+    trace = json.loads(done.stdout)
+    assert trace["question"] == QUESTION
+    assert trace["answer"]
+    assert trace["queries"][0] == QUESTION
+    assert len(trace["queries"]) == 3
+    assert set(trace["passages"][0]) == {"id", "title", "text", "score"}
+    assert set(trace["evidence"][0]) == {"id", "title", "text", "score"}
+    assert len(trace["found"]["q"]) == 3
+    assert trace["cost"]["lm_calls"] == 7
+    assert trace["cost"]["searches"] == 3
+    assert trace["cost"]["input_tokens"] > trace["cost"]["output_tokens"] > 0
+    assert trace["cost"]["seconds"] > 0
+
+
+def test_flags_change_settings_and_the_environment_changes_defaults(tmp_path: Path) -> None:
+    corpus = tmp_path / "corpus.jsonl"
+    corpus.write_text('{"id": "1", "title": "Zorx", "text": "Zorx is a planet found in 2190 by Ada Quill."}\n')
+    index = str(tmp_path / "index")
+    built = run("index", "--backend", "bm25", "--corpus", str(corpus), "--out", index, module="retrieval")
+    assert built.returncode == 0
+    done = run(
+        "Who found the planet Zorx?", "--trace", "--no-internal", "--filter", "off",
+        ODQA_LM="extractive", ODQA_RETRIEVER=f"bm25:{index}",
+    )  # fmt: skip
+    trace = json.loads(done.stdout)
+    assert list(trace["kept"]) == ["q", "q_ex"]
+    assert [passage["title"] for passage in trace["evidence"]] == ["Zorx"]
+    assert "Ada Quill" in trace["answer"]
+    assert "from ODQA_LM" in done.stderr
+    assert "sample" not in done.stderr
+
+
+@pytest.mark.parametrize("name", names())
+def test_help_is_complete_for_every_method(name: str) -> None:
+    done = run("--help", module=f"programs.{name}")
+    assert done.returncode == 0
+    assert done.stderr == ""
+    for flag in ("--lm", "--retriever", "--state", "--trace", "--api-base"):
+        assert flag in done.stdout
+
+
+def test_help_says_what_each_setting_of_blendfilter_does_and_its_default() -> None:
+    text = " ".join(run("--help").stdout.split())
+    assert "--k INT Passages per query. Paper: 5 (appendix D); 3 to 8 in Fig. 3 (default: 5)" in text
+    assert "--external, --no-external" in text
+    assert "--filter {each,union,off}" in text
+    assert "--hops INT" in text
+
+
+def test_the_methods_are_listed_one_line_each() -> None:
+    done = run(module="programs")
+    assert [line.split()[0] for line in done.stdout.splitlines()] == names()
+    assert all(len(line.split()) > 4 for line in done.stdout.splitlines())
+
+
+@pytest.mark.parametrize(
+    ("args", "complaint"),
+    [
+        ([""], "the question is empty"),
+        (["  \n"], "the question is empty"),
+        ([], "required: question"),
+        (["q", "--no-such-flag"], "unrecognized arguments: --no-such-flag"),
+        (["q", "--k", "many"], "invalid int value"),
+        (["q", "--k", "0"], "must be at least 1"),
+        (["q", "--filter", "twice"], "invalid choice"),
+        (["q", "--lm", "gpt"], "there is no LM 'gpt'; say auto, extractive, or PROVIDER/MODEL"),
+        (["q", "--lm", "oracle"], "use python -m eval TASK --program NAME --lm oracle"),
+        (["q", "--lm", "oracle:0.1"], "use python -m eval TASK --program NAME --lm oracle"),
+        (["q", "--retriever", "nosuch"], "nosuch"),
+        (["q", "--retriever", "bm25:/nowhere"], "/nowhere"),
+        (["q", "--retriever", "none"], "BlendFilter needs a retriever"),
+        (["q", "--state", "/nowhere.json"], "cannot read the state file /nowhere.json"),
+        (["q", "--no-original", "--no-external", "--no-internal"], "at least one of the queries"),
+        # Nothing listens on port 9 of this machine.
+        (["q", "--retriever", "colbertv2:http://127.0.0.1:9"], "127.0.0.1:9"),
+        (["q", "--lm", "openai/m", "--api-base", "http://127.0.0.1:9/v1"], "openai/m"),
+    ],
+)
+def test_a_mistake_is_one_clear_line_and_exit_code_2(args: list[str], complaint: str) -> None:
+    done = run(*args, ODQA_LM="extractive", OPENAI_API_KEY="sk-very-secret-key")
+    lines = [line for line in done.stderr.splitlines() if not line.startswith(("retriever: ", "LM: "))]
+    assert done.returncode == 2
+    assert len(lines) == 1, done.stderr
+    assert complaint in lines[0]
+    assert "very-secret" not in done.stderr
+    assert done.stdout == ""
+
+
+def test_a_state_of_another_program_is_refused(tmp_path: Path) -> None:
+    save_state(Direct(Memory([])), tmp_path / "other.json", {})
+    done = run(QUESTION, "--state", str(tmp_path / "other.json"), ODQA_LM="extractive")
+    assert done.returncode == 2
+    assert "is a state of Direct, not of BlendFilter" in done.stderr
+
+
+def test_a_state_changes_what_the_lm_is_asked(tmp_path: Path) -> None:
+    program = BlendFilter(Memory([]))
+    demo = {
+        "context": "[1] Zorx | A planet.",
+        "question": "What is Zorx?",
+        "reasoning": "It says.",
+        "answer": "a planet",
+    }
+    program.answer.predict.demos = [demo]
+    save_state(program, tmp_path / "state.json", {})
+    plain = json.loads(run(QUESTION, "--trace", "--lm", "extractive").stdout)
+    with_demo = json.loads(
+        run(QUESTION, "--trace", "--lm", "extractive", "--state", str(tmp_path / "state.json")).stdout
+    )
+    assert with_demo["cost"]["input_tokens"] > plain["cost"]["input_tokens"]

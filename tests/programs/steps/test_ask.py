@@ -1,0 +1,54 @@
+import dspy
+import pytest
+from dspy.utils.exceptions import LMError
+from hypothesis import given
+from hypothesis import strategies as st
+from support.scripted import Function, engine_lm, render
+
+from programs.instruments.cost import measured
+from programs.steps.ask import ask
+
+
+class Act(dspy.Signature):
+    """Do something."""
+
+    question: str = dspy.InputField()
+    text: str = dspy.OutputField()
+    numbers: list[int] = dspy.OutputField()
+
+
+def test_a_reply_that_fits_comes_back_as_it_is() -> None:
+    with dspy.context(lm=engine_lm(Function(lambda system, user: render({"text": "t", "numbers": "[1, 2]"})))):
+        reply = ask(dspy.Predict(Act), question="q")
+    assert (reply.text, reply.numbers) == ("t", [1, 2])
+
+
+@pytest.mark.parametrize("kind", [dspy.Predict, dspy.ChainOfThought])
+@given(said=st.text())
+def test_any_other_reply_gives_none_in_every_output(kind: type[dspy.Module], said: str) -> None:
+    with dspy.context(lm=engine_lm(Function(lambda system, user: said))):
+        reply = ask(kind(Act), question="q")
+    assert (reply.text, reply.numbers) == (None, None)
+
+
+@pytest.mark.parametrize("said", ["[" * 5000, "x y " * 25_000, "-" * 100_000], ids=lambda said: said[:3])
+def test_a_typed_field_that_breaks_the_parser_gives_none_too(said: str) -> None:
+    replies = Function(lambda system, user: render({"text": "t", "numbers": said}))
+    with dspy.context(lm=engine_lm(replies)), measured() as cost:
+        reply = ask(dspy.Predict(Act), question="q")
+    assert (reply.text, reply.numbers) == (None, None)
+    assert cost.unparsable == 1
+
+
+@given(question=st.text(st.characters()))
+def test_any_question_can_be_asked_lone_surrogates_too(question: str) -> None:
+    with dspy.context(lm=engine_lm(Function(lambda system, user: render({"text": "t", "numbers": "[]"})))):
+        assert ask(dspy.Predict(Act), question=question + "\ud800").text == "t"
+
+
+def test_an_error_of_the_provider_is_raised() -> None:
+    def down(system: str, user: str) -> str:
+        raise ConnectionError("no route")
+
+    with dspy.context(lm=engine_lm(Function(down))), pytest.raises(LMError):
+        ask(dspy.Predict(Act), question="q")

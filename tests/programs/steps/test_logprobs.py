@@ -1,0 +1,292 @@
+"""p(word) and the mean over a field by hand, and what providers make of a request for log-probabilities."""
+
+import json
+import math
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import dspy
+import pytest
+from dspy.utils.exceptions import LMAuthError
+from hypothesis import given
+from hypothesis import strategies as st
+from support.scripted import Function, engine_lm, render
+
+from programs.steps.logprobs import Token, ask_scored, bare, certainty, probability
+
+HEAD = [Token(text, 0.9, {}) for text in ("[[", " ##", " candidate", " ##", " ]]", "\n")]
+TAIL = [Token(text, 0.9, {}) for text in ("\n\n", "[[", " ##", " completed", " ##", " ]]")]
+
+
+def reply(*tokens: tuple[str, float] | tuple[str, float, dict[str, float]]) -> list[Token]:
+    return [*HEAD, *(Token(token[0], token[1], token[2] if len(token) == 3 else {}) for token in tokens), *TAIL]
+
+
+def p(tokens: list[Token]) -> float | None:
+    return probability("unknown", "candidate", tokens)
+
+
+def test_the_word_as_one_token_has_that_tokens_probability() -> None:
+    assert p(reply(("unknown", 0.75))) == pytest.approx(0.75)
+
+
+def test_the_word_as_several_tokens_has_the_product() -> None:
+    assert p(reply(("un", 0.8), ("known", 0.5))) == pytest.approx(0.4)
+
+
+def test_case_quotes_and_a_full_stop_do_not_matter_and_their_tokens_count() -> None:
+    assert p(reply(('"', 0.5), ("Unknown", 0.6), ('."', 0.9))) == pytest.approx(0.5 * 0.6 * 0.9)
+
+
+def test_white_space_around_the_value_does_not_count() -> None:
+    assert p(reply((" ", 0.1), ("unknown", 0.7), (" ", 0.1))) == pytest.approx(0.7)
+
+
+def test_a_token_that_reaches_over_the_end_of_the_value_counts() -> None:
+    tokens = [*HEAD, Token("unknown", 0.8, {}), Token('"\n\n', 0.5, {}), *TAIL[1:]]
+    tokens[5] = Token('\n"', 0.5, {})
+    assert p(tokens) == pytest.approx(0.5 * 0.8 * 0.5)
+
+
+def test_another_candidate_shows_the_word_among_the_alternatives() -> None:
+    # 0.2 + 0.05 for the two spellings; "unknowns", "un" and "a" do not complete the word.
+    others = {"unknown": 0.2, "Unknown": 0.05, "unknowns": 0.04, "un": 0.01, "a": 0.1}
+    assert p(reply(("Paris", 0.6, others), (" Texas", 0.9, {"unknown": 0.1}))) == pytest.approx(0.25)
+
+
+def test_alternatives_count_as_long_as_the_word_can_still_be_completed() -> None:
+    # 0.1 at once; behind "un" (0.5), which was taken: 0.5 * 0.3; behind "united" nothing can come any more.
+    tokens = reply(("un", 0.5, {"unknown": 0.1}), ("ited", 0.6, {"known": 0.3}), (" states", 1.0, {"unknown": 0.9}))
+    assert p(tokens) == pytest.approx(0.1 + 0.5 * 0.3)
+
+
+def test_the_ways_to_write_the_word_are_added_up() -> None:
+    # taken: 0.6; instead of it: "Unknown" 0.2 and the quoted one, whose quote alone does not complete the word
+    assert p(reply(("unknown", 0.6, {"Unknown": 0.2, '"': 0.1, "Paris": 0.05}))) == pytest.approx(0.8)
+
+
+def test_the_word_with_more_behind_it_is_not_the_word_but_could_have_ended_there() -> None:
+    assert p(reply(("unknown", 0.9), (" soldier", 0.7, {"\n\n": 0.25}))) == pytest.approx(0.9 * 0.25)
+
+
+def test_without_alternatives_another_candidate_gives_nothing() -> None:
+    assert p(reply(("Paris", 0.6))) == 0.0
+
+
+def test_sums_that_rounding_takes_above_one_are_one() -> None:
+    assert p(reply(("unknown", 0.9, {"Unknown": 0.11}))) == 1.0
+
+
+def test_only_the_wanted_field_is_looked_at() -> None:
+    def field(name: str, value: str, p: float) -> list[Token]:
+        return [Token(f"[[ ## {name} ## ]]", 0.5, {}), Token("\n", 0.5, {}), Token(value, p, {"Unknown": 0.2})]
+
+    tokens = [*field("reasoning", "unknown", 0.9), Token("\n", 1, {}), *field("candidate", "Paris", 0.9)]
+    assert p(tokens) == pytest.approx(0.2)
+    tokens = [*field("candidate", "unknown", 0.3), Token("\n", 1, {}), *field("number", "unknown", 0.9)]
+    assert p(tokens) == pytest.approx(0.3 + 0.2)
+    # a marker inside a line is text, as it is for ChatAdapter
+    tokens = reply(("unknown", 0.5), (" [[ ## candidate ## ]] Paris", 0.5))
+    assert p(tokens) == 0.0
+
+
+def test_the_reply_of_the_json_adapter() -> None:
+    tokens = [Token('{"candidate":', 0.9, {}), Token(' "', 0.9, {}), Token("unknown", 0.7, {}), Token('"}', 0.9, {})]
+    assert p(tokens) == pytest.approx(0.7)
+    tokens = [Token('{"candidate": "', 0.9, {}), Token('The \\"unknown\\"', 0.7, {}), Token('"}', 0.9, {})]
+    assert p(tokens) == 0.0
+
+
+@pytest.mark.parametrize("text", ["", "unknown", "[[ ## other ## ]]\nunknown", "<candidate>unknown</candidate>"])
+def test_a_reply_without_the_field_gives_no_probability(text: str) -> None:
+    assert p([Token(text, 0.5, {})]) is None
+
+
+def test_an_empty_field_gives_no_probability() -> None:
+    assert p(reply((" ", 0.5))) is None
+
+
+@given(st.lists(st.tuples(st.text(), st.floats(0, 1), st.dictionaries(st.text(), st.floats(0, 1)))))
+def test_whatever_the_tokens_it_is_a_probability(tokens: list[tuple[str, float, dict[str, float]]]) -> None:
+    found = p([*HEAD, *(Token(*token) for token in tokens)])
+    assert found is None or 0 <= found <= 1
+
+
+def mean(tokens: list[Token]) -> float | None:
+    return certainty("candidate", tokens)
+
+
+def test_the_certainty_of_a_field_is_the_geometric_mean_over_its_tokens() -> None:
+    assert mean(reply(("Lund", 0.4))) == pytest.approx(0.4)
+    assert mean(reply(("the", 0.5), (" town", 0.9), (" Lund", 0.6, {"of": 0.3}))) == pytest.approx(0.27 ** (1 / 3))
+    assert mean(reply((" ", 0.1), ("Lund", 0.4), (" ", 0.1))) == pytest.approx(0.4)
+
+
+def test_tokens_that_reach_over_the_ends_of_a_field_count() -> None:
+    tokens = [Token('{"candidate": "', 0.9, {}), Token("Lu", 0.8, {}), Token('nd"}', 0.5, {})]
+    assert mean(tokens) == pytest.approx((0.8 * 0.5) ** 0.5)
+
+
+def test_a_token_without_probability_leaves_none() -> None:
+    assert mean(reply(("Lund", 0.0), (" S", 0.9))) == 0.0
+
+
+@pytest.mark.parametrize("tokens", [[], [Token("Lund", 0.5, {})], reply((" ", 0.5))])
+def test_no_certainty_without_the_field(tokens: list[Token]) -> None:
+    assert mean(tokens) is None
+
+
+@given(st.lists(st.tuples(st.text(), st.floats(0, 1))))
+def test_whatever_the_tokens_the_certainty_is_a_probability(tokens: list[tuple[str, float]]) -> None:
+    found = mean([*HEAD, *(Token(text, p, {}) for text, p in tokens)])
+    assert found is None or 0 <= found <= 1
+
+
+def test_long_replies_take_no_long_time() -> None:
+    for text in (" " * 100_000, "[[ ## " * 20_000, "\n" * 100_000 + "x", '"\\' * 50_000):
+        assert p([*HEAD, Token(text, 0.5, {})]) in (0.0, None)
+        assert p([Token('{"candidate": "' + text, 0.5, {})]) in (0.0, None)
+
+
+@pytest.mark.parametrize("text", ["unknown", " Unknown.", "“UNKNOWN”", "'unknown'\n", "`unknown`"])
+def test_bare(text: str) -> None:
+    assert bare(text) == "unknown"
+
+
+class Act(dspy.Signature):
+    """Do something."""
+
+    question: str = dspy.InputField()
+    candidate: str = dspy.OutputField()
+
+
+TOKENS = ["[[ ## candidate ## ]]", "\n", "un", "known", "\n\n[[ ## completed ## ]]"]
+
+
+@contextmanager
+def server(mode: str) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    """An OpenAI-compatible server that gives log-probabilities, ignores the wish for them or refuses it."""
+    asked: list[dict[str, Any]] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            asked.append(body)
+            wants = body.get("logprobs") is True
+            if mode == "denies" or (mode == "refuses" and wants):
+                return self.answer(401 if mode == "denies" else 400, {"error": {"message": "no logprobs for you"}})
+            choice: dict[str, Any] = {"index": 0, "finish_reason": "stop"}
+            choice["message"] = {"role": "assistant", "content": "".join(TOKENS)}
+            if mode == "gives" and wants:
+                entry = {"logprob": math.log(0.5), "bytes": None}
+                others = [{"token": text, "logprob": math.log(0.1), "bytes": None} for text in ("un", "Unknown", "x")]
+                choice["logprobs"] = {"content": [{"token": t, **entry, "top_logprobs": others} for t in TOKENS]}
+            usage = {"prompt_tokens": 3, "completion_tokens": 5, "total_tokens": 8}
+            return self.answer(
+                200, {"id": "1", "object": "chat.completion", "model": "m", "choices": [choice], "usage": usage}
+            )
+
+        def answer(self, status: int, body: dict[str, Any]) -> None:
+            data = json.dumps(body).encode()
+            self.send_response(status)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+        def log_message(self, *args: Any) -> None:
+            pass
+
+    served = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=served.serve_forever)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{served.server_port}/v1", asked
+    finally:
+        served.shutdown()
+        thread.join()
+        served.server_close()
+
+
+def lm_at(url: str, *, cache: bool = False) -> dspy.LM:
+    return dspy.LM("openai/some", api_base=url, api_key="k", cache=cache, num_retries=0)
+
+
+def test_a_server_that_gives_them() -> None:
+    with server("gives") as (url, asked), dspy.context(lm=lm_at(url), trace=[]):
+        scored = ask_scored(dspy.Predict(Act), question="q")
+        trace = dspy.settings.trace
+    assert scored is not None
+    prediction, tokens = scored
+    assert prediction.candidate == "unknown"
+    assert (asked[0]["logprobs"], asked[0]["top_logprobs"]) == (True, 20)
+    assert [token.text for token in tokens] == TOKENS
+    assert tokens[3].probability == pytest.approx(0.5)
+    # "Unknown" instead of "un", or "un" and "known"; what the LM took is not an alternative to itself
+    assert p(tokens) == pytest.approx(0.1 + 0.5 * 0.5)
+    assert set(tokens[2].others) == {"Unknown", "x"}
+    # What is learned from the trace has no numbers of tokens in it.
+    assert trace[0][2].toDict() == {"candidate": "unknown"}
+
+
+def test_a_reply_from_the_cache_has_them_too() -> None:
+    with server("gives") as (url, asked), dspy.context(lm=lm_at(url, cache=True)):
+        first = ask_scored(dspy.Predict(Act), question="a question asked twice")
+        again = ask_scored(dspy.Predict(Act), question="a question asked twice")
+    assert first is not None
+    assert again is not None
+    assert first[1] == again[1] != []
+    assert len(asked) == 1
+
+
+def test_a_server_that_ignores_the_wish_gives_no_tokens() -> None:
+    with server("ignores") as (url, _), dspy.context(lm=lm_at(url)):
+        scored = ask_scored(dspy.Predict(Act), question="q")
+    assert scored is not None
+    assert (scored[0].candidate, scored[1]) == ("unknown", [])
+
+
+def test_a_server_that_refuses_has_to_be_asked_without() -> None:
+    with server("refuses") as (url, asked), dspy.context(lm=lm_at(url)):
+        assert ask_scored(dspy.Predict(Act), question="q") is None
+    assert len(asked) == 1
+
+
+def test_other_errors_of_the_provider_are_raised() -> None:
+    with server("denies") as (url, _), dspy.context(lm=lm_at(url)), pytest.raises(LMAuthError):
+        ask_scored(dspy.Predict(Act), question="q")
+
+
+class Offers(Function):
+    supported_params = ("logprobs",)
+    supports_reasoning = False
+
+
+def test_an_lm_that_does_not_offer_them_is_not_asked() -> None:
+    def fail(system: str, user: str) -> str:
+        raise AssertionError("asked")
+
+    thinker = Offers(fail)
+    thinker.supports_reasoning = True
+    for engine_ in (Function(fail), thinker):
+        with dspy.context(lm=engine_lm(engine_)):
+            assert ask_scored(dspy.Predict(Act), question="q") is None
+
+
+def test_a_reply_that_cannot_be_parsed() -> None:
+    with dspy.context(lm=engine_lm(Offers(lambda system, user: "what?"))):
+        scored = ask_scored(dspy.Predict(Act), question="q")
+    assert scored is not None
+    assert (scored[0].candidate, scored[1]) == (None, [])
+
+
+def test_the_predictors_own_lm_is_the_one_that_counts() -> None:
+    predictor = dspy.Predict(Act)
+    predictor.lm = engine_lm(Offers(lambda system, user: render({"candidate": "Paris"})))
+    with dspy.context(lm=engine_lm(Function(lambda system, user: render({"candidate": "Rome"})))):
+        scored = ask_scored(predictor, question="q")
+    assert scored is not None
+    assert scored[0].candidate == "Paris"

@@ -1,0 +1,168 @@
+import asyncio
+import threading
+import time
+from functools import partial
+from typing import Any
+
+import dspy
+import pytest
+from support.scripted import Function, engine_lm, render
+
+import lms
+from programs.blendfilter import BlendFilter
+from programs.steps.side_by_side import in_thread, side_by_side
+from retrieval import Memory, Passage
+
+
+def test_results_come_in_the_order_of_the_calls() -> None:
+    def after(seconds: float) -> float:
+        time.sleep(seconds)
+        return seconds
+
+    assert side_by_side(lambda: after(0.05), lambda: after(0.0), lambda: "text") == [0.05, 0.0, "text"]
+    assert side_by_side() == []
+
+
+def test_the_calls_really_overlap() -> None:
+    meeting = threading.Barrier(3, timeout=10)
+    side_by_side(meeting.wait, meeting.wait, meeting.wait)
+
+
+def test_the_first_exception_in_argument_order_is_raised_after_all_have_ended() -> None:
+    ended = []
+
+    def fail(error: Exception, seconds: float) -> None:
+        time.sleep(seconds)
+        ended.append(error)
+        raise error
+
+    first, second = KeyError("slow"), ValueError("quick")
+    with pytest.raises(KeyError):
+        side_by_side(lambda: fail(first, 0.05), lambda: fail(second, 0.0))
+    assert ended == [second, first]
+
+
+def test_no_more_calls_are_under_way_than_the_bound_allows_and_all_are_made() -> None:
+    under_way: set[int] = set()
+    most: list[int] = []
+    meeting = threading.Barrier(4, timeout=10)  # the bound is used: four at a time have to meet
+
+    def call(n: int) -> int:
+        under_way.add(n)
+        most.append(len(under_way))
+        meeting.wait()
+        under_way.discard(n)
+        return n
+
+    assert side_by_side(*(partial(call, n) for n in range(12)), at_most=4) == list(range(12))
+    assert max(most) <= 4
+    assert side_by_side(at_most=4) == []
+
+
+def test_with_a_bound_calls_begin_and_traces_are_joined_in_argument_order() -> None:
+    predict = dspy.Predict("question -> answer")
+    begun: list[int] = []
+
+    def ask(n: int) -> str:
+        begun.append(n)
+        time.sleep(0.02 if n % 2 else 0)
+        return predict(question=f"q{n}").answer
+
+    with dspy.context(lm=engine_lm(Function(lambda system, user: render({"answer": "a"}))), trace=[]):
+        side_by_side(*(partial(ask, n) for n in range(6)), at_most=1)
+        assert begun == list(range(6))
+        side_by_side(*(partial(ask, n) for n in range(6)), at_most=2)
+        assert [step[1]["question"] for step in dspy.settings.trace] == [f"q{n}" for n in range(6)] * 2
+
+
+def test_calls_that_still_wait_for_their_turn_are_not_made_after_an_exception() -> None:
+    made: list[str] = []
+    both = threading.Barrier(2, timeout=10)
+
+    def slow_failure() -> None:
+        both.wait()
+        time.sleep(0.05)
+        made.append("slow")
+        raise KeyError("slow")
+
+    def quick_failure() -> None:
+        both.wait()
+        raise ValueError("quick")
+
+    def wait_long(n: int) -> None:
+        made.append(f"later {n}")
+        time.sleep(0.2)
+
+    later = (partial(wait_long, n) for n in range(20))
+    with pytest.raises(KeyError):  # the first in argument order, which had begun and so is waited for
+        side_by_side(slow_failure, quick_failure, *later, at_most=2)
+    assert "slow" in made
+    assert len(made) <= 3  # at most the one that took the thread of the quick failure
+
+
+def test_settings_of_the_caller_hold_in_the_calls_and_nothing_leaks_back() -> None:
+    lm = engine_lm(Function(lambda system, user: render({"answer": "a"})))
+
+    def call() -> object:
+        with dspy.context(lm=None):
+            return dspy.settings.num_threads
+
+    with dspy.context(lm=lm, num_threads=3):
+        assert side_by_side(call, lambda: dspy.settings.lm) == [3, lm]
+        assert dspy.settings.lm is lm
+
+
+def test_traces_are_joined_in_argument_order_also_when_nested() -> None:
+    predict = dspy.Predict("question -> answer")
+
+    def echo(system: str, user: str) -> str:
+        question = user.split("[[ ## question ## ]]\n")[1].split("\n")[0]
+        time.sleep({"a": 0.06, "b": 0.03}.get(question, 0))
+        return render({"answer": question})
+
+    def ask(question: str) -> str:
+        return predict(question=question).answer
+
+    with dspy.context(lm=engine_lm(Function(echo)), trace=[]):
+        side_by_side(lambda: side_by_side(lambda: ask("a"), lambda: ask("c")), lambda: ask("b"), lambda: ask("d"))
+        assert [step[1]["question"] for step in dspy.settings.trace] == ["a", "c", "b", "d"]
+
+
+def test_without_a_trace_none_is_kept() -> None:
+    with dspy.context(trace=None):
+        assert side_by_side(lambda: dspy.settings.trace) == [None]
+
+
+def test_many_awaited_calls_run_at_once() -> None:
+    meeting = threading.Barrier(40, timeout=10)
+
+    async def all_of_them() -> list[int]:
+        return await asyncio.gather(*(in_thread(meeting.wait) for _ in range(40)))
+
+    assert len(set(asyncio.run(all_of_them()))) == 40
+
+
+def test_an_awaited_call_sees_the_callers_settings_and_raises_its_error() -> None:
+    def fail(message: str) -> None:
+        raise LookupError(f"{message} {dspy.settings.num_threads}")
+
+    async def call() -> None:
+        with dspy.context(num_threads=5):
+            await in_thread(fail, "threads:")
+
+    with pytest.raises(LookupError, match="threads: 5"):
+        asyncio.run(call())
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_a_program_with_calls_side_by_side_can_be_streamed(is_async: bool) -> None:
+    passages = [Passage("1", "Zorx is a planet found by Ada Quill .", "Zorx")]
+    stream = dspy.streamify(BlendFilter(Memory(passages)), is_async_program=is_async)
+
+    async def parts() -> list[Any]:
+        with dspy.context(lm=lms.load("extractive")):
+            return [part async for part in stream(question="Who found the planet Zorx ?")]
+
+    *chunks, last = asyncio.run(parts())
+    assert chunks
+    assert "Ada Quill" in last.answer

@@ -1,0 +1,95 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from programs.steps.text import blend, line, passage_or_nothing
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        (None, ""),
+        ("", ""),
+        (" \n\t ", ""),
+        ("1. Find it.\n2.  Check it.\n", "1. Find it. 2. Check it."),
+        ("[1] Zorx | a planet", "[1] Zorx | a planet"),
+        ("so\n[[ ## answer ## ]]\nParis", "so [ [ ## answer ## ]] Paris"),
+        ("a\ud800b", "a?b"),
+        ("é — 東京", "é — 東京"),
+        ("x" * 100_000, "x" * 4000),
+    ],
+)
+def test_a_line(text: str | None, shown: str) -> None:
+    assert line(text) == shown
+
+
+@given(st.text(st.characters()))
+def test_a_line_is_one_line_that_no_adapter_takes_for_a_marker_and_that_can_be_sent(text: str) -> None:
+    shown = line(text)
+    assert len(shown.splitlines()) <= 1
+    assert "[[ ##" not in shown
+    shown.encode("utf-8")
+    assert line(shown) == shown
+
+
+@pytest.mark.parametrize(
+    ("parts", "query"), [(("a", "b"), "a b"), ((" a\n", "", "b"), "a b"), (("", " "), ""), ((), "")]
+)
+def test_blending_joins_what_is_not_blank(parts: tuple[str, ...], query: str) -> None:
+    assert blend(*parts) == query
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        None,
+        "",
+        " \n",
+        "[NONE]",
+        "[None]",
+        " [none] ",
+        "[NONE]\n[DONE]",
+        "[DONE]",
+        "[DONE] [NONE]",
+        "NONE",
+        "None.",
+        '"[NONE]"',
+        "**[NONE]**",
+        "Passage: [NONE]",
+        "[NONE] The film is not known to me.",
+        "I'm sorry, but I cannot say where he died, for I do not have access to real-time information.",
+        "I’m sorry, but I can’t provide a passage about that.",
+        "I am sorry, I do not know who directed it.",
+        "Sorry, I don't have any reliable information on this film.",
+        "My apologies. I am unable to verify who wrote it.",
+        "I do not have enough information to write a factual passage. [DONE]",
+        "I have no knowledge of a film of this name.",
+        "I'm not familiar with this director.",
+        "Unfortunately, I could not find anything about it.",
+        "As an AI language model, I cannot access current data.",
+    ],
+)
+def test_a_passage_that_was_declined_is_none(text: str | None) -> None:
+    assert passage_or_nothing(text) == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "passage"),
+    [
+        ("Leonviola died in Rome. [DONE]", "Leonviola died in Rome."),
+        ("Leonviola died in Rome.\n[Done]\n\nQuestion: and then?", "Leonviola died in Rome."),
+        ("None of his films were shown abroad.", "None of his films were shown abroad."),
+        ("I Don't Know How She Does It is a film of 2011.", "I Don't Know How She Does It is a film of 2011."),
+        ("I'm Sorry is a song by Brenda Lee.", "I'm Sorry is a song by Brenda Lee."),
+        ("Unfortunately for the crew, the ship sank in 1912.", "Unfortunately for the crew, the ship sank in 1912."),
+        ("As an architect, he built the town hall.", "As an architect, he built the town hall."),
+        ("Two lines\nof one passage.", "Two lines of one passage."),
+    ],
+)
+def test_a_passage_that_was_written_is_kept_as_one_line(text: str, passage: str) -> None:
+    assert passage_or_nothing(text) == passage
+
+
+@given(st.text(st.characters()))
+def test_any_text_is_a_passage_or_nothing(text: str) -> None:
+    assert passage_or_nothing(text) in ("", *(line(text)[:n].strip() for n in range(len(line(text)) + 1)))

@@ -1,0 +1,113 @@
+"""Entailment: which label is read, against direct computations."""
+
+from collections.abc import Callable
+
+import pytest
+
+from retrieval import UsageError
+from retrieval.ranking.entailment import NLI, TRUE, LexicalEntailment, load_entailment
+
+PAIRS = [
+    ("The cat sat on the mat.", "A cat sat."),
+    ("Paris.", "The tower is in Paris."),
+    ("The Eiffel tower is in Paris. " * 4, "Rome?"),
+]
+
+
+class TestLexical:
+    @pytest.mark.parametrize(
+        ("premise", "hypothesis", "expected"),
+        [
+            ("Gustave Eiffel designed the iron tower.", "Eiffel designs towers", 1.0),
+            ("Gustave Eiffel designed the iron tower.", "Eiffel designed the bridge", 0.0),
+            ("Eiffel designed the tower.", "Eiffel did not design the tower", 0.0),
+            ("Eiffel designed the tower.", "It is.", 0.0),
+            ("", "", 0.0),
+        ],
+    )
+    def test_all_content_words_must_be_in_the_premise(self, premise: str, hypothesis: str, expected: float) -> None:
+        assert LexicalEntailment().entails(premise, hypothesis) == expected
+
+    def test_a_batch_answers_in_order(self) -> None:
+        assert LexicalEntailment().batch([("cat dog", "dog"), ("cat", "dog"), ("dog", "dogs")]) == [1.0, 0.0, 1.0]
+        assert LexicalEntailment().batch([]) == []
+
+
+class TestNLI:
+    @pytest.mark.parametrize(
+        "labels",
+        [
+            ["entailment", "neutral", "contradiction"],
+            ["contradiction", "entailment", "neutral"],
+            ["CONTRADICTION", "NEUTRAL", "ENTAILMENT"],
+            ["not_entailment", "entailment"],
+        ],
+    )
+    def test_the_label_named_entailment_is_read(self, tiny: Callable[..., str], labels: list[str]) -> None:
+        transformers, torch = pytest.importorskip("transformers"), pytest.importorskip("torch")
+        pytest.importorskip("sentence_transformers")
+        path = tiny(
+            "classifier", id2label=dict(enumerate(labels)), label2id={label: n for n, label in enumerate(labels)}
+        )
+        tokenizer = transformers.AutoTokenizer.from_pretrained(path)
+        model = transformers.AutoModelForSequenceClassification.from_pretrained(path).eval()
+        place = [label.lower() for label in labels].index("entailment")
+        expected = []
+        for premise, hypothesis in PAIRS:
+            with torch.no_grad():
+                logits = model(**tokenizer(premise, hypothesis, return_tensors="pt")).logits[0]
+            expected.append(float(logits.softmax(-1)[place]))
+        assert NLI(path, device="cpu").batch(PAIRS) == pytest.approx(expected, abs=1e-5)
+        judge = NLI(path, batch_size=1, device="cpu")
+        assert judge.batch(PAIRS) == pytest.approx(expected, abs=1e-5)
+        assert judge.entails(*PAIRS[1]) == pytest.approx(expected[1], abs=1e-5)
+        assert judge.batch([]) == []
+        assert judge.entails("cat \ud800", "\udfff") == pytest.approx(judge.entails("cat ?", "?"), abs=1e-5)
+
+    @pytest.mark.parametrize("labels", [["LABEL_0", "LABEL_1"], ["entailment"], ["no_entailment", "contradiction"]])
+    def test_models_without_that_label_are_refused(self, tiny: Callable[..., str], labels: list[str]) -> None:
+        pytest.importorskip("sentence_transformers")
+        path = tiny(
+            "classifier", id2label=dict(enumerate(labels)), label2id={label: n for n, label in enumerate(labels)}
+        )
+        with pytest.raises(UsageError, match=f"has no label named entailment .*{labels[0]}"):
+            NLI(path, device="cpu")
+
+
+class TestTRUE:
+    def test_the_probability_is_that_of_writing_one(self, tiny: Callable[..., str]) -> None:
+        transformers, torch = pytest.importorskip("transformers"), pytest.importorskip("torch")
+        path = tiny("t5")
+        tokenizer = transformers.AutoTokenizer.from_pretrained(path)
+        model = transformers.AutoModelForSeq2SeqLM.from_pretrained(path).eval()
+        (one,) = tokenizer("1", add_special_tokens=False).input_ids
+        expected = []
+        for premise, hypothesis in PAIRS:
+            inputs = tokenizer(f"premise: {premise} hypothesis: {hypothesis}", return_tensors="pt")
+            with torch.no_grad():
+                logits = model(input_ids=inputs.input_ids, decoder_input_ids=torch.tensor([[0]])).logits
+            expected.append(float(logits[0, 0].softmax(-1)[one]))
+        assert max(expected) - min(expected) > 0.001  # the pair matters
+        assert TRUE(path, device="cpu").batch(PAIRS) == pytest.approx(expected, abs=1e-5)
+        assert TRUE(path, device="cpu").entails(*PAIRS[0]) == pytest.approx(expected[0], abs=1e-5)
+
+    def test_long_premises_are_cut_off_and_the_hypothesis_is_not(self, tiny: Callable[..., str]) -> None:
+        judge = TRUE(tiny("t5"), max_length=40, device="cpu")
+        long = "The cat sat on the mat. " * 50
+        first, second, third = judge.batch([(long, "Rome?"), (long + "Paris.", "Rome?"), (long, "Paris?")])
+        assert first == pytest.approx(second, abs=1e-6)
+        assert first != pytest.approx(third, abs=1e-6)
+
+
+@pytest.mark.parametrize("spec", ["", "nli", "nli:", "true", "lexical:", "bert:x"])
+def test_unknown_specs_are_refused(spec: str) -> None:
+    with pytest.raises(UsageError, match="use lexical, nli:MODEL or true:MODEL"):
+        load_entailment(spec)
+
+
+def test_specs_open_judges(tiny: Callable[..., str]) -> None:
+    pytest.importorskip("sentence_transformers")
+    assert isinstance(load_entailment("lexical"), LexicalEntailment)
+    assert isinstance(load_entailment(f"true:{tiny('t5')}"), TRUE)
+    with pytest.raises(UsageError, match="cannot load the model '/nowhere/at/all'"):
+        load_entailment("nli:/nowhere/at/all")

@@ -1,0 +1,421 @@
+"""The client against real servers on this machine that behave, and that do not."""
+
+import copy
+import gc
+import json
+import logging
+import math
+import socket
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from support.loopback import running
+
+from retrieval import Passage, RetrievalError, UsageError
+from retrieval.remote.client import ColBERTv2
+
+Behaviour = Callable[[BaseHTTPRequestHandler], None]
+
+
+class Server(ThreadingHTTPServer):
+    """Takes one behaviour per request; the last one goes on for ever."""
+
+    def __init__(self, *behaviours: Behaviour) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.behaviours = list(behaviours)
+        self.requests: list[str] = []  # "GET /path?query"
+        self.lock = threading.Lock()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_port}"
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Clients that go away are part of the tests."""
+
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+    server: Server
+
+    def do_GET(self) -> None:
+        self.body = self.rfile.read(int(self.headers.get("content-length", 0)))
+        with self.server.lock:
+            self.server.requests.append(f"{self.command} {self.path}")
+            behaviours = self.server.behaviours
+            behaviour = behaviours.pop(0) if len(behaviours) > 1 else behaviours[0]
+        behaviour(self)
+
+    do_POST = do_GET
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+def serving(*behaviours: Behaviour) -> AbstractContextManager[Server]:
+    return running(Server(*behaviours))
+
+
+def says(content: Any, status: int = 200, **headers: str) -> Behaviour:
+    """Answers with JSON, or with bytes as they are."""
+    body = content if isinstance(content, bytes) else json.dumps(content).encode()
+
+    def behaviour(handler: BaseHTTPRequestHandler) -> None:
+        handler.send_response(status)
+        handler.send_header("Content-Length", str(len(body)))
+        for name, value in headers.items():
+            handler.send_header(name.replace("_", "-"), value)
+        handler.end_headers()
+        handler.wfile.write(body)
+
+    return behaviour
+
+
+def breaks_off(handler: BaseHTTPRequestHandler) -> None:
+    handler.send_response(200)
+    handler.send_header("Content-Length", "1000")
+    handler.end_headers()
+    handler.wfile.write(b'{"topk": [')
+    handler.close_connection = True
+
+
+def hangs_up(handler: BaseHTTPRequestHandler) -> None:
+    handler.close_connection = True
+
+
+def drips(handler: BaseHTTPRequestHandler) -> None:
+    """Never stops, and never pauses for long enough to seem silent."""
+    handler.send_response(200)
+    handler.send_header("Content-Length", "1000000")
+    handler.end_headers()
+    for _ in range(1_000_000):
+        handler.wfile.write(b" ")
+        threading.Event().wait(0.02)
+
+
+def echoes(handler: BaseHTTPRequestHandler) -> None:
+    """Finds one passage whose text is the query; has no batch endpoint."""
+    address = urlsplit(handler.path)
+    if handler.command != "GET":
+        return says({}, 405)(handler)
+    (query,) = parse_qs(address.query, keep_blank_values=True, strict_parsing=True, errors="strict")["query"]
+    return says({"topk": [{"text": query, "pid": 1, "score": 1}]})(handler)
+
+
+def echoes_batches(handler: Handler) -> None:
+    asked = json.loads(handler.body)
+    says({"topk": [[{"text": query, "pid": 1, "score": 1}] for query in asked["queries"]]})(handler)
+
+
+ITEM = {"text": "Alan Turing | He broke codes | and ran.", "pid": 7, "rank": 1, "score": 21, "prob": 0.9}
+FOUND = says({"topk": [ITEM, {**ITEM, "text": "untitled", "pid": "x-1", "score": 20.5}]})
+
+
+@pytest.fixture(autouse=True)
+def _no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+
+
+@pytest.fixture
+def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """Seconds that the client would have waited between attempts."""
+    waits: list[float] = []
+    monkeypatch.setattr("retrieval.remote.client.time.sleep", waits.append)
+    return waits
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return int(listener.getsockname()[1])
+
+
+def test_reads_passages() -> None:
+    with serving(FOUND) as server:
+        found = ColBERTv2(server.url)("who?", k=5)
+    assert found == [Passage("7", ""), Passage("x-1", "")]
+    assert [(p.title, p.text, p.score) for p in found] == [
+        ("Alan Turing", "He broke codes | and ran.", 21.0),
+        ("", "untitled", 20.5),
+    ]
+    assert server.requests == ["GET /?query=who%3F&k=5"]
+
+
+def test_takes_no_more_than_k_and_each_id_once() -> None:
+    with serving(says({"topk": [ITEM, ITEM, {**ITEM, "pid": 8}, {**ITEM, "pid": 9}]})) as server:
+        assert [p.id for p in ColBERTv2(server.url)("q", k=2)] == ["7", "8"]
+
+
+def test_keeps_path_and_parameters_of_the_url() -> None:
+    with serving(FOUND, says({}, 404), FOUND) as server:
+        client = ColBERTv2(server.url + "/api/search?index=wiki")
+        client("q", k=1)
+        client.batch(["q"], k=1)
+    assert server.requests == [
+        "GET /api/search?index=wiki&query=q&k=1",
+        "POST /api/search/batch?index=wiki",
+        "GET /api/search?index=wiki&query=q&k=1",
+    ]
+
+
+def test_any_query_arrives() -> None:
+    @given(st.text(st.characters(), min_size=1).filter(str.strip))
+    @settings(deadline=None, max_examples=50)
+    def arrives(query: str) -> None:
+        assert client(query)
+        sent = parse_qs(urlsplit(server.requests[-1]).query, keep_blank_values=True, errors="strict")
+        assert sent == {"query": [query.replace("\0", " ").encode("utf-8", "replace").decode()], "k": ["5"]}
+
+    with serving(FOUND) as server:
+        client = ColBERTv2(server.url)
+        arrives()
+        assert client("€" * 100_000)
+        sent = parse_qs(urlsplit(server.requests[-1]).query, errors="strict")
+        assert sent["query"] == ["€" * 4_000]
+
+
+def test_batches_go_in_parts_and_keep_their_order() -> None:
+    queries = [f"q{n}" for n in range(40)]
+    with serving(echoes_batches) as server:
+        found = ColBERTv2(server.url).batch([*queries, " "], k=3)
+    assert [passages[0].text for passages in found[:-1]] == queries
+    assert found[-1] == []
+    assert server.requests == ["POST /batch"] * 3
+
+
+def test_without_a_batch_endpoint_asks_one_by_one_and_remembers() -> None:
+    queries = [f"q{n}" for n in range(20)]
+    with serving(echoes) as server:
+        client = ColBERTv2(server.url)
+        for _ in range(2):
+            assert [passages[0].text for passages in client.batch(queries, k=3)] == queries
+    assert server.requests[0] == "POST /batch"
+    assert all(request.startswith("GET ") for request in server.requests[1:])
+    assert len(server.requests) == 41
+
+
+def test_a_batch_reply_of_the_wrong_length_is_an_error() -> None:
+    with serving(says({"topk": [[ITEM]]})) as server, pytest.raises(RetrievalError, match="1 results for 2 queries"):
+        ColBERTv2(server.url).batch(["a", "b"], k=1)
+
+
+@pytest.mark.parametrize("trouble", [says({}, 500), says({}, 503), says({}, 429), breaks_off, hangs_up])
+def test_tries_again(trouble: Behaviour) -> None:
+    with serving(trouble, trouble, FOUND) as server:
+        assert ColBERTv2(server.url, backoff=0.001)("q")
+    assert len(server.requests) == 3
+
+
+@pytest.mark.parametrize(
+    ("trouble", "message"),
+    [
+        (says({}, 500), "answers 500 Internal Server Error$"),
+        (says({"error": True, "message": "try\nlater"}, 503), "answers 503 Service Unavailable: try later"),
+        (breaks_off, "broke off"),
+        (hangs_up, "broke off"),
+    ],
+)
+def test_gives_up(trouble: Behaviour, message: str) -> None:
+    with serving(trouble) as server, pytest.raises(RetrievalError, match=message):
+        ColBERTv2(server.url, retries=2, backoff=0.001)("q")
+    assert len(server.requests) == 3
+
+
+@pytest.mark.parametrize("status", [400, 401, 404, 422])
+def test_a_refusal_is_final(status: int) -> None:
+    with serving(says({"message": "no such index"}, status)) as server:
+        with pytest.raises(RetrievalError, match=f"answers {status} .*: no such index"):
+            ColBERTv2(server.url)("q")
+        assert len(server.requests) == 1
+
+
+def test_waits_longer_and_longer(waits: list[float]) -> None:
+    with serving(says({}, 500)) as server, pytest.raises(RetrievalError):
+        ColBERTv2(server.url, retries=8, backoff=1)("q")
+    assert len(waits) == 8
+    for attempt, wait in enumerate(waits):
+        assert min(2**attempt / 2, 30) <= wait <= min(2**attempt, 30)
+
+
+@pytest.mark.parametrize(
+    ("value", "least", "most"),
+    [
+        ("7", 7, 7),
+        ("100000", 30, 30),
+        ("Fri, 01 Jan 2100 00:00:00 GMT", 30, 30),
+        ("Thu, 01 Jan 1970 00:00:00 GMT", 0, 0.1),
+        ("Thu, 01 Jan 1970 00:00:00 -0000", 0, 0.1),
+        ("soon", 0, 0.1),
+        ("-5", 0, 0.1),
+    ],
+)
+def test_waits_as_long_as_the_server_asks_within_reason(
+    value: str, least: float, most: float, waits: list[float]
+) -> None:
+    with serving(says({}, 429, Retry_After=value), FOUND) as server:
+        assert ColBERTv2(server.url, backoff=0.1)("q")
+    (wait,) = waits
+    assert least <= wait <= most
+
+
+def test_a_silent_server_is_not_waited_for() -> None:
+    awake = threading.Event()
+    with serving(lambda _: awake.wait() and None) as server:
+        with pytest.raises(RetrievalError, match=r"did not answer within 0\.1 s"):
+            ColBERTv2(server.url, timeout=0.1, retries=1, backoff=0.001)("q")
+        awake.set()
+    assert len(server.requests) == 2
+
+
+def test_a_dripping_server_is_not_waited_for() -> None:
+    with serving(drips) as server, pytest.raises(RetrievalError, match=r"did not answer within 0\.2 s"):
+        ColBERTv2(server.url, timeout=0.2, retries=0)("q")
+
+
+def test_a_huge_reply_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("retrieval.remote.client._LARGEST_REPLY", 10_000)
+    with serving(says(b" " * 1_000_000)) as server, pytest.raises(RetrievalError, match="more than 10,000 bytes"):
+        ColBERTv2(server.url)("q")
+
+
+def test_follows_redirects_but_not_for_ever() -> None:
+    with serving(says({}, 307, Location="/search?query=q&k=5"), FOUND) as server:
+        assert ColBERTv2(server.url)("q")
+        assert server.requests[1] == "GET /search?query=q&k=5"
+    with serving(says({}, 302, Location="/")) as server, pytest.raises(RetrievalError, match="redirects"):
+        ColBERTv2(server.url)("q")
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (b"<html>", "Invalid JSON"),
+        (b"", "Invalid JSON"),
+        (b"\xff{}", "nonsense"),
+        (b"[" * 100_000, "nonsense"),
+        ([], "nonsense"),
+        ({}, "topk: Field required"),
+        ({"topk": None}, "topk: Input should be a valid array"),
+        ({"topk": [[ITEM]]}, "topk.0: Input should be"),
+        ({"topk": [{**ITEM, "text": None}]}, "topk.0.text: Input should be a valid string"),
+        ({"topk": [{**ITEM, "pid": True}]}, "topk.0.pid"),
+        ({"topk": [{**ITEM, "pid": 1.5}]}, "topk.0.pid"),
+        ({"topk": [{**ITEM, "score": "21"}]}, "topk.0.score: Input should be a valid number"),
+        ({"topk": [{**ITEM, "score": float("nan")}]}, "topk.0.score: Input should be a finite number"),
+        ({"topk": [{**ITEM, "score": float("-inf")}]}, "topk.0.score: Input should be a finite number"),
+        ({"topk": [ITEM, {"text": "no id", "score": 1}]}, "topk.1.pid.*: Field required"),
+        ({"error": True, "message": "index\n not loaded", "topk": []}, "reports an error: index not loaded"),
+    ],
+)
+def test_nonsense_is_an_error_and_final(body: Any, message: str) -> None:
+    with serving(says(body)) as server, pytest.raises(RetrievalError, match=message) as caught:
+        ColBERTv2(server.url)("q")
+    assert "\n" not in str(caught.value)
+    assert len(server.requests) == 1
+
+
+def test_any_other_reply_is_an_error() -> None:
+    nested = st.recursive(st.none() | st.floats() | st.text(), st.lists, max_leaves=5)
+
+    @given(st.binary(max_size=100) | st.builds(dict, topk=nested))
+    @settings(deadline=None, max_examples=50)
+    def is_an_error(body: Any) -> None:
+        assume(body != {"topk": []})
+        server.behaviours[:] = [says(body)]
+        with pytest.raises(RetrievalError, match=r"\A.*\Z"):
+            client("q")
+
+    with serving(FOUND) as server:
+        client = ColBERTv2(server.url)
+        is_an_error()
+
+
+def test_a_server_that_is_down_is_named_without_its_password(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    port = free_port()
+    with pytest.raises(RetrievalError) as caught:
+        ColBERTv2(f"http://me:s3cret@127.0.0.1:{port}/api/search?key=s3cret", retries=1, backoff=0.001)("q")
+    message = str(caught.value)
+    assert message.startswith(f"no ColBERTv2 server answers at http://127.0.0.1:{port}/api/search (")
+    assert "python -m retrieval serve" in message
+    assert "s3cret" not in message + caplog.text.replace("key=s3cret", "")
+
+
+def test_user_and_password_are_sent_and_not_logged(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    seen: list[str | None] = []
+
+    def guarded(handler: BaseHTTPRequestHandler) -> None:
+        seen.append(handler.headers["authorization"])
+        FOUND(handler)
+
+    with serving(guarded) as server:
+        ColBERTv2(server.url.replace("//", "//me:s%203cret@"))("q")
+    assert seen == ["Basic bWU6cyAzY3JldA=="]
+    assert "3cret" not in caplog.text
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "", "127.0.0.1:8893", "localhost", "ftp://host/", "http://", "http://me:s3cret@", "http://me:s3cret@host:port/",
+        "http://me:s3cret@host:99999", "http://host:0", "me:s3cret@host", "http://me:s3cret@ho\nst",
+    ],
+)  # fmt: skip
+def test_a_malformed_url_is_a_usage_error(url: str) -> None:
+    with pytest.raises(UsageError, match="is no URL of a search server") as caught:
+        ColBERTv2(url)
+    assert "s3cret" not in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert caught.value.__cause__ is None
+
+
+def test_settings_out_of_range_are_usage_errors() -> None:
+    for options in ({"timeout": 0.0}, {"timeout": math.nan}, {"retries": -1}, {"backoff": -1.0}):
+        with pytest.raises(UsageError, match="timeout must be above 0"):
+            ColBERTv2("http://127.0.0.1:1", **options)
+
+
+def test_k_above_100_is_a_usage_error() -> None:
+    client = ColBERTv2("http://127.0.0.1:1")
+    with pytest.raises(UsageError, match="at most 100"):
+        client("q", k=101)
+    with pytest.raises(UsageError, match="at most 100"):
+        client.batch(["q"], k=101)
+
+
+def test_threads_share_one_client() -> None:
+    with serving(echoes) as server:
+        client = ColBERTv2(server.url)
+        assert copy.deepcopy(client) is client
+        queries = [f"q{n}" for n in range(200)]
+        with ThreadPoolExecutor(16) as pool:
+            assert [found[0].text for found in pool.map(client, queries)] == queries
+
+
+def test_connections_are_closed_with_the_client() -> None:
+    gone = threading.Event()
+
+    def waits_for_the_end(handler: BaseHTTPRequestHandler) -> None:
+        FOUND(handler)
+        handler.wfile.flush()
+        if handler.rfile.read(1) == b"":
+            gone.set()
+
+    with serving(waits_for_the_end) as server:
+        client = ColBERTv2(server.url)
+        client("q")
+        assert not gone.is_set()
+        del client
+        gc.collect()
+        assert gone.wait(10)

@@ -1,0 +1,153 @@
+"""An LM that knows the answers and not how to go about it: it does what demonstrations show it or instructions say.
+
+Left to itself it answers in whole sentences, keeps every passage, draws statements from all of them, asks the question
+again and says of what is missing that something is. It imitates demonstrations, bad ones too: most of them decide,
+field by field. Of instructions it understands those in `KEYS`. A few questions it does well in any case.
+"""
+
+import json
+import re
+import zlib
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from dspy.lm15 import Request, Response
+from support.scripted import render, respond
+
+from lms.extractive.prompt import Task, parse
+from lms.oracle import Gold, OracleEngine
+
+__all__ = ["KEYS", "Apprentice"]
+
+KEYS = {
+    "answer": "Give the bare name.",
+    "relevant": "Keep what the answer depends on and nothing else.",
+    "statements": "Draw on what the answer depends on and nothing else.",
+    "queries": "Ask for what is missing by its name.",
+    "missing": "Say by name what is missing.",
+    "passage": "Name everything that may help.",
+}
+"""What makes it do its best, by the output field that it concerns."""
+
+_REASONS = {  # what it reads in feedback, and what it concludes
+    "it is to stand alone": ["answer"],
+    "not needed and were kept": ["relevant"],
+    "statements were taken from them": ["statements"],
+    "No query found": ["queries", "missing", "passage"],
+    "too far down to be read": ["queries", "missing", "passage"],
+}
+_SENTENCE = "As far as I can tell from all that it is {} , I think"
+_SOMETHING = "Something is missing ."
+_NOTHING = "I know little about that ."
+_SHORT = 6  # words
+
+
+class Apprentice(OracleEngine):
+    """Args:
+    golds: What is known of each question that will be asked.
+    knack: Percentage of the questions that it does well in any case.
+    deaf: It learns from nothing.
+    """
+
+    def __init__(self, golds: Iterable[Gold], *, knack: int = 25, deaf: bool = False) -> None:
+        super().__init__(golds)
+        self._knack = knack
+        self._deaf = deaf
+        self.taught: list[str] = []
+        """The prompts in which it was asked for instructions."""
+
+    def complete(self, request: Request) -> Response:
+        system = request.system if isinstance(request.system, str) else "".join(p.text for p in request.system or ())
+        user = request.messages[-1].text or ""
+        task = parse(system, user)
+        proposed = _proposed(task, user)
+        if proposed is not None:
+            self.taught.append(user)
+            return respond(_written(proposed, user))
+        reply = _fields(super().complete(request).text or "")
+        texts = [message.text or "" for message in request.messages[:-1]]
+        shown = [
+            ({"": asked, **_fields(asked)}, _fields(said)) for asked, said in zip(texts[::2], texts[1::2], strict=True)
+        ]
+        gifted = self._gifted(task)
+        for name in reply:
+            if not gifted and name in KEYS and not (self._knows(name, system, shown) and not self._deaf):
+                reply[name] = _clumsy(name, reply[name], task)
+        return respond(_written(reply, user))
+
+    def _gifted(self, task: Task) -> bool:
+        gold, _ = self._asked(task)
+        return gold is not None and zlib.crc32(gold.question.encode()) % 100 < self._knack
+
+    def _knows(self, name: str, system: str, shown: list[tuple[Mapping[str, str], Mapping[str, str]]]) -> bool:
+        told = KEYS[name] in system
+        examples = [_is_good(name, asked, said[name]) for asked, said in shown if said.get(name)]
+        return sum(examples) * 2 > len(examples) if examples else told
+
+
+def _clumsy(name: str, value: str, task: Task) -> str:
+    """What it says of this field when it is not shown how."""
+    lines = {int(n): text for text in task.inputs.values() for n, text in _numbered(text)}
+    if name == "answer":
+        settled = value in ("True", "False", "true", "false") or value.startswith(("unanswerable", "unknown"))
+        return value if settled else _SENTENCE.format(value)
+    if name == "relevant":
+        return json.dumps(list(lines))
+    if name == "statements":
+        every = [{"statement": line.replace(" | ", ": ", 1), "passages": [n]} for n, line in lines.items()]
+        return json.dumps(every)
+    if name == "queries":
+        return json.dumps([task.inputs.get("question", "")])
+    if name == "missing":
+        return _SOMETHING if value else ""
+    return _NOTHING
+
+
+def _is_good(name: str, asked: Mapping[str, str], said: str) -> bool:
+    """Whether a demonstration shows this field as it should be."""
+    count = len(_numbered(asked[""]))
+    if name == "answer":
+        return len(said.split()) <= _SHORT
+    if name == "relevant":
+        return len(json.loads(said)) < count
+    if name == "statements":
+        return len({n for one in json.loads(said) for n in one["passages"]}) < count
+    if name == "queries":
+        return asked.get("question") not in json.loads(said)
+    return said not in (_SOMETHING, _NOTHING)
+
+
+def _proposed(task: Task, user: str) -> dict[str, Any] | None:
+    """What it says when it is asked for instructions: the keys that it sees reason for."""
+    names = [field.name for field in task.outputs]
+    fields = dict.fromkeys(field for reason, fields in _REASONS.items() if reason in user for field in fields)
+    keys = " ".join(KEYS[field] for field in fields)
+    if "proposed_prefix_for_output_field" in names:  # COPRO: at first no good, with scores before its eyes better
+        text = " ".join(KEYS.values()) if "Resulting Score" in user else "Answer nicely ."
+        return {"proposed_instruction": text, "proposed_prefix_for_output_field": "Answer:"}
+    if "module_advice" in names:  # SIMBA
+        modules = json.loads(task.inputs["module_names"])
+        return {"discussion": "So .", "module_advice": json.dumps(dict.fromkeys(modules, keys) if keys else {})}
+    if "new_instruction" in names:  # GEPA
+        return {"new_instruction": keys or "Answer nicely ."}
+    if "proposed_instruction" in names:  # MIPROv2: now and then
+        good = zlib.crc32(user.encode()) % 2
+        return {"proposed_instruction": " ".join(KEYS.values()) if good else "Answer nicely ."}
+    if {"observations", "summary", "program_description", "module_description"} & set(names):
+        return dict.fromkeys(names, "About many things .")
+    return None
+
+
+def _written(reply: Mapping[str, Any], user: str) -> str:
+    """In DSPy's chat format or, as GEPA asks for instructions, as JSON."""
+    return json.dumps(reply) if "Respond with a JSON object" in user else render(dict(reply))
+
+
+def _fields(text: str) -> dict[str, str]:
+    """The fields of a message in DSPy's chat format."""
+    parts = re.split(r"(?m)^\[\[ ## (\w+) ## \]\]$", text)[1:]
+    return {name: value.strip() for name, value in zip(parts[::2], parts[1::2], strict=True) if name != "completed"}
+
+
+def _numbered(text: str) -> list[tuple[str, str]]:
+    return re.findall(r"(?m)^\[(\d+)\] (.*)$", text)

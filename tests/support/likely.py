@@ -1,0 +1,64 @@
+"""The scripted LM with log-probabilities, and scorers with given scores."""
+
+import math
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import dspy
+from dspy.lm15 import InvalidRequestError, Request, Response, TokenLogprob
+from support.scripted import Reply, Script, engine_lm, scripted
+
+from retrieval.ranking.scorers import Scorer
+
+__all__ = ["Given", "with_logprobs"]
+
+_HEAD = "[[ ## candidate ## ]]\n"
+
+
+class _Likely:
+    """The words of a candidate have given probabilities, those of others none."""
+
+    supported_params = ("logprobs", "top_logprobs")
+
+    def __init__(self, engine: Any, probabilities: Mapping[str, Sequence[float]], refuses: bool) -> None:
+        self.engine = engine
+        self.probabilities = probabilities
+        self.refuses = refuses
+
+    def complete(self, request: Request) -> Response:
+        if self.refuses and request.config.logprobs is not None:
+            raise InvalidRequestError("logprobs are not supported with this model")
+        response = self.engine.complete(request)
+        head, found, value = response.message.text.partition(_HEAD)
+        if request.config.logprobs is None or value not in self.probabilities:
+            return response  # type: ignore[no-any-return]
+        words = [word if n == 0 else f" {word}" for n, word in enumerate(value.split(" "))]
+        tokens = zip(words, self.probabilities[value], strict=True)
+        logprobs = (TokenLogprob(head + found, -0.1), *(TokenLogprob(word, math.log(p)) for word, p in tokens))
+        return replace(response, logprobs=logprobs)  # type: ignore[no-any-return]
+
+
+@contextmanager
+def with_logprobs(
+    *replies: Reply, probabilities: Mapping[str, Sequence[float]], refuses: bool = False
+) -> Iterator[Script]:
+    """As `scripted`, with an LM that gives the probabilities of the words of candidates, or refuses to."""
+    with scripted(*replies) as script, dspy.context(lm=engine_lm(_Likely(script, probabilities, refuses))):
+        yield script
+
+
+class Given(Scorer):
+    """A scorer with given scores, by the beginnings of the texts; `scored` keeps what was asked."""
+
+    def __init__(self, scores: Mapping[str, float]) -> None:
+        self.scores = scores
+        self.scored: list[tuple[str, str]] = []
+        self.lock = threading.Lock()
+
+    def score(self, query: str, texts: Sequence[str]) -> list[float]:
+        with self.lock:
+            self.scored += [(query, text) for text in texts]
+        return [next(score for start, score in self.scores.items() if text.startswith(start)) for text in texts]

@@ -1,0 +1,130 @@
+"""An OpenAI-compatible server on loopback that counts what is paid for, and misbehaves as told."""
+
+import json
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from support.loopback import running
+
+FAULTS = ("429", "500", "timeout", "cut before", "cut within", "no JSON", "no completion")
+
+
+class Provider:
+    """Replies to a prompt's last message what `reply` makes of it, told how often this one was paid for before.
+
+    Attributes:
+        asked: Requests that arrived.
+        paid: Replies that were sent, by prompt.
+        most: Requests that were being answered at the same time, at most.
+        fault: Which of FAULTS befalls the request with this number, counted from 1; None for none.
+        arrived: Called with the number of each request that arrives.
+        hold: While set, no request that arrives is answered, then or later.
+    """
+
+    def __init__(self, reply: Callable[[str, int], str]) -> None:
+        self.reply = reply
+        self.asked = 0
+        self.paid: Counter[str] = Counter()
+        self.most = 0
+        self.fault: Callable[[int], str | None] = lambda number: None
+        self.arrived: Callable[[int], None] = lambda number: None
+        self.hold = threading.Event()
+        self.url = ""
+        self._now = 0
+        self._lock = threading.Lock()
+        self._end = threading.Event()
+
+    @contextmanager
+    def running(self) -> Iterator["Provider"]:
+        provider = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_POST(self) -> None:
+                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                provider._answer(self, body["messages"][-1]["content"])
+
+            def log_message(self, *args: object) -> None:
+                pass
+
+        class Server(ThreadingHTTPServer):
+            daemon_threads = True  # of connections that are kept open
+
+            def handle_error(self, request: Any, client_address: Any) -> None:
+                pass  # the client is gone: it was killed, or has no more patience
+
+        with running(Server(("127.0.0.1", 0), Handler)) as server:
+            self.url = f"http://127.0.0.1:{server.server_port}/v1"
+            try:
+                yield self
+            finally:
+                self._end.set()
+
+    def _answer(self, handler: BaseHTTPRequestHandler, prompt: str) -> None:
+        with self._lock:
+            self.asked += 1
+            number = self.asked
+            self._now += 1
+            self.most = max(self.most, self._now)
+        self.arrived(number)
+        try:
+            if self.hold.is_set():
+                while self.hold.is_set() and not self._end.wait(0.01):
+                    pass
+                handler.close_connection = True
+            else:
+                self._send(handler, prompt, self.fault(number))
+        finally:
+            with self._lock:
+                self._now -= 1
+
+    def _send(self, handler: BaseHTTPRequestHandler, prompt: str, fault: str | None) -> None:
+        match fault:
+            case "401" | "429" | "500":
+                return _send(handler, int(fault), b'{"error": {"message": "not now"}}')
+            case "timeout":
+                self._end.wait(1)
+                handler.close_connection = True
+            case "cut before":
+                handler.close_connection = True
+            case "cut within":
+                handler.close_connection = True
+                _send(handler, 200, b'{"choices":', length=1000)
+            case "no JSON":
+                _send(handler, 200, b"<html>the gateway is glad to see you</html>")
+            case "no completion":
+                _send(handler, 200, b'{"status": "fine"}')
+            case None:
+                with self._lock:
+                    text = self.reply(prompt, self.paid[prompt])
+                    self.paid[prompt] += 1
+                _send(handler, 200, _completion(text))
+        return None
+
+
+def _send(handler: BaseHTTPRequestHandler, status: int, body: bytes, length: int | None = None) -> None:
+    handler.send_response(status)
+    handler.send_header("Content-Type", "application/json")
+    handler.send_header("Content-Length", str(length or len(body)))
+    handler.send_header("Retry-After", "0")
+    handler.end_headers()
+    handler.wfile.write(body)
+
+
+def _completion(text: str) -> bytes:
+    message = {"role": "assistant", "content": text}
+    return json.dumps(
+        {
+            "id": "1",
+            "object": "chat.completion",
+            "created": 0,
+            "model": "gpt-4o-mini",
+            "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
+            "usage": {"prompt_tokens": 7, "completion_tokens": 3, "total_tokens": 10},
+        }
+    ).encode()
