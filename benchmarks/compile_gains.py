@@ -2,9 +2,9 @@
 
     PYTHONPATH=tests python benchmarks/compile_gains.py --data ../shared/data --pools musique_train --dir /var/tmp/gains
 
-The LM is `tests/support/apprentice.py`: it knows the gold and answers by it only as far as the program finds the
+The LM is `tests/support/learning_oracle.py`: it knows the gold and answers by it only as far as the program finds the
 passages, and does what it is asked well only where demonstrations or instructions show it how. Every compile is run
-three times: twice to see that the state files are equal, and with an apprentice that is deaf, which must gain nothing.
+three times: twice to see that the state files are equal, and with a learner that is deaf, which must gain nothing.
 A pool is a pair of files, NAME.questions.jsonl.gz and NAME.corpus.jsonl.gz; passages are found by BM25. Scores are on
 held-out questions.
 """
@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any
 
 import dspy
-from support.apprentice import Apprentice
-from support.pupil import SETTINGS as SMALL
+from support.learning_lm import SETTINGS as SMALL
+from support.learning_oracle import LearningOracle
 from support.scripted import engine_lm
 
 import programs
@@ -46,7 +46,7 @@ def compiled(
     name: str, recipe: str, retriever: Any, train: Sequence[Any], held_out: Sequence[Any], how: dict[str, Any]
 ) -> Outcome:
     """One compile, in a directory of its own."""
-    lm = engine_lm(Apprentice([gold_of(example) for example in [*train, *held_out]], deaf=how.pop("deaf")))
+    lm = engine_lm(LearningOracle([gold_of(example) for example in [*train, *held_out]], deaf=how.pop("deaf")))
     with dspy.context(lm=lm):
         return optimize(
             programs.load(name)(retriever),

@@ -12,7 +12,7 @@ from typing import Any
 
 import dspy
 import pytest
-from support.pupil import EXAMPLES, HELD_OUT, KEY, TABLE, TRAIN, Pupil
+from support.learning_lm import EXAMPLES, HELD_OUT, KEY, TABLE, TRAIN, LearningLM
 from support.scripted import Function, engine_lm, render
 
 import lms
@@ -41,7 +41,7 @@ class Report(dspy.Module):
 
 def test_as_a_sub_module_it_is_compiled_saved_and_loaded_with_the_rest(tmp_path: Path) -> None:
     program = Report()
-    with dspy.context(lm=engine_lm(Pupil("Person 1"))):
+    with dspy.context(lm=engine_lm(LearningLM("Person 1"))):
         compiled = load("bootstrap_few_shot")(program, TRAIN, metric=em)
         assert program(question=HELD_OUT[0].question).answer != HELD_OUT[0].answer
         compiled.save(tmp_path / "report.json")
@@ -60,7 +60,7 @@ def test_as_a_tool_of_an_agent() -> None:
         desc="Answers a question from passages.",
         args={"question": {"type": "string"}},
     )
-    pupil = Pupil("Person")
+    learner = LearningLM("Person")
 
     def reply(system: str, user: str) -> str:
         if "next_tool_name" in system.partition("Your output fields are:")[2]:
@@ -77,7 +77,7 @@ def test_as_a_tool_of_an_agent() -> None:
         if "[[ ## trajectory ## ]]" in user:
             return render({"reasoning": "So.", "answer": "Lund" if "observation_0 ## ]]\nLund" in user else "?"})
         names = [line.split("`")[1] for line in system.splitlines() if line[:1].isdigit()]
-        return render(pupil._answered(names, user, shown=False))
+        return render(learner._answered(names, user, shown=False))
 
     with dspy.context(lm=engine_lm(Function(reply))):
         seen = dspy.ReAct("question -> answer", tools=[tool])(question=QUESTION)
@@ -87,7 +87,7 @@ def test_as_a_tool_of_an_agent() -> None:
 
 def test_in_an_ensemble() -> None:
     programs = [BlendFilter(TABLE), BlendFilter(TABLE, filter="off"), MIGRES(TABLE)]
-    with dspy.context(lm=engine_lm(Pupil("Person"))):
+    with dspy.context(lm=engine_lm(LearningLM("Person"))):
         together = dspy.Ensemble(reduce_fn=partial(dspy.majority, field="answer")).compile(programs)
         assert together(question=QUESTION).answer == "Lund"
 
@@ -99,7 +99,7 @@ def test_under_asyncify_and_awaited(kind: type[dspy.Module]) -> None:
         answers = await asyncio.gather(*(dspy.asyncify(program)(question=e.question) for e in HELD_OUT))
         return [answer.answer for answer in [*answers, await program.acall(question=QUESTION)]]
 
-    with dspy.context(lm=engine_lm(Pupil("Person"))):
+    with dspy.context(lm=engine_lm(LearningLM("Person"))):
         assert asyncio.run(ask()) == [*(e.answer for e in HELD_OUT), "Lund"]
 
 
@@ -127,13 +127,13 @@ def test_streamed_for_one_predictor_of_a_program_that_makes_calls_side_by_side()
 IN_ANOTHER_PROCESS = """
 import sys
 import dspy
-from support.pupil import HELD_OUT, TABLE, Pupil
+from support.learning_lm import HELD_OUT, TABLE, LearningLM
 from support.scripted import engine_lm
 from programs.instruments.state import load_state
 from programs.blendfilter import BlendFilter
 
 program = BlendFilter(TABLE)
-with dspy.context(lm=engine_lm(Pupil())):
+with dspy.context(lm=engine_lm(LearningLM())):
     print(program(question=HELD_OUT[0].question).answer)
     load_state(program, sys.argv[1])
     print(program(question=HELD_OUT[0].question).answer)
@@ -167,13 +167,13 @@ def test_a_program_of_another_project_is_compiled_with_our_metrics() -> None:
         with dspy.context(lm=lm):
             return float(dspy.Evaluate(devset=HELD_OUT, metric=em, num_threads=1)(program).score)
 
-    pupil = Pupil()
-    lm = engine_lm(pupil)
+    learner = LearningLM()
+    lm = engine_lm(learner)
     with dspy.context(lm=lm):
         optimizer = dspy.GEPA(metric=explained(em), max_metric_calls=18, reflection_lm=lm, num_threads=1)
         compiled = optimizer.compile(Theirs(), trainset=TRAIN[:3], valset=TRAIN[3:])
     assert (right(lm, Theirs()), right(lm, compiled)) == (0.0, 100.0)
-    assert pupil.taught
+    assert learner.taught
     assert recall_passages(HELD_OUT[0], compiled_run(lm, compiled)) == 1.0
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import dspy
 import pytest
 from dspy.lm15 import Request, Response
-from support.pupil import HELD_OUT, SETTINGS, TABLE, TRAIN, Pupil
+from support.learning_lm import HELD_OUT, SETTINGS, TABLE, TRAIN, LearningLM
 from support.scripted import engine_lm
 
 from eval.metrics import em
@@ -30,7 +30,7 @@ class Broken(Retriever):
 
 def compiled(recipe: str, directory: Path, retriever: Retriever, engine: Any = None, **how: Any) -> Outcome:
     settings = {"metric": em, "out": None, "threads": 2, **how}
-    with dspy.context(lm=engine_lm(engine or Pupil("Person 1")), max_errors=3):
+    with dspy.context(lm=engine_lm(engine or LearningLM("Person 1")), max_errors=3):
         return optimize(
             Direct(retriever),
             lambda *args, **common: load(recipe)(*args, **common, **SETTINGS[recipe]),
@@ -76,7 +76,7 @@ def test_a_metric_with_a_mistake_is_named(recipe: str, tmp_path: Path) -> None:
         compiled(recipe, tmp_path, TABLE, metric=strict)
 
 
-class Failing(Pupil):
+class Failing(LearningLM):
     """Its provider fails at one call."""
 
     def __init__(self, at: int) -> None:
@@ -108,11 +108,11 @@ def test_a_mistake_in_a_recipe_is_no_failure_of_the_runs(tmp_path: Path) -> None
     def mistaken(*args: Any, **common: Any) -> dspy.Module:
         raise TypeError("a programming error")
 
-    with pytest.raises(TypeError, match="a programming error"), dspy.context(lm=engine_lm(Pupil())):
+    with pytest.raises(TypeError, match="a programming error"), dspy.context(lm=engine_lm(LearningLM())):
         optimize(Direct(TABLE), mistaken, train=TRAIN, held_out=HELD_OUT, metric=em, out=None, directory=tmp_path)
 
 
-class Babbling(Pupil):
+class Babbling(LearningLM):
     """It writes no instructions that can be read."""
 
     def _proposed(self, names: list[str], user: str) -> dict[str, Any] | None:

@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support.asked import wanted
-from support.provider import Provider
-from support.pupil import EXAMPLES, SETTINGS
+from support.faulty_server import Provider
+from support.learning_lm import EXAMPLES, SETTINGS
+from support.prompt_reading import wanted
 from support.scripted import render
 
 # Forks a child for each line it reads, which runs the command: to start Python anew takes far longer. DSPy's cache is

@@ -4,7 +4,7 @@ from typing import Any
 
 import dspy
 import pytest
-from support.pupil import HELD_OUT, KEY, TABLE, Pupil
+from support.learning_lm import HELD_OUT, KEY, TABLE, LearningLM
 from support.scripted import engine_lm
 
 from optimizers._parts import Traced, part_metrics
@@ -93,7 +93,7 @@ def test_what_was_searched_with_by_what_was_found() -> None:
 def test_without_gold_or_without_a_trace_nothing_is_said() -> None:
     program = BlendFilter(TABLE)
     bare = dspy.Example(question="Where was Person 1 born ?").with_inputs("question")
-    with dspy.context(lm=engine_lm(Pupil("Person"))):
+    with dspy.context(lm=engine_lm(LearningLM("Person"))):
         traced, untraced = Traced(program)(question=bare.question), program(question=bare.question)
     assert "_trace" not in traced.toDict()
     for metric in part_metrics(program).values():
@@ -107,7 +107,7 @@ def test_a_run_is_traced_under_the_names_of_its_own_program() -> None:
     assert [name for name, _ in Traced(program).named_predictors()] == [n for n, _ in program.named_predictors()]
 
     def scores() -> dict[str, float | None]:
-        with dspy.context(lm=engine_lm(Pupil())):
+        with dspy.context(lm=engine_lm(LearningLM())):
             prediction = Traced(program)(question=example.question)
         return {name: metric(example, prediction) for name, metric in part_metrics(program).items()}
 

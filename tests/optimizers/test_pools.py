@@ -6,8 +6,8 @@ from typing import Any
 
 import dspy
 import pytest
-from support.apprentice import KEYS, Apprentice
-from support.pupil import SETTINGS
+from support.learning_lm import SETTINGS
+from support.learning_oracle import KEYS, LearningOracle
 from support.scripted import engine_lm
 
 import retrieval
@@ -37,10 +37,10 @@ def retriever(tmp_path_factory: pytest.TempPathFactory) -> Retriever:
 
 def compiled(
     recipe: str, program: dspy.Module, directory: Path, *, metric: Metric = em, only: Sequence[str] = (), **how: Any
-) -> tuple[Outcome, Apprentice]:
+) -> tuple[Outcome, LearningOracle]:
     train, held_out = split(tasks.load(f"file:{DATA / POOL}.questions.jsonl.gz"), train=10, held_out=8, seed=0)
-    apprentice = Apprentice([gold_of(example) for example in [*train, *held_out]], **how)
-    with dspy.context(lm=engine_lm(apprentice)):
+    learner = LearningOracle([gold_of(example) for example in [*train, *held_out]], **how)
+    with dspy.context(lm=engine_lm(learner)):
         outcome = optimize(
             program,
             lambda *args, **common: load(recipe)(*args, **common, **SETTINGS[recipe]),
@@ -52,7 +52,7 @@ def compiled(
             directory=directory,
             threads=2,
         )
-    return outcome, apprentice
+    return outcome, learner
 
 
 @pytest.mark.parametrize(
@@ -74,17 +74,17 @@ def test_demonstrations_are_worth_something_to_the_program_and_to_its_parts(
 
 
 def test_the_filter_learns_by_its_own_objective_from_what_is_said_of_it(retriever: Retriever, tmp_path: Path) -> None:
-    outcome, apprentice = compiled("gepa", BlendFilter(retriever), tmp_path, metric=filter_f1, only=["select"])
+    outcome, learner = compiled("gepa", BlendFilter(retriever), tmp_path, metric=filter_f1, only=["select"])
     before, after = (summary.total.scores["filter_f1"] for summary in (outcome.before, outcome.after))
     assert before.mean < 0.7
     assert after.mean == 1.0
     assert outcome.program.select.predict.signature.instructions.endswith(KEYS["relevant"])
-    assert any("not needed and were kept: [" in prompt for prompt in apprentice.taught)
+    assert any("not needed and were kept: [" in prompt for prompt in learner.taught)
     assert outcome.program.answer.dump_state() == BlendFilter(retriever).answer.dump_state()
 
 
 def test_queries_learn_that_what_they_found_was_too_far_down(retriever: Retriever, tmp_path: Path) -> None:
-    outcome, apprentice = compiled("gepa", MIGRES(retriever), tmp_path, only=["detect", "subquery"])
-    assert any("too far down to be read" in prompt for prompt in apprentice.taught)
+    outcome, learner = compiled("gepa", MIGRES(retriever), tmp_path, only=["detect", "subquery"])
+    assert any("too far down to be read" in prompt for prompt in learner.taught)
     assert KEYS["queries"] in outcome.program.subquery.signature.instructions
     assert outcome.after.total.scores["em"].mean > outcome.before.total.scores["em"].mean + 0.3

@@ -10,7 +10,7 @@ import dspy
 import pytest
 from dspy.clients.base_lm import GLOBAL_HISTORY
 from dspy.lm15 import Request, Response
-from support.pupil import HELD_OUT, KEY, SETTINGS, TABLE, TRAIN, Pupil
+from support.learning_lm import HELD_OUT, KEY, SETTINGS, TABLE, TRAIN, LearningLM
 from support.scripted import engine_lm
 
 import lms
@@ -31,7 +31,7 @@ ONLY = {BlendFilter: ["answer"], MIGRES: ["detect"]}
 
 def compiled(
     recipe: str,
-    pupil: Pupil,
+    learner: LearningLM,
     tmp_path: Path,
     kind: type[dspy.Module] = BlendFilter,
     settings: Mapping[str, Any] = {},
@@ -40,7 +40,7 @@ def compiled(
     program = kind(TABLE)
     settings = {**SETTINGS[recipe], **settings}
     more = {"threads": 2, "metric": em, **more}
-    with dspy.context(lm=engine_lm(pupil)):
+    with dspy.context(lm=engine_lm(learner)):
         return optimize(
             program,
             lambda *args, **common: load(recipe)(*args, **common, **settings),
@@ -58,9 +58,9 @@ def test_there_are_the_recipes_and_no_others() -> None:
         load("magic")
 
 
-def gains(recipe: str, pupil: Pupil, tmp_path: Path, kind: type[dspy.Module]) -> tuple[float, float]:
+def gains(recipe: str, learner: LearningLM, tmp_path: Path, kind: type[dspy.Module]) -> tuple[float, float]:
     """Scores on questions never seen, without and with compiling."""
-    outcome = compiled(recipe, pupil, tmp_path, kind, only=ONLY[kind])
+    outcome = compiled(recipe, learner, tmp_path, kind, only=ONLY[kind])
     assert outcome.program.retriever is TABLE
     return outcome.before.total.scores["em"].mean, outcome.after.total.scores["em"].mean
 
@@ -69,19 +69,19 @@ def gains(recipe: str, pupil: Pupil, tmp_path: Path, kind: type[dspy.Module]) ->
 @pytest.mark.parametrize("recipe", SETTINGS)
 def test_it_gains_and_equal_seeds_give_the_same_file(recipe: str, kind: type[dspy.Module], tmp_path: Path) -> None:
     for run in ("one", "two"):
-        assert gains(recipe, Pupil("Person 1"), tmp_path / run, kind) == (0.0, 1.0)
+        assert gains(recipe, LearningLM("Person 1"), tmp_path / run, kind) == (0.0, 1.0)
     if not why_no_state(recipe):
         assert (tmp_path / "one" / "state.json").read_bytes() == (tmp_path / "two" / "state.json").read_bytes()
 
 
 @pytest.mark.parametrize("recipe", SETTINGS)
 def test_with_an_lm_that_never_learns_it_gains_nothing(recipe: str, tmp_path: Path) -> None:
-    assert gains(recipe, Pupil("Person 1", deaf=True), tmp_path, MIGRES) == (0.0, 0.0)
+    assert gains(recipe, LearningLM("Person 1", deaf=True), tmp_path, MIGRES) == (0.0, 0.0)
 
 
 @pytest.mark.parametrize("recipe", ["copro", "gepa"])
 def test_the_others_stay_as_they_are_and_cost_nothing(recipe: str, tmp_path: Path) -> None:
-    outcome = compiled(recipe, Pupil("Person 1"), tmp_path, only=["answer", "topic"], freeze=["topic"])
+    outcome = compiled(recipe, LearningLM("Person 1"), tmp_path, only=["answer", "topic"], freeze=["topic"])
     old = dict(BlendFilter(TABLE).named_predictors())
     new = dict(outcome.program.named_predictors())
     changed = [name for name in old if new[name].dump_state() != old[name].dump_state()]
@@ -97,13 +97,13 @@ def test_the_others_stay_as_they_are_and_cost_nothing(recipe: str, tmp_path: Pat
 
 def test_a_name_that_no_predictor_has_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"no predictor 'answers'; there are: draft.predict, recall, topic"):
-        compiled("copro", Pupil(), tmp_path, only=["answers"])
+        compiled("copro", LearningLM(), tmp_path, only=["answers"])
     with pytest.raises(UsageError, match="nothing to learn"):
-        compiled("copro", Pupil(), tmp_path, only=["answer"], freeze=["answer.predict"])
+        compiled("copro", LearningLM(), tmp_path, only=["answer"], freeze=["answer.predict"])
 
 
 def test_gepa_tells_the_lm_what_the_predictor_did_wrong_and_not_another_one_like_it(tmp_path: Path) -> None:
-    answer, draft = Pupil(), Pupil()
+    answer, draft = LearningLM(), LearningLM()
     compiled("gepa", answer, tmp_path / "answer", only=["answer"])
     compiled("gepa", draft, tmp_path / "draft", only=["draft"])
     said = "The final answer should be 'Lund', but was 'It was Lund , I think', and it is to stand alone."
@@ -115,7 +115,7 @@ def test_gepa_tells_the_lm_what_the_predictor_did_wrong_and_not_another_one_like
     assert "".join(draft.taught).count("searched with") == "".join(draft.taught).count("stand alone")
 
 
-class Moody(Pupil):
+class Moody(LearningLM):
     """Asked the same thing again at a temperature, it answers shortly every other time."""
 
     def __init__(self, *args: Any, **settings: Any) -> None:
@@ -126,7 +126,7 @@ class Moody(Pupil):
         user = request.messages[-1].text or ""
         self.asked[user] += 1
         good = request.config.temperature == 1.0 and self.asked[user] % 2 == 0
-        return (Pupil("Person") if good else super()).complete(request)
+        return (LearningLM("Person") if good else super()).complete(request)
 
 
 def test_simba_appends_advice_and_demonstrations_that_stay_in_the_state(tmp_path: Path) -> None:
@@ -139,14 +139,14 @@ def test_simba_appends_advice_and_demonstrations_that_stay_in_the_state(tmp_path
     assert state["detect"]["signature"]["instructions"] == f"{said}\n\n{KEY}"
     assert state["detect"]["demos"] == []
     assert outcome.after.total.scores["em"].mean == 1.0
-    shown = compiled("simba", Pupil("Person 1"), tmp_path / "demos", MIGRES)
+    shown = compiled("simba", LearningLM("Person 1"), tmp_path / "demos", MIGRES)
     state = json.loads((tmp_path / "demos" / "state.json").read_text())
     assert [demo["answer"] for demo in state["detect"]["demos"]] == ["Graz"]
     assert state["extract"]["demos"][0]["statements"][0]["passages"] == [1]
     assert shown.after.total.scores["em"].mean == 1.0
 
 
-class Counting(Pupil):
+class Counting(LearningLM):
     calls = 0
 
     def complete(self, request: Request) -> Response:
@@ -208,7 +208,7 @@ def test_every_other_program_compiles_with_the_cheapest_recipes(name: str, recip
 
 
 def test_labelled_demonstrations_help_on_questions_never_seen(tmp_path: Path) -> None:
-    outcome = compiled("labeled_few_shot", Pupil(), tmp_path)
+    outcome = compiled("labeled_few_shot", LearningLM(), tmp_path)
     assert outcome.before.total.scores["em"].mean == 0.0
     assert outcome.after.total.scores["em"].mean == 1.0
     assert outcome.cost.lm_calls == 0
@@ -223,7 +223,7 @@ def test_labelled_demonstrations_help_on_questions_never_seen(tmp_path: Path) ->
 
 def test_bootstrapped_demonstrations_come_from_right_answers_alone(tmp_path: Path) -> None:
     # Two of the six train questions are answered right without demonstrations.
-    outcome = compiled("bootstrap_few_shot", Pupil("Person 1"), tmp_path / "one")
+    outcome = compiled("bootstrap_few_shot", LearningLM("Person 1"), tmp_path / "one")
     demos = {name: predictor.demos for name, predictor in outcome.program.named_predictors()}
     assert {demo.question for demo in demos["answer.predict"]} == {"Where was Person 1 born ?"}
     assert demos["select.predict"][0].relevant == [1]
@@ -231,7 +231,7 @@ def test_bootstrapped_demonstrations_come_from_right_answers_alone(tmp_path: Pat
     assert outcome.after.total.scores["em"].mean == 1.0
     assert outcome.cost.lm_calls == 6 * 7
     # Nobody answers right: there is nothing to learn from, and nothing gets better.
-    outcome = compiled("bootstrap_few_shot", Pupil(), tmp_path / "none")
+    outcome = compiled("bootstrap_few_shot", LearningLM(), tmp_path / "none")
     assert all(not predictor.demos for predictor in outcome.program.predictors())
     assert outcome.after.total.scores["em"].mean == 0.0
 
@@ -240,11 +240,11 @@ def test_bootstrapped_demonstrations_come_from_right_answers_alone(tmp_path: Pat
 def test_the_state_is_json_repeats_and_loads(recipe: str, tmp_path: Path) -> None:
     texts = []
     for run in ("one", "two"):
-        outcome = compiled(recipe, Pupil(hint="Person"), tmp_path / run, manifest={"lm": "pupil"})
+        outcome = compiled(recipe, LearningLM(hint="Person"), tmp_path / run, manifest={"lm": "learner"})
         texts.append((tmp_path / run / "state.json").read_text())
     assert texts[0] == texts[1]
     manifest = json.loads(texts[0])["manifest"]
-    assert (manifest["lm"], manifest["metric"], manifest["program"]) == ("pupil", "em", "BlendFilter")
+    assert (manifest["lm"], manifest["metric"], manifest["program"]) == ("learner", "em", "BlendFilter")
     assert not set(manifest["train"]) & set(manifest["held_out"])
     assert manifest["after"]["n"] == 4
     assert manifest["after"]["scores"]["em"].keys() == {"mean", "n", "low", "high"}
@@ -264,7 +264,7 @@ def test_while_it_compiles_prompts_and_calls_do_not_pile_up(tmp_path: Path) -> N
             kept.append((len(GLOBAL_HISTORY), dspy.settings.trace and len(dspy.settings.trace)))
         return em(example, prediction)
 
-    compiled("bootstrap_random_search", Pupil("Person 1"), tmp_path, metric=counted)
+    compiled("bootstrap_random_search", LearningLM("Person 1"), tmp_path, metric=counted)
     before, after = len(GLOBAL_HISTORY), kept[0][0]
     assert len(kept) > 2 * len(TRAIN)
     assert {history for history, _ in kept} == {after}
@@ -276,7 +276,7 @@ def test_while_it_compiles_prompts_and_calls_do_not_pile_up(tmp_path: Path) -> N
 def test_the_retriever_is_neither_copied_nor_saved_and_the_program_stays(recipe: str, tmp_path: Path) -> None:
     program = BlendFilter(TABLE)
     before = program.dump_state()
-    with dspy.context(lm=engine_lm(Pupil(hint="Person"))):
+    with dspy.context(lm=engine_lm(LearningLM(hint="Person"))):
         made = load(recipe)(program, TRAIN, metric=em)
     assert made is not program
     assert made.retriever is TABLE  # type: ignore[attr-defined]

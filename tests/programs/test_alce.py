@@ -7,8 +7,8 @@ import dspy
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.asked import inputs
-from support.citing import ANYTHING, HOSTILES, check_any_reply, citing, numbered
+from support.citation_replies import ANYTHING, HOSTILES, check_any_reply, citing, numbered
+from support.prompt_reading import inputs
 from support.scripted import Function, Reply, engine_lm, render, scripted
 
 from programs.alce import ALCE

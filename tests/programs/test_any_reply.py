@@ -11,7 +11,7 @@ import pytest
 from dspy.adapters import ChatAdapter, JSONAdapter
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
-from support.asked import declared, inputs, typed, wanted
+from support.prompt_reading import declared, inputs, typed, wanted
 from support.scripted import Function, engine_lm, render
 
 from programs.allies import ALLIES

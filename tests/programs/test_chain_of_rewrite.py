@@ -18,7 +18,7 @@ import pytest
 from dspy.lm15 import InvalidRequestError, Request, Response, TokenLogprob, TopLogprob
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.asked import declared, inputs
+from support.prompt_reading import declared, inputs
 from support.scripted import Function, Reply, Script, engine_lm, render, scripted
 
 from programs.chain_of_rewrite import ChainOfRewrite

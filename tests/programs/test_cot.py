@@ -5,7 +5,7 @@ from typing import Any
 
 import dspy
 import pytest
-from support.asked import inputs, wanted
+from support.prompt_reading import inputs, wanted
 from support.scripted import Reply, scripted
 
 from programs.cot import CoT

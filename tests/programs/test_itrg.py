@@ -5,7 +5,7 @@ from typing import Any
 
 import dspy
 import pytest
-from support.asked import inputs
+from support.prompt_reading import inputs
 from support.scripted import Reply, scripted
 
 from programs.instruments.cost import Cost, measured

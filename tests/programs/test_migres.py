@@ -17,8 +17,8 @@ import dspy
 import pytest
 from dspy.adapters import ChatAdapter, JSONAdapter
 from hypothesis import given, settings
-from support.asked import declared, inputs
-from support.citing import ANYTHING, HOSTILE, HOSTILES, Arbitrary
+from support.citation_replies import ANYTHING, HOSTILE, HOSTILES, Arbitrary
+from support.prompt_reading import declared, inputs
 from support.scripted import Function, Reply, engine_lm, scripted
 
 from programs.instruments.cost import Cost, measured

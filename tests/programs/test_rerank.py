@@ -7,9 +7,9 @@ from typing import Any
 
 import dspy
 import pytest
-from support.asked import inputs
-from support.likely import Given, with_logprobs
+from support.prompt_reading import inputs
 from support.scripted import Function, Reply, engine_lm, render, scripted
+from support.scripted_logprobs import Given, with_logprobs
 
 from programs.instruments.cost import measured
 from programs.rerank import Rerank

@@ -9,7 +9,7 @@ import dspy
 import pytest
 from dspy.lm15 import Request, Response
 from dspy.utils.callback import BaseCallback
-from support.asked import inputs, wanted
+from support.prompt_reading import inputs, wanted
 from support.scripted import render, respond
 
 from programs.instruments.cost import Cost, measured

@@ -5,9 +5,9 @@ from typing import Any
 
 import dspy
 import pytest
-from support.asked import inputs
-from support.likely import Given
+from support.prompt_reading import inputs
 from support.scripted import Reply, scripted
+from support.scripted_logprobs import Given
 
 from programs.instruments.cost import Cost, measured
 from programs.upr import UPR

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import dspy
 import pytest
-from support.provider import Provider
+from support.faulty_server import Provider
 from support.scripted import render
 
 import programs

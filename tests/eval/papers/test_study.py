@@ -8,7 +8,7 @@ from typing import Any
 
 import dspy
 import pytest
-from support.asked import inputs
+from support.prompt_reading import inputs
 from support.scripted import Function, Reply, engine_lm, render, scripted
 
 from eval.figures.summary import Row, Summary

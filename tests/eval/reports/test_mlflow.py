@@ -10,7 +10,7 @@ from typing import Any
 
 import dspy
 import pytest
-from support.provider import Provider
+from support.faulty_server import Provider
 from support.scripted import render
 
 import lms

@@ -8,7 +8,7 @@ from typing import Any
 
 import dspy
 import pytest
-from support.provider import Provider
+from support.faulty_server import Provider
 from support.scripted import Function, engine_lm, render
 
 from eval.__main__ import main

@@ -14,7 +14,7 @@ from typing import Any
 
 import dspy
 import pytest
-from support.provider import FAULTS, Provider
+from support.faulty_server import FAULTS, Provider
 from support.scripted import Function, engine_lm, render
 
 from eval.runs.recorded_calls import Limits

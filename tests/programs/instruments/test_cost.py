@@ -3,7 +3,7 @@ from pathlib import Path
 
 import dspy
 import pytest
-from support.provider import Provider
+from support.faulty_server import Provider
 from support.scripted import Function, engine_lm, render
 
 from programs.instruments.cost import measured

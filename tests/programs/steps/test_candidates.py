@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 import dspy
 import pytest
-from support.likely import Given, with_logprobs
 from support.scripted import Reply, scripted
+from support.scripted_logprobs import Given, with_logprobs
 
 from programs.instruments.cost import measured
 from programs.steps.candidates import Candidate, candidates_of, recorded, settled

@@ -6,7 +6,7 @@ from typing import Any
 
 import dspy
 from hypothesis import strategies as st
-from support.asked import declared, inputs, wanted
+from support.prompt_reading import declared, inputs, wanted
 from support.scripted import Function, Reply, engine_lm, render
 
 from retrieval import Memory, Passage

@@ -9,7 +9,7 @@ from support.scripted import render, respond
 
 from retrieval import Memory, Passage
 
-__all__ = ["EXAMPLES", "HELD_OUT", "KEY", "SETTINGS", "TABLE", "TRAIN", "Pupil"]
+__all__ = ["EXAMPLES", "HELD_OUT", "KEY", "SETTINGS", "TABLE", "TRAIN", "LearningLM"]
 
 KEY = "Give the bare name."
 CITIES = ["Lund", "Graz", "Bern", "Oulu", "Gent", "Jena", "Pisa", "Brno", "Cork", "Bath"]
@@ -35,7 +35,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
 """Of the recipes: small ones, so that they are quick."""
 
 
-class Pupil:
+class LearningLM:
     """Knows where persons are born; says so at length unless it is shown the short way.
 
     Args:

@@ -2,7 +2,7 @@
 
 import dspy
 import pytest
-from support.apprentice import KEYS, Apprentice
+from support.learning_oracle import KEYS, LearningOracle
 from support.scripted import engine_lm
 
 from lms.oracle import Gold
@@ -18,7 +18,7 @@ def asked(signature: type[dspy.Signature], *demos: dict[str, object], key: str =
     predictor = dspy.Predict(signature.with_instructions(f"{signature.instructions} {key}"))
     predictor.demos = [dspy.Example({"topic": "people", "context": CONTEXT, **demo}) for demo in demos]
     golds = [Gold(QUESTION, ("Lund",), (("Ada Quill",),))]
-    with dspy.context(lm=engine_lm(Apprentice(golds, knack=0, **how))):
+    with dspy.context(lm=engine_lm(LearningOracle(golds, knack=0, **how))):
         return predictor(topic="people", context=CONTEXT, question=QUESTION)
 
 

@@ -17,7 +17,7 @@ from support.scripted import render, respond
 from lms.extractive.prompt import Task, parse
 from lms.oracle import Gold, OracleEngine
 
-__all__ = ["KEYS", "Apprentice"]
+__all__ = ["KEYS", "LearningOracle"]
 
 KEYS = {
     "answer": "Give the bare name.",
@@ -42,7 +42,7 @@ _NOTHING = "I know little about that ."
 _SHORT = 6  # words
 
 
-class Apprentice(OracleEngine):
+class LearningOracle(OracleEngine):
     """Args:
     golds: What is known of each question that will be asked.
     knack: Percentage of the questions that it does well in any case.
