@@ -18,18 +18,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import dspy
-from support.learning_lm import SETTINGS as SMALL
+from support.compiling import SETTINGS as SMALL
+from support.compiling import compiled
 from support.learning_oracle import LearningOracle
-from support.scripted import engine_lm
 
 import programs
 import retrieval
 from eval import metrics, tasks
 from eval.runs.ceiling import gold_of
-from optimizers import filter_f1, load, names, why_no_state
-from optimizers._optimize import Outcome, optimize
-from optimizers._split import split
+from optimizers import filter_f1, names, why_no_state
+from optimizers.split import split
 from retrieval.bm25.search import BM25
 from retrieval.corpora.reader import read
 
@@ -42,34 +40,18 @@ SETTINGS = {
 }
 
 
-def compiled(
-    name: str, recipe: str, retriever: Any, train: Sequence[Any], held_out: Sequence[Any], how: dict[str, Any]
-) -> Outcome:
-    """One compile, in a directory of its own."""
-    lm = engine_lm(LearningOracle([gold_of(example) for example in [*train, *held_out]], deaf=how.pop("deaf")))
-    with dspy.context(lm=lm):
-        return optimize(
-            programs.load(name)(retriever),
-            lambda *args, **common: load(recipe)(*args, **common, **SETTINGS[recipe]),
-            train=train,
-            held_out=held_out,
-            **how,
-        )
-
-
 def measure(
     name: str, recipe: str, retriever: Any, train: Sequence[Any], held_out: Sequence[Any], out: Path, **how: Any
 ) -> dict[str, Any]:
-    """Three compiles: what came of them."""
+    """Compile three times, and compare."""
     began = time.process_time()
     outcomes, states = {}, {}
     for run, deaf in {"one": False, "two": False, "deaf": True}.items():
-        state = None if why_no_state(recipe) else out / run / "state.json"
-        outcomes[run] = compiled(
-            *(name, recipe, retriever, train, held_out),
-            {**how, "deaf": deaf, "out": state, "directory": out / run},
-        )
-        states[run] = state and state.read_bytes()
+        learner = LearningOracle([gold_of(example) for example in [*train, *held_out]], deaf=deaf)
+        questions = {"train": train, "held_out": held_out}
+        program = programs.load(name)(retriever)
+        outcomes[run] = compiled(recipe, program, learner, out / run, SETTINGS[recipe], **questions, **how)
+        states[run] = None if why_no_state(recipe) else (out / run / "state.json").read_bytes()
     metric = how["metric"].__name__
     one, deaf_one = outcomes["one"], outcomes["deaf"]
     return {

@@ -48,7 +48,7 @@ def compile_over(index: Path, asked: list[str], recipe: str, train: int, threads
     from eval.runs.runner import evaluate
     from optimizers import load
     from optimizers.__main__ import give_back_memory
-    from optimizers._optimize import optimize
+    from optimizers.optimize import optimize
     from programs.blendfilter import BlendFilter
 
     if tell:

@@ -1,38 +1,32 @@
-"""Recipes that turn a program, examples and a metric into a state file: one file each, over DSPy's teleprompters.
+"""Recipes that turn a program, examples and a metric into a state file: one file each in `recipes`, over DSPy's
+teleprompters.
 
 from optimizers import load
 compiled = load("bootstrap_few_shot")(program, train, metric=em)
+
+The other modules serve them: `optimize` compiles, judges before and after, and writes the state file; `split` draws the
+questions; `demonstrations` and `feedback` say what the gold tells each predictor.
 """
 
 import importlib
 import pkgutil
 from collections.abc import Sequence
-from typing import Any, Protocol, cast
+from types import ModuleType
+from typing import Any, cast
 
 import dspy
 
-from eval.metrics import Metric
-from optimizers._feedback import explained, filter_f1
-from optimizers._programs import enough
+from optimizers import recipes
+from optimizers.feedback import explained, filter_f1
+from optimizers.recipe import Recipe, check_settings
 from retrieval import UsageError
 
 __all__ = ["Recipe", "check", "explained", "filter_f1", "load", "names", "why_no_state"]
 
 
-class Recipe(Protocol):
-    """What every recipe is. The program that comes back is a new one; the retriever is shared, not copied.
-
-    A recipe's own settings are keyword-only arguments with defaults, and flags of `python -m optimizers`.
-    """
-
-    def __call__(
-        self, program: dspy.Module, train: Sequence[dspy.Example], metric: Metric, seed: int = 0, threads: int = 8
-    ) -> dspy.Module: ...
-
-
 def names() -> list[str]:
     """Names of the recipes, which are the names of their modules, in alphabetical order."""
-    return sorted(module.name for module in pkgutil.iter_modules(__path__) if not module.name.startswith("_"))
+    return sorted(module.name for module in pkgutil.iter_modules(recipes.__path__))
 
 
 def load(name: str) -> Recipe:
@@ -43,7 +37,7 @@ def load(name: str) -> Recipe:
     """
     if name not in names():
         raise UsageError(f"there is no recipe {name!r}; there are: {', '.join(names())}")
-    return cast(Recipe, importlib.import_module(f"optimizers.{name}").compile)
+    return cast(Recipe, _module(name).compile)
 
 
 def check(name: str, train: Sequence[dspy.Example], **settings: Any) -> None:
@@ -52,9 +46,13 @@ def check(name: str, train: Sequence[dspy.Example], **settings: Any) -> None:
     Raises:
         UsageError: there are too few questions to learn from, or a setting is too small.
     """
-    enough(importlib.import_module(f"optimizers.{name}").LEAST, train, **settings)
+    check_settings(_module(name).LEAST, train, **settings)
 
 
 def why_no_state(name: str) -> str | None:
-    """Why no state file can hold what this recipe makes; None for those whose states can be saved."""
-    return getattr(importlib.import_module(f"optimizers.{name}"), "NO_STATE", None)
+    """Why no state file can hold what this recipe makes; None if a state file can."""
+    return getattr(_module(name), "NO_STATE", None)
+
+
+def _module(name: str) -> ModuleType:
+    return importlib.import_module(f"optimizers.recipes.{name}")

@@ -22,9 +22,9 @@ from eval.reports.text import table
 from eval.runs.recorded_calls import Limits
 from eval.runs.runner import without_url_secrets
 from optimizers import check, filter_f1, load, names, why_no_state
-from optimizers._optimize import optimize
-from optimizers._report import changes
-from optimizers._split import split
+from optimizers.changes import changes
+from optimizers.optimize import optimize
+from optimizers.split import split
 from programs.commands.method import (
     Parser,
     add_environment,

@@ -70,9 +70,12 @@ def parse(system: str, user: str) -> Task:
 
 def render(task: Task, values: dict[str, Any]) -> str:
     """The reply in the format that the prompt asked for; `values` has one value for each wanted field."""
-    if task.format == "json":
-        return json.dumps(values, ensure_ascii=False)
     texts = {field.name: _text(field.schema, values[field.name]) for field in task.outputs}
+    if task.format == "json":
+        # DSPy reads a string in a JSON reply as it reads the text behind a marker: "0" becomes a number where the type
+        # is not text alone.
+        strings = {name: texts[name] for name, value in values.items() if isinstance(value, str)}
+        return json.dumps({**values, **strings}, ensure_ascii=False)
     if task.format == "xml":
         escaped = {name: text.replace("&", "&amp;").replace("<", "&lt;") for name, text in texts.items()}
         return "\n\n".join(f"<{name}>\n{text}\n</{name}>" for name, text in escaped.items())

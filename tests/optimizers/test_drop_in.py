@@ -1,4 +1,4 @@
-"""Our programs inside other people's DSPy programs, and our metrics on theirs."""
+"""Our programs inside other people's DSPy programs, and our metrics on theirs; the page is docs/drop_in.md."""
 
 import asyncio
 import json
@@ -77,7 +77,7 @@ def test_as_a_tool_of_an_agent() -> None:
         if "[[ ## trajectory ## ]]" in user:
             return render({"reasoning": "So.", "answer": "Lund" if "observation_0 ## ]]\nLund" in user else "?"})
         names = [line.split("`")[1] for line in system.splitlines() if line[:1].isdigit()]
-        return render(learner._answered(names, user, shown=False))
+        return render(learner.answered(names, user, shown=False))
 
     with dspy.context(lm=engine_lm(Function(reply))):
         seen = dspy.ReAct("question -> answer", tools=[tool])(question=QUESTION)

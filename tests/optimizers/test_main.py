@@ -58,7 +58,7 @@ def test_talk_goes_to_stderr_without_bars_and_a_state_that_cannot_be_is_refused(
 def test_settings_of_programs_and_recipes_have_flags_of_their_own(recipe: str) -> None:
     for program in programs.names():
         text = make_parser([program, f"--recipe={recipe}"]).format_help()
-        assert f"settings of optimizers.{recipe}" in text
+        assert f"settings of optimizers.recipes.{recipe}" in text
         assert f"settings of {programs.load(program).__name__}" in text
 
 
@@ -144,7 +144,7 @@ def test_local_copies_of_data_sets_are_found(tmp_path: Path, capsys: pytest.Capt
 
 @pytest.mark.parametrize("recipe", names())
 def test_a_setting_that_is_too_small_is_refused_in_code_too(recipe: str) -> None:
-    for name, least in importlib.import_module(f"optimizers.{recipe}").LEAST.items():
+    for name, least in importlib.import_module(f"optimizers.recipes.{recipe}").LEAST.items():
         settings = {} if name == "train" else {name: least - 1}
         train = [] if name == "train" else [dspy.Example(question="?", answer="!").with_inputs("question")] * 9
         with pytest.raises(UsageError, match=f"at least {least}"):

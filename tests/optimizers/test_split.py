@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eval.metrics.squad import normalise
-from optimizers._split import split
+from optimizers.split import split
 from retrieval import UsageError
 
 

@@ -1,4 +1,4 @@
-"""A small world, and an LM that answers about it as it should only when demonstrations or instructions show it how."""
+"""A small world, and an LM that answers about it well only if demonstrations or instructions show it how."""
 
 import json
 from typing import Any
@@ -9,7 +9,7 @@ from support.scripted import render, respond
 
 from retrieval import Memory, Passage
 
-__all__ = ["EXAMPLES", "HELD_OUT", "KEY", "SETTINGS", "TABLE", "TRAIN", "LearningLM"]
+__all__ = ["EXAMPLES", "HELD_OUT", "KEY", "TABLE", "TRAIN", "LearningLM"]
 
 KEY = "Give the bare name."
 CITIES = ["Lund", "Graz", "Bern", "Oulu", "Gent", "Jena", "Pisa", "Brno", "Cork", "Bath"]
@@ -21,49 +21,38 @@ EXAMPLES = [
     for n, city in enumerate(CITIES)
 ]
 TRAIN, HELD_OUT = EXAMPLES[:6], EXAMPLES[6:]
-SETTINGS: dict[str, dict[str, Any]] = {
-    "labeled_few_shot": {},
-    "bootstrap_few_shot": {},
-    "bootstrap_random_search": {"candidates": 1},
-    "knn_few_shot": {"neighbours": 6},
-    "copro": {"breadth": 2, "depth": 2},
-    "mipro_v2": {"candidates": 3, "trials": 4},
-    "simba": {"batch_size": 6, "candidates": 2, "batches": 1},
-    "gepa": {"evaluations": 3},
-    "combined": {"candidates": 1},
-}
-"""Of the recipes: small ones, so that they are quick."""
 
 
 class LearningLM:
-    """Knows where persons are born; says so at length unless it is shown the short way.
+    """Knows where persons are born, and says so in a whole sentence unless it is shown the short way.
 
     Args:
-        hint: Questions with this in them it answers shortly in any case.
-        deaf: It learns from nothing.
+        hint: Questions that contain this get a short answer in any case.
+        deaf: Whether it learns nothing.
     """
 
     def __init__(self, hint: str = "no hint", deaf: bool = False) -> None:
         self.hint = hint
         self.deaf = deaf
-        self.taught: list[str] = []  # the prompts in which it was asked for instructions
+        self.taught: list[str] = []
+        """The prompts that asked it for instructions."""
 
     def complete(self, request: Request) -> Response:
         system = request.system if isinstance(request.system, str) else "".join(p.text for p in request.system or ())
         user = request.messages[-1].text or ""
         outputs = system.split("Your output fields are:")[1].split("All interactions")[0]
         names = [line.split("`")[1] for line in outputs.splitlines() if "`" in line]
-        proposed = self._proposed(names, user)
+        proposed = self.proposed(names, user)
         if proposed is not None:
             self.taught.append(user)
             reply: dict[str, Any] = proposed
         else:
             shown = not self.deaf and (len(request.messages) > 1 or KEY in system)
-            reply = self._answered(names, user, shown)
+            reply = self.answered(names, user, shown)
         as_json = "JSON object" in user or "JSON object" in system
         return respond(json.dumps({n: _value(v) for n, v in reply.items()}) if as_json else render(reply))
 
-    def _answered(self, names: list[str], user: str, shown: bool) -> dict[str, Any]:
+    def answered(self, names: list[str], user: str, shown: bool) -> dict[str, Any]:
         example = next(e for e in EXAMPLES if e.question in user)
         short = shown or self.hint in example.question
         answer = example.answer if short else f"It was {example.answer} , I think"
@@ -77,9 +66,9 @@ class LearningLM:
         }
         return {name: known.get(name, "People .") for name in names}
 
-    def _proposed(self, names: list[str], user: str) -> dict[str, Any] | None:
-        """What it says when it is asked for instructions: the key when it sees why it should."""
-        if "proposed_prefix_for_output_field" in names:  # COPRO: at first no good, with scores before its eyes better
+    def proposed(self, names: list[str], user: str) -> dict[str, Any] | None:
+        """The reply to a prompt that asks for instructions: the key if the prompt shows why; None for other prompts."""
+        if "proposed_prefix_for_output_field" in names:  # COPRO: good only once it sees scores
             text = KEY if "Resulting Score" in user else "Answer nicely ."
             return {"proposed_instruction": text, "proposed_prefix_for_output_field": "Answer:"}
         if "module_advice" in names:  # SIMBA

@@ -1,6 +1,6 @@
-"""What a question's gold says of the calls of a run: what was shown, said and searched with, beside what should be.
+"""Compares the calls of a run with a question's gold: what was shown, said and searched with.
 
-Passages are compared by title, as a prompt shows them; a predictor's part is told from the fields of its signature.
+Passages are compared by title, as a prompt shows them. Nothing here knows a method.
 """
 
 import re
@@ -15,11 +15,11 @@ from retrieval import Passage
 from retrieval.ranking.entailment import load_entailment
 
 __all__ = [
+    "field_of",
     "follows",
     "gold_titles",
     "is_right",
     "numbered",
-    "part",
     "passages_of",
     "searched_with",
     "statable",
@@ -28,34 +28,34 @@ __all__ = [
     "titles_of",
 ]
 
-_SHORTEST = 3  # characters that a text must have for its place in a query to tell anything
+_SHORTEST = 3  # characters; a shorter text is in a query by chance
 _ENTAILED = 0.5  # least probability, as in `programs.steps.citations`
 _NUMBERED = re.compile(r"^\[(\d+)\] (.*)$", re.MULTILINE)
 
 
 def gold_titles(example: dspy.Example) -> set[str]:
-    """The titles of the passages that the answer follows from; empty where they are not known."""
+    """The titles of the passages that the answer follows from; empty if they are not known."""
     return set(example.get("gold_titles") or ())
 
 
 def statable(example: dspy.Example) -> list[str]:
-    """The gold answers that texts can state: none of a question that is answered by yes or no."""
+    """The gold answers that a text can state; empty for a question that is answered by yes or no."""
     return [] if is_yes_no(example) else golds_of(example)
 
 
 def states(text: str, golds: Sequence[str]) -> bool:
-    """Whether a gold answer's words stand in the text, one after the other."""
+    """Whether the text contains the words of a gold answer, one after the other."""
     words = f" {normalise(text)} "
     return any(f" {normalise(gold)} " in words for gold in golds if normalise(gold))
 
 
 def is_right(answer: str, golds: Sequence[str]) -> bool:
-    """Whether the answer is a gold one, but for case, punctuation and articles."""
+    """Whether the answer equals a gold one, apart from case, punctuation and articles."""
     return any(normalise(answer) == normalise(gold) for gold in golds)
 
 
 def numbered(inputs: Mapping[str, Any]) -> dict[int, str]:
-    """The passages among a predictor's inputs, as `retrieval.number` wrote them: lines by number."""
+    """The numbered passages in a predictor's inputs, one line each as `retrieval.number` wrote it, by number."""
     return {int(n): text for value in map(str, inputs.values()) for n, text in _NUMBERED.findall(value)}
 
 
@@ -65,13 +65,13 @@ def title_of(line: str) -> str:
 
 
 def passages_of(reported: Any) -> list[Passage] | None:
-    """What a field of a result reports, if passages."""
+    """The passages that a field of a result holds; None if it holds anything else."""
     ok = isinstance(reported, list) and all(isinstance(passage, Passage) for passage in reported)
     return reported if ok else None
 
 
 def titles_of(reported: Any) -> set[str] | None:
-    """The titles of the passages; None where none are reported, or nothing but text that an LM wrote."""
+    """The titles of the passages; None if no passages are reported, or only text that an LM wrote."""
     passages = passages_of(reported)
     if passages is None or (passages and all(passage.id.startswith("lm:") for passage in passages)):
         return None
@@ -79,7 +79,7 @@ def titles_of(reported: Any) -> set[str] | None:
 
 
 def searched_with(outputs: dspy.Prediction, prediction: dspy.Prediction) -> bool:
-    """Whether something that a predictor wrote went into a query of the run: one begins or ends with it."""
+    """Whether a query of the run begins or ends with something that the predictor wrote."""
     queries = [normalise(query) for query in prediction.get("queries") or ()]
     texts = [text for value in outputs.values() for text in (value if isinstance(value, list) else [value])]
     written = [normalise(text) for text in texts if isinstance(text, str)]
@@ -92,6 +92,6 @@ def follows(statement: str, cited: Sequence[str]) -> bool:
     return load_entailment("lexical").entails(" ".join(cited), statement) >= _ENTAILED
 
 
-def part(statement: Any, name: str) -> Any:
-    """A field of what a predictor wrote: of an object or, where it came from a file, of a dictionary."""
+def field_of(statement: Any, name: str) -> Any:
+    """A field of a statement that a predictor wrote: an object, or a dictionary if it came from a file."""
     return statement[name] if isinstance(statement, dict) else getattr(statement, name)

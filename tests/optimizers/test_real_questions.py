@@ -1,22 +1,18 @@
 """Compiling over real questions and passages, with an LM that has to be taught (more: benchmarks/compile_gains.py)."""
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import dspy
 import pytest
-from support.learning_lm import SETTINGS
+from support import compiling
 from support.learning_oracle import KEYS, LearningOracle
-from support.scripted import engine_lm
 
 import retrieval
 from eval import tasks
-from eval.metrics import Metric, em
 from eval.runs.ceiling import gold_of
-from optimizers import filter_f1, load
-from optimizers._optimize import Outcome, optimize
-from optimizers._split import split
+from optimizers import filter_f1
+from optimizers.optimize import Outcome
+from optimizers.split import split
 from programs.blendfilter import BlendFilter
 from programs.migres import MIGRES
 from retrieval import Retriever
@@ -36,23 +32,11 @@ def retriever(tmp_path_factory: pytest.TempPathFactory) -> Retriever:
 
 
 def compiled(
-    recipe: str, program: dspy.Module, directory: Path, *, metric: Metric = em, only: Sequence[str] = (), **how: Any
+    recipe: str, program: dspy.Module, directory: Path, deaf: bool = False, **more: object
 ) -> tuple[Outcome, LearningOracle]:
     train, held_out = split(tasks.load(f"file:{DATA / POOL}.questions.jsonl.gz"), train=10, held_out=8, seed=0)
-    learner = LearningOracle([gold_of(example) for example in [*train, *held_out]], **how)
-    with dspy.context(lm=engine_lm(learner)):
-        outcome = optimize(
-            program,
-            lambda *args, **common: load(recipe)(*args, **common, **SETTINGS[recipe]),
-            train=train,
-            held_out=held_out,
-            metric=metric,
-            only=only,
-            out=directory / "state.json",
-            directory=directory,
-            threads=2,
-        )
-    return outcome, learner
+    learner = LearningOracle([gold_of(example) for example in [*train, *held_out]], deaf=deaf)
+    return compiling.compiled(recipe, program, learner, directory, train=train, held_out=held_out, **more), learner
 
 
 @pytest.mark.parametrize(

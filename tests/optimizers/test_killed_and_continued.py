@@ -13,13 +13,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from support.compiling import SETTINGS
 from support.faulty_server import Provider
-from support.learning_lm import EXAMPLES, SETTINGS
+from support.learning_lm import EXAMPLES
 from support.prompt_reading import wanted
 from support.scripted import render
 
-# Forks a child for each line it reads, which runs the command: to start Python anew takes far longer. DSPy's cache is
-# off, which would have the replies too.
+# Runs the command of each line it reads in a forked child: starting Python takes far longer. DSPy's cache is off,
+# because it would have the replies too.
 COMMANDS = """
 import json, os, sys
 import dspy
@@ -41,7 +42,7 @@ for line in sys.stdin:
     print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
 """
 KILLS = 2
-# Two make no calls while they compile, one has a part in another, and one is made of two others.
+# Two of the others make no calls while they compile, one is part of another, and one is made of two others.
 RECIPES = sorted(set(SETTINGS) - {"labeled_few_shot", "knn_few_shot", "bootstrap_few_shot", "combined"})
 
 
@@ -105,7 +106,7 @@ def provider() -> Iterator[Provider]:
 
 
 def undisturbed(commands: Commands, provider: Provider, recipe: str, directory: Path) -> tuple[Counter[str], bytes]:
-    """What a run that nothing happens to pays for, and its state."""
+    """What an undisturbed run pays for, and its state file."""
     commands.start(provider.url, recipe, directory / "undisturbed")
     assert commands.ended() == 0
     paid, provider.paid = provider.paid, Counter()
@@ -113,7 +114,7 @@ def undisturbed(commands: Commands, provider: Provider, recipe: str, directory: 
 
 
 def killed_at(provider: Provider, child: int, request: int) -> None:
-    """Nothing is answered from this request on. Once no more arrive all replies that were sent are kept."""
+    """Answer nothing from this request on, and kill the process once no more requests arrive."""
     provider.arrived = lambda number: number < request or provider.hold.set()
     assert provider.hold.wait(30)
     seen = 0

@@ -1,4 +1,4 @@
-"""Instructions rewritten by the LM, predictor by predictor, with the scores of earlier attempts before its eyes."""
+"""Instructions rewritten by the LM, predictor by predictor; it sees the scores of earlier attempts."""
 
 from collections.abc import Sequence
 
@@ -6,7 +6,7 @@ import dspy
 from dspy.teleprompt import COPRO
 
 from eval.metrics import Metric
-from optimizers._programs import enough, number_of, with_prompts_of
+from optimizers.recipe import check_settings, copy_with_prompts, zero_if_undefined
 
 __all__ = ["LEAST", "compile"]
 
@@ -26,25 +26,25 @@ def compile(
 ) -> dspy.Module:
     """Try new instructions for each predictor on all the examples and keep the best.
 
-    A program with p predictors is run on the examples about p * breadth * depth * (depth + 1) / 2 times. The
-    instructions that a predictor had are among those tried.
+    The program is run on all the examples about p * breadth * depth * (depth + 1) / 2 times, where p is the number of
+    its predictors. The instructions that a predictor had are tried too.
 
     Args:
         program: The program; stays as it is.
         train: Questions with gold answers.
         metric: Judges the answers.
-        seed: Not used: nothing is drawn but by the LM.
+        seed: Not used: only the LM draws at random.
         threads: Questions in flight while instructions are judged.
-        breadth: Instructions to try for each predictor in each turn, the old ones among them.
-        depth: Turns.
-        novelty: Temperature with which the LM writes them.
+        breadth: How many instructions to try for each predictor in each turn, the old ones included.
+        depth: How many turns.
+        novelty: The temperature at which the LM writes instructions.
 
     Raises:
         UsageError: a setting is below its `LEAST`.
     """
-    enough(LEAST, train, breadth=breadth, depth=depth, novelty=novelty)
-    optimizer = COPRO(metric=number_of(metric), breadth=breadth, depth=depth, init_temperature=novelty)
+    check_settings(LEAST, train, breadth=breadth, depth=depth, novelty=novelty)
+    optimizer = COPRO(metric=zero_if_undefined(metric), breadth=breadth, depth=depth, init_temperature=novelty)
     compiled = optimizer.compile(
         program, trainset=list(train), eval_kwargs={"num_threads": threads, "display_progress": True}
     )
-    return with_prompts_of(compiled, program)
+    return copy_with_prompts(program, compiled)

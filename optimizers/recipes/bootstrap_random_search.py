@@ -6,7 +6,7 @@ import dspy
 from dspy.teleprompt import BootstrapFewShotWithRandomSearch
 
 from eval.metrics import Metric
-from optimizers._programs import enough, number_of, with_prompts_of
+from optimizers.recipe import check_settings, copy_with_prompts, zero_if_undefined
 
 __all__ = ["LEAST", "compile"]
 
@@ -27,30 +27,30 @@ def compile(
 ) -> dspy.Module:
     """Bootstrap demonstrations from the examples in several orders and keep the set that scores best on all of them.
 
-    The program without demonstrations takes part too, and wins where no set does better.
+    The program without demonstrations takes part too, and wins if no set does better.
 
     Args:
         program: The program; stays as it is.
         train: Questions with gold answers; candidates are made from them and judged by them.
         metric: Judges the answers; only the full score, 1, makes a demonstration.
-        seed: The candidates are DSPy's numbers seed * candidates and on.
+        seed: DSPy numbers its candidates; the first one tried is number seed * candidates.
         threads: Questions in flight while a candidate is judged.
-        demonstrations: Right answers to look for at most; each candidate has a number of its own between 1 and this.
-        candidates: Sets to try besides that of the examples in order.
+        demonstrations: The most right answers to collect; each candidate draws its own number from 1 to this.
+        candidates: How many sets to try, besides the one from the examples in their order.
 
     Raises:
         UsageError: a setting is below its `LEAST`.
     """
-    enough(LEAST, train, demonstrations=demonstrations, candidates=candidates)
+    check_settings(LEAST, train, demonstrations=demonstrations, candidates=candidates)
     first = seed * candidates
     optimizer = BootstrapFewShotWithRandomSearch(
-        metric=number_of(metric),
+        metric=zero_if_undefined(metric),
         metric_threshold=1.0,
         max_bootstrapped_demos=demonstrations,
-        # Labelled examples would stand in every predictor, whatever fields it has.
+        # DSPy would give labelled examples to every predictor, whatever fields it has.
         max_labeled_demos=0,
         num_candidate_programs=first + candidates,
         num_threads=threads,
     )
     numbers = [_NOTHING, _IN_ORDER, *range(first, first + candidates)]
-    return with_prompts_of(optimizer.compile(program, trainset=list(train), restrict=numbers), program)
+    return copy_with_prompts(program, optimizer.compile(program, trainset=list(train), restrict=numbers))

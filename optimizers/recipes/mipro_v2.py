@@ -8,14 +8,14 @@ import dspy
 from dspy.teleprompt import MIPROv2
 
 from eval.metrics import Metric
-from optimizers._programs import enough, number_of, with_prompts_of
+from optimizers.recipe import check_settings, copy_with_prompts, zero_if_undefined
 from retrieval import UsageError
 
 __all__ = ["LEAST", "compile"]
 
-# A fifth of the examples is to make candidates from.
+# A fifth of the examples makes the candidates, so there must be five.
 LEAST = {"train": 5, "demonstrations": 0, "candidates": 1, "trials": 1, "novelty": 0}
-_BATCH = 35  # questions that a trial is judged by, where there are more
+_BATCH = 35  # the most questions that judge one trial
 
 
 def compile(
@@ -30,7 +30,7 @@ def compile(
     trials: int = 20,
     novelty: float = 1.0,
 ) -> dspy.Module:
-    """Make candidates from a fifth of the examples, and search for the best combination by the others.
+    """Make candidates from a fifth of the examples; the others judge which combination of them is best.
 
     Needs optuna, which the extra `optimizers` installs.
 
@@ -38,23 +38,24 @@ def compile(
         program: The program; stays as it is.
         train: Questions with gold answers.
         metric: Judges the answers; only the full score, 1, makes a demonstration.
-        seed: Of the search and of the choice of demonstrations and of hints for the LM.
+        seed: Decides the search, the choice of demonstrations and the hints for the LM.
         threads: Questions in flight while a combination is judged.
-        demonstrations: In a candidate at most; 0 for instructions alone.
-        candidates: Instructions, and sets of demonstrations, for each predictor, what it has among them.
-        trials: Combinations to try.
-        novelty: Temperature with which the LM writes instructions.
+        demonstrations: The most in a candidate; 0 for instructions alone.
+        candidates: How many instructions, and how many sets of demonstrations, to try for each predictor, those it has
+            included.
+        trials: How many combinations to try.
+        novelty: The temperature at which the LM writes instructions.
 
     Raises:
         UsageError: optuna is not installed, there are too few examples, or a setting is below its `LEAST`.
     """
-    enough(LEAST, train, demonstrations=demonstrations, candidates=candidates, trials=trials, novelty=novelty)
+    check_settings(LEAST, train, demonstrations=demonstrations, candidates=candidates, trials=trials, novelty=novelty)
     if importlib.util.find_spec("optuna") is None:
         raise UsageError("mipro_v2 needs optuna: install dspy-odqa with the extra optimizers")
     from optuna.exceptions import ExperimentalWarning
 
     optimizer = MIPROv2(
-        metric=number_of(metric),
+        metric=zero_if_undefined(metric),
         metric_threshold=1.0,
         auto=None,
         num_candidates=candidates,
@@ -65,8 +66,8 @@ def compile(
         init_temperature=novelty,
     )
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ExperimentalWarning)  # of the sampler that DSPy chose
+        warnings.simplefilter("ignore", ExperimentalWarning)  # raised by the sampler that DSPy chose
         compiled = optimizer.compile(
             program, trainset=list(train), num_trials=trials, minibatch=len(train) * 4 // 5 > _BATCH
         )
-    return with_prompts_of(compiled, program)
+    return copy_with_prompts(program, compiled)

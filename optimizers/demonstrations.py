@@ -1,37 +1,41 @@
-"""Labelled calls for predictors in the middle of a program, made from what a data set says of its questions."""
+"""Makes labelled calls for every predictor of a program, from what a data set says of its questions."""
 
 import random
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import dspy
 
-from optimizers._gold import statable, states
+from eval.tasks.steps import Step, decomposition_of, steps_of
+from optimizers.gold import statable, states
 from retrieval import Passage, Retriever, number, union
 from retrieval.ranking.sentences import split
 
-__all__ = ["fitting", "labelled"]
+__all__ = ["demonstrations_for", "labelled_calls"]
 
 
-def labelled(example: dspy.Example, retriever: Retriever | None, *, k: int = 5) -> list[dict[str, Any]]:
-    """What predictors should do for this question, as far as the gold tells: the fields of one call each.
+def labelled_calls(example: dspy.Example, retriever: Retriever | None, *, k: int = 5) -> list[dict[str, Any]]:
+    """The calls that predictors should make for this question, as far as the gold tells: the fields of one call each.
 
-    The first are the example's own fields and, for predictors that read passages or write some,
+    The first call holds the example's own fields and, for predictors that read or write passages,
 
-    - `context`: k numbered passages, the gold ones among what the question itself finds, shuffled
-    - `relevant`: the numbers of the gold ones in it
-    - `passage`: the gold passages' text, which is what a passage from memory should say
-    - `reasoning`: the sub-questions with their answers, where the data set has them
+    - `context`: k numbered passages, shuffled: the gold ones, and others that the question finds
+    - `relevant`: the numbers of the gold ones among them
+    - `passage`: the text of the gold passages, which is what a passage from memory should say
+    - `reasoning`: the sub-questions with their answers, if the data set has them
 
-    The others are the candidate for an answer in a gold passage that states it, by itself, and calls as MIGRES makes
-    them: statements from the gold passages, a sentence of each, the one that states an answer or names another gold
-    passage, else the first; the answer from all these facts; what is missing where the one that the answer stands in is
-    left out, and a query for it; knowledge in place of passages.
+    The other calls are
 
-    Gold passages are found by searching for their titles. Where one cannot be found there are the example's own fields
-    alone.
+    - statements from the gold passages, one sentence each: the one that states an answer or names another gold passage,
+      else the first
+    - the answer from all these facts
+    - what is missing if the fact with the answer is left out, and a query for it
+    - knowledge in place of passages
+    - the candidate for an answer in each gold passage that states it
+
+    Gold passages are found by searching for their titles. If one cannot be found, the only call holds the example's own
+    fields.
     """
     own = dict(example.items())
     titles = example.get("gold_titles") or []
@@ -41,7 +45,7 @@ def labelled(example: dspy.Example, retriever: Retriever | None, *, k: int = 5) 
         return [own]
     context = union(gold, retriever(example.question, k))[:k]
     random.Random(example.question).shuffle(context)
-    steps = _steps(example.get("decomposition"))
+    steps = _steps(example)
     text = " ".join(passage.text for passage in gold)
     facts = [_fact(passage, example, gold, steps) for passage in gold]
     asked = {"question": example.question}
@@ -74,11 +78,13 @@ def labelled(example: dspy.Example, retriever: Retriever | None, *, k: int = 5) 
     ]
 
 
-def fitting(signature: type[dspy.Signature], labels: Sequence[Sequence[Mapping[str, Any]]]) -> list[list[dspy.Example]]:
-    """Of each question's labelled calls those that can show the signature; questions without any are left out.
+def demonstrations_for(
+    signature: type[dspy.Signature], labels: Sequence[Sequence[Mapping[str, Any]]]
+) -> list[list[dspy.Example]]:
+    """The labelled calls that fit the signature, question by question; questions without any are left out.
 
-    An example's own fields can where the last output field, the result, is among them, and the input fields as far as
-    any example has them; other calls where they have the signature's fields, reasoning apart, and no others.
+    The first call of a question fits if it has the last output field, which is the result, and every input field that
+    any question's first call has. Another call fits if it has exactly the signature's fields, reasoning apart.
     """
     fields = set(signature.fields)
     available = {field for first, *_ in labels for field in first}
@@ -95,9 +101,9 @@ def fitting(signature: type[dspy.Signature], labels: Sequence[Sequence[Mapping[s
 
 
 def _partly(
-    example: dspy.Example, gold: Sequence[Passage], facts: Sequence[Passage], steps: Sequence[tuple[str, str]]
+    example: dspy.Example, gold: Sequence[Passage], facts: Sequence[Passage], steps: Sequence[Step]
 ) -> list[dict[str, Any]]:
-    """What is missing where the last gold passage that states the answer was not found yet, and how to ask for it."""
+    """The calls without the last gold passage that states the answer: what is missing, and how to ask for it."""
     golds = statable(example)
     lacking = next((p for p in reversed(gold) if states(p.text, golds)), gold[-1])
     known = [fact for fact in facts if fact.id != lacking.id]
@@ -116,25 +122,15 @@ def _titled(title: str, retriever: Retriever) -> Passage | None:
     return next((passage for passage in retriever(title, 10) if passage.title == title), None)
 
 
-def _fact(
-    passage: Passage, example: dspy.Example, gold: Sequence[Passage], steps: Sequence[tuple[str, str]]
-) -> Passage:
-    """The passage cut down to the sentence that matters, with its title in front, since pronouns stand for it."""
+def _fact(passage: Passage, example: dspy.Example, gold: Sequence[Passage], steps: Sequence[Step]) -> Passage:
+    """The sentence of the passage that matters, with the title in front because pronouns stand for it."""
     others = [other.title for other in gold if other.id != passage.id]
     leads = [*statable(example), *(answer for _, answer in steps), *others]
     parts = split(passage.text) or [passage.text]
     return replace(passage, title="", text=f"{passage.title}: {next((p for p in parts if states(p, leads)), parts[0])}")
 
 
-def _steps(decomposition: object) -> list[tuple[str, str]]:
-    """Sub-questions and answers, with earlier answers in place of #1, #2 …; none where the data set has no answers."""
-    steps = decomposition if isinstance(decomposition, list) else []
-    if not all(isinstance(step, dict) and step.get("question") and step.get("answer") for step in steps):
-        return []
-    answers = [step["answer"] for step in steps]
-
-    def answer(reference: re.Match[str]) -> str:
-        n = int(reference[1])
-        return str(answers[n - 1]) if 0 < n <= len(answers) else reference[0]
-
-    return [(re.sub(r"#(\d+)", answer, step["question"]), step["answer"]) for step in steps]
+def _steps(example: dspy.Example) -> list[Step]:
+    """The sub-questions with their answers; empty unless the data set has an answer to each."""
+    steps = list(decomposition_of(example))
+    return steps_of(example) if steps and all(step.answer for step in steps) else []

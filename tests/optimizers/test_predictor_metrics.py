@@ -7,7 +7,7 @@ import pytest
 from support.learning_lm import HELD_OUT, KEY, TABLE, LearningLM
 from support.scripted import engine_lm
 
-from optimizers._parts import Traced, part_metrics
+from optimizers.predictor_metrics import Traced, predictor_metrics
 from programs.blendfilter import BlendFilter
 from programs.iter_retgen import IterRetGen
 from programs.migres import MIGRES
@@ -31,7 +31,7 @@ def score(program: dspy.Module, name: str, *calls: tuple[dict[str, Any], dict[st
     fields = {"answer": "Malmö", "queries": ["Zorx q"], "passages": [*GOLD, OTHER], "evidence": GOLD, **more}
     prediction = dspy.Prediction(**fields)
     prediction._trace = [(predictors[name], i, dspy.Prediction(**o)) for i, o in calls] + last
-    return part_metrics(program)[name](EXAMPLE, prediction)
+    return predictor_metrics(program)[name](EXAMPLE, prediction)
 
 
 BLEND, GATHER = BlendFilter(TABLE), MIGRES(TABLE)
@@ -96,7 +96,7 @@ def test_without_gold_or_without_a_trace_nothing_is_said() -> None:
     with dspy.context(lm=engine_lm(LearningLM("Person"))):
         traced, untraced = Traced(program)(question=bare.question), program(question=bare.question)
     assert "_trace" not in traced.toDict()
-    for metric in part_metrics(program).values():
+    for metric in predictor_metrics(program).values():
         assert metric(bare, traced) is None
         assert metric(HELD_OUT[0], untraced) is None
 
@@ -109,7 +109,7 @@ def test_a_run_is_traced_under_the_names_of_its_own_program() -> None:
     def scores() -> dict[str, float | None]:
         with dspy.context(lm=engine_lm(LearningLM())):
             prediction = Traced(program)(question=example.question)
-        return {name: metric(example, prediction) for name, metric in part_metrics(program).items()}
+        return {name: metric(example, prediction) for name, metric in predictor_metrics(program).items()}
 
     before = scores()
     assert before["answer.predict"] == 0.0

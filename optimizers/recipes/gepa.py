@@ -6,8 +6,8 @@ import dspy
 from dspy.teleprompt import GEPA
 
 from eval.metrics import Metric
-from optimizers._feedback import explained
-from optimizers._programs import enough, with_prompts_of
+from optimizers.feedback import explained
+from optimizers.recipe import check_settings, copy_with_prompts
 
 __all__ = ["LEAST", "compile"]
 
@@ -24,24 +24,23 @@ def compile(
     evaluations: int = 8,
     reflect: int = 3,
 ) -> dspy.Module:
-    """Let the LM reflect on runs of the first half of the examples, and judge what it writes by the second half.
+    """Let the LM reflect on runs over the first half of the examples; the second half judges what it writes.
 
-    What it is told of each predictor's part in a run comes from `optimizers.explained`. DSPy's checkpoints, which are
-    pickles, are not used.
+    `optimizers.explained` tells it what each predictor did in a run. DSPy's checkpoints are pickles and are not used.
 
     Args:
         program: The program; stays as it is.
         train: Questions with gold answers.
         metric: Judges the answers.
-        seed: Of the drawing of questions and of candidates to go on with.
+        seed: Decides which questions are drawn and which candidates are developed further.
         threads: Questions in flight at the same time.
-        evaluations: When to stop: when the program was run so many times as often as there are examples.
-        reflect: Runs that the LM is shown at a time.
+        evaluations: The budget: the number of runs of the program, divided by the number of examples.
+        reflect: How many runs the LM is shown at a time.
 
     Raises:
         UsageError: there are too few examples, or a setting is below its `LEAST`.
     """
-    enough(LEAST, train, evaluations=evaluations, reflect=reflect)
+    check_settings(LEAST, train, evaluations=evaluations, reflect=reflect)
     optimizer = GEPA(
         metric=explained(metric),
         max_full_evals=evaluations,
@@ -51,13 +50,18 @@ def compile(
         seed=seed,
     )
     half = len(train) // 2
-    compiled = optimizer.compile(_told_apart(program), trainset=list(train[:half]), valset=list(train[half:]))
-    return with_prompts_of(compiled, program)
+    compiled = optimizer.compile(
+        _with_distinct_signatures(program), trainset=list(train[:half]), valset=list(train[half:])
+    )
+    return copy_with_prompts(program, compiled)
 
 
-def _told_apart(program: dspy.Module) -> dspy.Module:
-    """A copy with no signature twice: DSPy finds a predictor's calls among those of a run by its signature, and so
-    would take BlendFilter's draft for its answer. The prefixes that differ are not in prompts."""
+def _with_distinct_signatures(program: dspy.Module) -> dspy.Module:
+    """A copy in which no two predictors have equal signatures.
+
+    DSPy finds a predictor's calls in a run by its signature, and so would take BlendFilter's draft for its answer. The
+    signatures are made to differ in a prefix, which no prompt shows.
+    """
     copy = program.deepcopy()
     for name, predictor in copy.named_predictors():
         last = list(predictor.signature.output_fields)[-1]

@@ -1,4 +1,4 @@
-"""Questions to learn from and questions to be judged by, with nothing in both."""
+"""Divides questions into those to learn from and those to be judged by; no question is in both."""
 
 import random
 from collections.abc import Sequence
@@ -14,18 +14,16 @@ __all__ = ["split"]
 def split(
     examples: Sequence[dspy.Example], *, train: int, held_out: int, seed: int
 ) -> tuple[list[dspy.Example], list[dspy.Example]]:
-    """Draw a train part and a held-out part.
-
-    A question that occurs twice, by its normalised text, is drawn once.
+    """Draw a train part and a held-out part; a question that occurs twice, by its normalised text, is drawn once.
 
     Args:
         examples: Questions.
         train: Size of the train part.
-        held_out: Size of the held-out part at most; it gets what is left.
-        seed: Of the drawing.
+        held_out: Largest size of the held-out part; it is smaller if fewer questions are left.
+        seed: Decides which questions are drawn.
 
     Raises:
-        UsageError: there are too few questions for a train part of this size and at least one to hold out.
+        UsageError: there are too few questions for this train part and one more to hold out.
     """
     different = list({normalise(example.question): example for example in reversed(examples)}.values())
     if not (train >= 1 and held_out >= 1):

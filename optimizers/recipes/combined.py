@@ -6,8 +6,8 @@ from typing import Literal
 import dspy
 
 from eval.metrics import Metric
-from optimizers import Recipe, bootstrap_random_search, copro, gepa
-from optimizers._programs import enough
+from optimizers.recipe import Recipe, check_settings
+from optimizers.recipes import bootstrap_random_search, copro, gepa
 
 __all__ = ["LEAST", "compile"]
 
@@ -33,16 +33,16 @@ def compile(
         program: The program; stays as it is.
         train: Questions with gold answers.
         metric: Judges the answers.
-        seed: Of both recipes.
+        seed: The seed of both recipes.
         threads: Questions in flight at the same time.
         instructions: The recipe that writes the instructions.
         demonstrations: As in bootstrap_random_search.
-        candidates: Likewise.
+        candidates: As in bootstrap_random_search.
 
     Raises:
         UsageError: a setting is below its `LEAST`.
     """
-    enough(LEAST, train, demonstrations=demonstrations, candidates=candidates)
+    check_settings(LEAST, train, demonstrations=demonstrations, candidates=candidates)
     instructed = _INSTRUCTIONS[instructions](program, train, metric, seed, threads)
     return bootstrap_random_search.compile(
         instructed, train, metric, seed, threads, demonstrations=demonstrations, candidates=candidates

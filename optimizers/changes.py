@@ -1,4 +1,4 @@
-"""What compiling changed, predictor by predictor, as plain text."""
+"""Describes what compiling changed, predictor by predictor, as plain text."""
 
 import difflib
 from collections.abc import Mapping
@@ -13,19 +13,19 @@ __all__ = ["changes"]
 _LONGEST = 120  # characters shown of a demonstration's field
 
 _LEGEND = """\
-A predictor's part in percent, with its 95 % interval and the number of questions whose gold tells it. Selections: F1 of
-the passages chosen; statements: F1 of the passages cited with reason; what is missing: whether the answer is right or
-rightly withheld; the last answer: whether it is right where the passages state it; what is searched with: the share of
-the gold passages that the run found."""
+A predictor's part: its own score in percent, with the 95 % interval and the number of questions whose gold tells it.
+Selections: F1 of the passages chosen. Statements: F1 of the passages that are cited and do support the statement. What
+is missing: whether the answer is right or rightly withheld. The last answer: whether it is right, if the passages state
+it. What is searched with: the share of the gold passages that the run found."""
 
 
 def changes(before: dspy.Module, after: dspy.Module, parts: Mapping[str, tuple[Score | None, Score | None]]) -> str:
-    """Each predictor's score, instructions as a diff, and demonstrations with their fields; ends without a line break.
+    """The score, changed instructions and demonstrations of each predictor, as text that ends without a line break.
 
     Args:
         before: The program as it was.
         after: The compiled program.
-        parts: How well each predictor does its part before and after; None where that is not known.
+        parts: The score of each predictor before and after, from `optimizers.predictor_metrics`; None if undefined.
     """
     old = dict(before.named_predictors())
     texts = [
@@ -45,7 +45,7 @@ def _score(score: Score | None) -> str:
 
 def _prompt(old: Any, new: Any) -> list[str]:
     was, now = old.signature.instructions.splitlines(), new.signature.instructions.splitlines()
-    # The first three lines are the names of files and the place.
+    # The first three lines name files and the place.
     diff = [f"  {line}" for line in list(difflib.unified_diff(was, now, lineterm="", n=len(was)))[3:]]
     lines = ["  instructions changed:" if diff else "  instructions as they were", *diff]
     lines.append(f"  {len(new.demos)} demonstrations" + (":" if new.demos else ""))

@@ -1,4 +1,4 @@
-"""Rules and demonstrations drawn from questions whose answers vary most, from good runs beside bad ones."""
+"""Rules and demonstrations from the questions whose answers vary most, by comparing good runs with bad ones."""
 
 from collections.abc import Sequence
 
@@ -6,8 +6,8 @@ import dspy
 from dspy.teleprompt import SIMBA
 
 from eval.metrics import Metric
-from optimizers._feedback import explained
-from optimizers._programs import enough, with_prompts_of
+from optimizers.feedback import explained
+from optimizers.recipe import check_settings, copy_with_prompts
 
 __all__ = ["LEAST", "compile"]
 
@@ -26,27 +26,27 @@ def compile(
     batches: int = 4,
     demonstrations: int = 3,
 ) -> dspy.Module:
-    """Add, step by step, a demonstration or a rule that the LM writes over a good and a bad run of the same question.
+    """Add, step by step, a demonstration, or a rule that the LM writes from a good and a bad run of one question.
 
-    The LM is shown why the runs were good or bad: see `optimizers.explained`. Answers must vary if it is to learn
-    anything: DSPy asks with temperature 1.
+    The LM is shown why the runs were good or bad: see `optimizers.explained`. It learns only where answers vary, so
+    DSPy asks at temperature 1.
 
     Args:
         program: The program; stays as it is.
         train: Questions with gold answers.
         metric: Judges the answers.
-        seed: Of the drawing of questions, programs, and what to add.
+        seed: Decides which questions, programs and additions are drawn.
         threads: Questions in flight at the same time.
-        batch_size: Questions of a step; all of them where there are fewer.
-        candidates: Runs per question of a step, and new programs per step.
-        batches: Steps.
-        demonstrations: Of a predictor at most; 0 for rules alone.
+        batch_size: How many questions a step looks at; all if there are fewer.
+        candidates: How many runs per question, and how many new programs, in a step.
+        batches: How many steps.
+        demonstrations: The most for a predictor; 0 for rules alone.
 
     Raises:
         UsageError: a setting is below its `LEAST`.
     """
     settings = {"batch_size": batch_size, "candidates": candidates, "batches": batches}
-    enough(LEAST, train, **settings, demonstrations=demonstrations)
+    check_settings(LEAST, train, **settings, demonstrations=demonstrations)
     optimizer = SIMBA(
         metric=explained(metric),
         bsize=min(batch_size, len(train)),
@@ -55,4 +55,4 @@ def compile(
         max_demos=demonstrations,
         num_threads=threads,
     )
-    return with_prompts_of(optimizer.compile(program, trainset=list(train), seed=seed), program)
+    return copy_with_prompts(program, optimizer.compile(program, trainset=list(train), seed=seed))

@@ -6,7 +6,7 @@ import dspy
 from dspy.teleprompt import BootstrapFewShot
 
 from eval.metrics import Metric
-from optimizers._programs import enough, number_of, with_prompts_of
+from optimizers.recipe import check_settings, copy_with_prompts, zero_if_undefined
 
 __all__ = ["LEAST", "compile"]
 
@@ -22,7 +22,7 @@ def compile(
     *,
     demonstrations: int = 3,
 ) -> dspy.Module:
-    """Run the program on the examples in order and keep what its predictors did on the first ones it answers right.
+    """Run the program on the examples in order; the calls of the first runs with a right answer become demonstrations.
 
     Args:
         program: The program; stays as it is.
@@ -30,13 +30,16 @@ def compile(
         metric: Judges the answers; only the full score, 1, counts as right.
         seed: Not used: the order of the examples decides.
         threads: Not used: DSPy runs one example after the other.
-        demonstrations: So many right answers are looked for.
+        demonstrations: How many right answers to collect.
 
     Raises:
         UsageError: a setting is below its `LEAST`.
     """
-    enough(LEAST, train, demonstrations=demonstrations)
+    check_settings(LEAST, train, demonstrations=demonstrations)
     optimizer = BootstrapFewShot(
-        metric=number_of(metric), metric_threshold=1.0, max_bootstrapped_demos=demonstrations, max_labeled_demos=0
+        metric=zero_if_undefined(metric),
+        metric_threshold=1.0,
+        max_bootstrapped_demos=demonstrations,
+        max_labeled_demos=0,
     )
-    return with_prompts_of(optimizer.compile(program, trainset=list(train)), program)
+    return copy_with_prompts(program, optimizer.compile(program, trainset=list(train)))

@@ -1,14 +1,14 @@
-"""How well each predictor of a program does its own part, by the gold: the mean over its calls in a run.
+"""Scores each predictor of a program on its own part, by the gold: the mean over its calls in a run.
 
-What is asked of a predictor is told from what it writes:
+What a predictor is for is read from what it writes:
 
-numbers of passages        F1 against the numbers of the gold ones among those it was shown
-statements with citations  F1 of the passages that they cite and follow from against the gold ones among those shown
-what is missing            whether the answer is right, or rightly withheld: the known facts do not state it
-the run's last answer      whether it is right, where what it was shown states it
-what was searched with     the share of the gold passages that the run found
+numbers of passages        F1 against the numbers of the gold passages among those that it was shown
+statements with citations  F1 of the cited passages that support their statement, against the gold ones shown
+what is missing            whether the answer is right, or rightly withheld because the known facts do not state it
+the run's last answer      whether it is right; undefined if what it was shown does not state it
+text that was searched     the share of the gold passages that the run found
 
-Of other predictors, and of questions whose gold does not tell, nothing is said; nor of replies that cannot be parsed.
+Undefined for other predictors, for questions whose gold does not tell, and for replies that cannot be parsed.
 """
 
 from collections.abc import Mapping, Sequence, Set
@@ -19,12 +19,12 @@ import dspy
 
 from eval.metrics import Metric
 from eval.metrics.squad import golds_of
-from optimizers._gold import (
+from optimizers.gold import (
+    field_of,
     follows,
     gold_titles,
     is_right,
     numbered,
-    part,
     searched_with,
     statable,
     states,
@@ -33,15 +33,15 @@ from optimizers._gold import (
 )
 from programs.steps.result import say
 
-__all__ = ["Traced", "part_metrics"]
+__all__ = ["Traced", "predictor_metrics"]
 
-_Call = tuple[Any, dict[str, Any], dspy.Prediction]  # predictor, inputs, outputs: what DSPy's traces consist of
+_Call = tuple[Any, dict[str, Any], dspy.Prediction]  # predictor, inputs, outputs: an entry of DSPy's traces
 
 
 class Traced(dspy.Module):
-    """The program, with the trace of each run in its prediction, where `part_metrics` look for it.
+    """The program, with the trace of each run added to its prediction, where `predictor_metrics` look for it.
 
-    Its predictors have the names that they have in the program.
+    The predictors keep their names.
     """
 
     def __init__(self, program: dspy.Module) -> None:
@@ -55,16 +55,16 @@ class Traced(dspy.Module):
         with dspy.context(trace=[]):
             prediction = self.program(**inputs)
             if isinstance(prediction, dspy.Prediction):
-                prediction._trace = dspy.settings.trace  # no field of the result: its name begins with _
+                prediction._trace = dspy.settings.trace  # the underscore keeps it out of the result's fields
         return prediction
 
 
-def part_metrics(program: dspy.Module) -> dict[str, Metric]:
-    """A metric for each predictor, by its name; for runs of `Traced(program)`, and undefined for all others."""
-    return {name: _part_metric(name, predictor) for name, predictor in program.named_predictors()}
+def predictor_metrics(program: dspy.Module) -> dict[str, Metric]:
+    """A metric for each predictor, by its name; defined only for runs of `Traced(program)`."""
+    return {name: _metric(name, predictor) for name, predictor in program.named_predictors()}
 
 
-def _part_metric(name: str, predictor: Any) -> Metric:
+def _metric(name: str, predictor: Any) -> Metric:
     def metric(example: dspy.Example, prediction: dspy.Prediction, trace: Any = None, *_: Any) -> float | None:
         calls: list[_Call] = getattr(prediction, "_trace", [])
         own = [call for call in calls if call[0] is predictor]
@@ -109,17 +109,17 @@ def _of_missing(golds: Sequence[str], inputs: Mapping[str, Any], answer: str) ->
 
 
 def _cited(statements: Sequence[Any], shown: Mapping[int, str]) -> set[int]:
-    """The numbers of the passages that a statement cites and follows from."""
+    """The numbers of the cited passages that support their statement."""
     return {
         number
         for statement in statements
-        for number in part(statement, "passages")
-        if number in shown and follows(part(statement, "statement"), [shown[number]])
+        for number in field_of(statement, "passages")
+        if number in shown and follows(field_of(statement, "statement"), [shown[number]])
     }
 
 
 def _f1(chosen: Set[Any], right: Set[int]) -> float:
-    """1 where nothing was to be chosen and nothing was."""
+    """F1 of two sets; 1 if both are empty."""
     return 2 * len(chosen & right) / (len(chosen) + len(right)) if chosen or right else 1.0
 
 

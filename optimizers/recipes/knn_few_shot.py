@@ -1,4 +1,4 @@
-"""For every question, demonstrations from the program's runs on the train questions that are most like it."""
+"""Demonstrations for every question, from the program's runs on the train questions that are most like it."""
 
 import math
 import re
@@ -11,11 +11,11 @@ from dspy.teleprompt import KNNFewShot
 from numpy.typing import NDArray
 
 from eval.metrics import Metric
-from optimizers._programs import enough, number_of
+from optimizers.recipe import check_settings, zero_if_undefined
 
 __all__ = ["LEAST", "NO_STATE", "compile"]
 
-# The nearest of the train questions cannot be told where there is one.
+# With a single train question there is no nearest one.
 LEAST = {"train": 2, "neighbours": 1, "demonstrations": 1}
 NO_STATE = "its program keeps the train questions, and runs itself on those nearest to each question that it is asked"
 _DIMENSIONS = 4096
@@ -31,11 +31,11 @@ def compile(
     neighbours: int = 5,
     demonstrations: int = 3,
 ) -> dspy.Module:
-    """A program that bootstraps from the nearest train questions whenever it is asked, and answers with what it got.
+    """A program that bootstraps demonstrations from the nearest train questions each time it is asked.
 
-    That costs up to `neighbours` runs of the program more per question. DSPy puts it into the program as a function, so
-    it cannot be saved: a state file of it would hold the program as it was. It works when the program is called, not
-    when it is awaited.
+    Each question costs up to `neighbours` further runs of the program. The result cannot be saved, because DSPy puts
+    the search into the program as a function: a state file would hold the program as it was. It works when the program
+    is called, not when it is awaited.
 
     Args:
         program: The program; stays as it is.
@@ -44,17 +44,17 @@ def compile(
         seed: Not used: nothing is drawn.
         threads: Not used: DSPy runs one example after the other.
         neighbours: How many train questions to run the program on.
-        demonstrations: So many right answers are looked for among them.
+        demonstrations: How many right answers to collect from these runs.
 
     Raises:
         UsageError: there are too few examples, or a setting is below its `LEAST`.
     """
-    enough(LEAST, train, neighbours=neighbours, demonstrations=demonstrations)
+    check_settings(LEAST, train, neighbours=neighbours, demonstrations=demonstrations)
     optimizer = KNNFewShot(
         k=neighbours,
         trainset=list(train),
         vectorizer=dspy.Embedder(_Words([example.question for example in train]), caching=False),
-        metric=number_of(metric),
+        metric=zero_if_undefined(metric),
         metric_threshold=1.0,
         max_bootstrapped_demos=demonstrations,
         max_labeled_demos=0,
@@ -63,7 +63,7 @@ def compile(
 
 
 class _Words:
-    """Texts as vectors of length 1: their words, hashed, those weighing more that fewer of the known texts have."""
+    """Turns texts into vectors of length 1: hashed words, and the fewer known texts have a word the more it weighs."""
 
     def __init__(self, known: Sequence[str]) -> None:
         present = [set(_words(text)) for text in known]

@@ -1,9 +1,9 @@
-"""What went wrong in a run, said in words for an LM that is to write better instructions, predictor by predictor.
+"""Says in words what went wrong in a run, so that an LM can write better instructions, predictor by predictor.
 
-It is found by comparing with the gold: which gold passage no query found, which one the filter dropped, which other one
-it kept, whether missing information was missing, whether citations hold, whether the answer stood in the evidence and
-was not taken. Nothing here knows a method: a predictor's part is told from the fields of its signature, and from
-whether what it wrote went into a query.
+Each finding comes from a comparison with the gold: a gold passage that no query found, one that the filter dropped, a
+needless one that it kept, information called missing that was there, a citation that does not hold, an answer that the
+evidence states and that was not taken. Nothing here knows a method: what a predictor does is read from the fields of
+its signature, and from whether a query contains what it wrote.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -13,12 +13,12 @@ import dspy
 
 from eval.metrics import Metric
 from eval.metrics.squad import answer_of, golds_of
-from optimizers._gold import (
+from optimizers.gold import (
+    field_of,
     follows,
     gold_titles,
     is_right,
     numbered,
-    part,
     passages_of,
     searched_with,
     statable,
@@ -31,16 +31,17 @@ __all__ = ["explained", "filter_f1"]
 
 
 def explained(metric: Metric) -> Callable[..., dspy.Prediction]:
-    """The metric, with reasons: for GEPA, which asks predictor by predictor, and SIMBA, which asks for the whole run.
+    """The metric, with reasons in words: GEPA asks for them predictor by predictor, SIMBA for the whole run.
 
     Args:
-        metric: Gives the score; 0 where it is undefined. It is the score of the run in either case, since GEPA knows no
-            other: a predictor learns by a score of its own when it learns alone, as with `python -m optimizers … --only
-            select --metric filter_f1`.
+        metric: Gives the score of the run; 0 if it is undefined. GEPA knows no other score, not even for one predictor.
+            To let a predictor learn by a score of its own, let it learn alone: `python -m optimizers … --only select
+            --metric filter_f1`.
 
     Returns:
-        A metric by GEPA's protocol, whose predictions have `score` and `feedback`. It says most about questions that
-        have `gold_titles`, and about programs that report `queries`, `passages` and `evidence` as the methods here do.
+        A metric by GEPA's protocol: it returns predictions with `score` and `feedback`. It says most about questions
+        that have `gold_titles`, and about programs that report `queries`, `passages` and `evidence` like the methods
+        here.
     """
 
     def judged(
@@ -54,7 +55,7 @@ def explained(metric: Metric) -> Callable[..., dspy.Prediction]:
         findings = [_verdict(example, prediction)]
         if pred_trace:
             for _, inputs, outputs in pred_trace:
-                # After the last call nothing is searched for any more, even if it says again what was searched with.
+                # No search follows the last call, even if it repeats what was searched with.
                 if not (trace and trace[-1][2] is outputs) and searched_with(outputs, prediction):
                     findings += _of_query(example, prediction, trace or ())
                 findings += _of_predictor(example, inputs, outputs)
@@ -67,10 +68,10 @@ def explained(metric: Metric) -> Callable[..., dspy.Prediction]:
 
 
 def filter_f1(example: dspy.Example, prediction: dspy.Prediction, trace: Any = None, *_: Any) -> float | None:
-    """F1 of the passages that a program kept as evidence against the gold ones among those that it found, by title.
+    """F1, by title, of the passages kept as evidence against the gold passages among those found.
 
-    It leaves out of account what was never found, and so judges the filter alone. None where no gold passage was found,
-    or the program does not report both.
+    Gold passages that were never found do not count, so this judges the filter alone. None if no gold passage was
+    found, or if the program does not report both `passages` and `evidence`.
     """
     gold = gold_titles(example)
     found, kept = titles_of(prediction.get("passages")), titles_of(prediction.get("evidence"))
@@ -91,7 +92,7 @@ def _verdict(example: dspy.Example, prediction: dspy.Prediction) -> str:
 
 
 def _of_run(example: dspy.Example, prediction: dspy.Prediction) -> list[str]:
-    """What can be said of the whole run."""
+    """What the whole run tells."""
     gold = gold_titles(example)
     found, kept = titles_of(prediction.get("passages")), titles_of(prediction.get("evidence"))
     findings = []
@@ -102,7 +103,7 @@ def _of_run(example: dspy.Example, prediction: dspy.Prediction) -> list[str]:
         findings.append(_distracting(kept - gold if gold else set()))
     evidence = " ".join(passage.text for passage in passages_of(prediction.get("evidence")) or ())
     findings.append(_overlooked(evidence, "The evidence", answer_of(prediction), statable(example)))
-    # Some programs cite what the LM wrote, which is in a field of its own.
+    # Some programs cite text that the LM wrote, which they report in a field of its own.
     known = {passage.id: passage for field in prediction.values() for passage in passages_of(field) or ()}
     for fact in prediction.get("known_facts") or ():
         cited = [known[id_] for id_ in fact["passages"] if id_ in known]
@@ -111,7 +112,7 @@ def _of_run(example: dspy.Example, prediction: dspy.Prediction) -> list[str]:
 
 
 def _of_predictor(example: dspy.Example, inputs: dict[str, Any], outputs: dspy.Prediction) -> list[str]:
-    """What can be said of one call by what it was shown and what it said."""
+    """What one call tells by what it was shown and what it said."""
     golds = statable(example)
     shown = numbered(inputs)
     findings: list[str] = []
@@ -164,7 +165,7 @@ def _of_filter(gold: set[str], shown: dict[int, str], relevant: Sequence[Any]) -
 def _of_statements(gold: set[str], shown: dict[int, str], statements: Iterable[Any]) -> list[str]:
     findings, cited = [], set()
     for statement in statements:
-        text, numbers = part(statement, "statement"), part(statement, "passages")
+        text, numbers = field_of(statement, "statement"), field_of(statement, "passages")
         cited |= {n for n in numbers if n in shown}
         findings.append(_unsupported(text, [shown[n] for n in numbers if n in shown]))
     idle = {f"[{n}] {title_of(shown[n])}" for n in cited if gold and title_of(shown[n]) not in gold}

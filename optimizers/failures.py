@@ -1,7 +1,7 @@
-"""What goes wrong while a recipe runs. DSPy's optimizers count most of it as wrong answers and forget what it was.
+"""Keeps count of what fails while a recipe runs: DSPy's optimizers take most failures for wrong answers.
 
 After ten errors in one evaluation (`dspy.settings.max_errors`) DSPy gives up, with an exception that does not say what
-they were; in SIMBA, GEPA and MIPROv2 it never does.
+the errors were. In SIMBA, GEPA and MIPROv2 it never gives up.
 """
 
 import threading
@@ -15,39 +15,38 @@ from eval.metrics import Metric
 from eval.runs.recorded_calls import Calls, Stopped
 from eval.runs.runner import without_url_secrets
 
-__all__ = ["Failures", "line"]
+__all__ = ["Failures", "one_line"]
 
 
 class Failures(BaseCallback):
-    """The errors of a program's runs and of the metric while a recipe runs.
+    """Collects the errors of the program's runs and of the metric while a recipe runs, and stops a hopeless recipe.
 
-    When as many runs fail one after the other as DSPy allows in an evaluation, no more begin: it is not the questions.
-    When the LM's provider fails, after `dspy.LM` itself has tried again, no more calls are made: the recipe would learn
-    from it that the answer is wrong, and would not do the same again when it goes on. A request that the provider
-    refuses, such as a prompt that is too long, is an error of the run that made it.
+    - As many failures in a row as DSPy allows in one evaluation stop it: the cause is not the questions.
+    - A failure of the LM's provider, after the retries of `dspy.LM`, stops it. Otherwise the recipe would learn that
+      the answer is wrong, and would take another course when it is started again.
+    - A request that the provider refuses, such as a prompt that is too long, is an error of that run alone.
 
     Args:
         kind: The program's class.
-        calls: Stops when the LM fails.
+        calls: The recorded calls; stopped when the recipe is.
     """
 
     def __init__(self, kind: type[dspy.Module], calls: Calls) -> None:
         self.count = 0
         self.first: Exception | None = None
-        self.lm = False
-        """Whether the LM's provider failed."""
+        self.provider_failed = False
         self._last: Exception | None = None
         self._in_a_row = 0
         self._hopeless = False
         self._kind = kind
         self._calls = calls
-        self._running: set[str] = set()  # the calls of the program
+        self._running: set[str] = set()  # ids of the program's calls that have not ended
         self._lock = threading.Lock()
 
     def on_lm_end(self, call_id: str, outputs: Any, exception: BaseException | None = None) -> None:
         if isinstance(exception, LMError) and not isinstance(exception, LMInvalidRequestError):
-            self.lm = True
-            self._calls.stop(f"the LM failed ({line(exception)})")
+            self.provider_failed = True
+            self._calls.stop(f"the LM failed ({one_line(exception)})")
 
     def on_module_start(self, call_id: str, instance: Any, inputs: dict[str, Any]) -> None:
         if isinstance(instance, self._kind):
@@ -61,14 +60,14 @@ class Failures(BaseCallback):
             if isinstance(exception, Exception):
                 self._note(exception)
 
-    def watched(self, metric: Metric) -> Metric:
-        """The metric, whose errors are noted too."""
+    def watch(self, metric: Metric) -> Metric:
+        """The same metric; its errors are collected too."""
 
         def score(example: dspy.Example, prediction: dspy.Prediction, trace: Any = None, *_: Any) -> float | None:
             try:
                 value = metric(example, prediction, trace)
             except Exception as error:
-                # Where a program fails SIMBA calls the metric all the same, with nothing.
+                # SIMBA calls the metric with None after a run that failed.
                 if prediction is not None:
                     self._note(error)
                 raise
@@ -78,9 +77,9 @@ class Failures(BaseCallback):
         score.__name__ = metric.__name__
         return score
 
-    def ended(self, error: Exception | None) -> bool:
-        """Whether it was these errors that ended the recipe, which raised this one."""
-        if self.first is None or self.lm:
+    def caused(self, error: Exception | None) -> bool:
+        """Whether these errors ended the recipe, given the exception that it raised."""
+        if self.first is None or self.provider_failed:
             return False
         cancelled = type(error) is Exception and str(error).startswith("Execution cancelled")
         return self._hopeless or cancelled or error is self._last
@@ -89,7 +88,7 @@ class Failures(BaseCallback):
         if self.first is None:
             return ""
         runs = "run" if self.count == 1 else "runs"
-        return f"{self.count} {runs} failed while compiling, the first with {line(self.first)}"
+        return f"{self.count} {runs} failed while compiling, the first with {one_line(self.first)}"
 
     def _note(self, error: Exception) -> None:
         with self._lock:
@@ -102,6 +101,6 @@ class Failures(BaseCallback):
                 self._calls.stop("too many runs failed")
 
 
-def line(error: BaseException) -> str:
-    """The error in one line, without what URLs in it may hold of secrets."""
+def one_line(error: BaseException) -> str:
+    """The error in one line; secrets in URLs are taken out."""
     return without_url_secrets(" ".join(f"{type(error).__name__}: {error}".split()))

@@ -1,4 +1,4 @@
-"""From a program to a state file, judged before and after on questions that the recipe never sees."""
+"""Compiles a program into a state file, and judges it before and after on questions that the recipe never sees."""
 
 import hashlib
 import json
@@ -18,35 +18,35 @@ from eval.metrics import Metric, standard
 from eval.metrics.squad import normalise
 from eval.runs.recorded_calls import Calls, Limits, Stopped
 from eval.runs.runner import evaluate
-from optimizers._failures import Failures, line
-from optimizers._parts import Traced, part_metrics
-from optimizers._programs import choose, restricted, whole
+from optimizers.failures import Failures, one_line
+from optimizers.predictor_metrics import Traced, predictor_metrics
+from optimizers.predictors import learning, restricted, unrestricted
 from programs.instruments.cost import Cost, measured
 from programs.instruments.state import check_writable, save_state
 from retrieval import OdqaError, UsageError
 
 __all__ = ["Outcome", "optimize"]
 
-_LM_CALLS = 32  # under way at the same time, while compiling
+_MOST_CALLS = 32  # LM calls under way at the same time while compiling
 _COSTS = ("lm_calls", "searches", "input_tokens", "output_tokens", "usd")
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of compiling."""
+    """The compiled program, and how it compares with the program as it was."""
 
     program: dspy.Module
+    """The compiled program."""
     before: Summary
     """The program as it was, on the held-out questions."""
     after: Summary
     """The compiled program on the same questions."""
     parts: dict[str, tuple[Score | None, Score | None]]
-    """How well each predictor does its part, before and after, as `optimizers._parts` judges it; None where the gold
-    says nothing of it."""
+    """The score of each predictor before and after, from `optimizers.predictor_metrics`; None if it is undefined."""
     cost: Cost
-    """Of compiling alone, all sittings together."""
+    """The cost of compiling alone, over all sittings."""
     failures: str
-    """How many runs failed while compiling, which counted as wrong answers, and the first error; empty for none."""
+    """How many runs failed while compiling, which counted as wrong answers, and the first error; may be empty."""
 
 
 def optimize(
@@ -66,38 +66,37 @@ def optimize(
     manifest: dict[str, Any] | None = None,
     clean: Callable[[str], str] = str,
 ) -> Outcome:
-    """Compile the program, judge it before and after, and write its state with a manifest of how it came about.
+    """Compile the program, judge it before and after, and write its state with a manifest of how it was made.
 
-    When it was cut short, the same call goes on where it stopped: every LM call that was answered is in the directory,
-    and the recipe, which does the same again, gets these replies instead of paying for new ones. This holds for every
-    recipe, since DSPy's optimizers draw at random by seeds alone.
+    After an interruption the same call goes on where it stopped. Every LM call that was answered is in the directory;
+    the recipe repeats its steps and gets these replies instead of paying for new ones. This works for every recipe,
+    because DSPy's optimizers draw at random only by seeds.
 
     Args:
         program: The program; stays as it is.
-        recipe: What compiles it; called as `optimizers.Recipe` says.
-        train: What the recipe learns from.
-        held_out: What the program is judged by.
-        metric: What the recipe goes by.
+        recipe: Compiles it; an `optimizers.Recipe`.
+        train: The questions that the recipe learns from.
+        held_out: The questions that the program is judged by.
+        metric: The score that the recipe improves.
         out: The state file to write; None for none.
-        directory: Where the two runs of the evaluation go, `before` and `after`, and the LM calls of compiling.
-        seed: Of the recipe.
+        directory: Holds the two evaluations, `before` and `after`, and the LM calls of compiling.
+        seed: The recipe's seed.
         threads: Questions in flight at the same time.
-        only: Names of predictors, or of modules for all predictors in them, that are to learn; none for all.
-        freeze: Names of those that are to stay as they are.
+        only: Names of predictors that are to learn, or of modules for all predictors in them; empty for all.
+        freeze: Names, in the same form, of those that are to stay as they are.
         limits: When to stop compiling; the two evaluations do not count.
-        manifest: What is to be recorded of LM, task, recipe and so on; values that JSON can hold, no secrets. It is
-            what tells this call from others when it is to go on.
-        clean: Applied to the messages of errors before they are written; see `eval.runs.runner.evaluate`.
+        manifest: A record of the LM, the task, the recipe and so on, as values that JSON can hold, without secrets. A
+            call goes on with what is in the directory only if its manifest is the same.
+        clean: Takes secrets out of the messages of errors; see `eval.runs.runner.evaluate`.
 
     Raises:
-        UsageError: a question is in both parts, a name is no predictor's, the directory holds other runs, or it or the
-            state file cannot be written.
-        OdqaError: a limit was reached, the LM's provider failed, too many runs failed, or so many of the held-out
-            questions that they cannot be judged by.
+        UsageError: a question is in both parts, no predictor has a name that is given, the directory holds other runs,
+            or the directory or the state file cannot be written.
+        OdqaError: a limit was reached, the LM's provider failed, or too many runs or held-out questions failed.
     """
     if shared := {normalise(e.question) for e in train} & {normalise(e.question) for e in held_out}:
         raise UsageError(f"{len(shared)} questions are both learned from and held out, such as {min(shared)!r}")
-    names = choose(program, only=only, freeze=freeze)
+    names = learning(program, only=only, freeze=freeze)
     if out is not None:
         check_writable(out)
     directory = Path(directory)
@@ -147,23 +146,23 @@ def optimize(
 def _judged(
     program: dspy.Module, *, held_out: Sequence[dspy.Example], metrics: Sequence[Metric], **how: Any
 ) -> tuple[Summary, dict[str, Score]]:
-    """What the program is worth on the held-out questions, and how well its predictors do their parts."""
-    parts = part_metrics(program)
+    """The scores of the program on the held-out questions, and those of its predictors."""
+    parts = predictor_metrics(program)
     summary = evaluate(Traced(program), held_out, metrics=[*metrics, *parts.values()], **how)
     if not summary.complete or summary.total.failed == summary.total.n:
         raise OdqaError(
             f"{summary.total.failed} of {len(held_out)} held-out questions failed, the first with "
             f"{summary.first_error}; mend that, and the same command with its directory goes on"
         )
-    scores = {name: summary.total.scores.get(part.__name__) for name, part in parts.items()}
+    scores = summary.total.scores
+    part_scores = {name: scores[part.__name__] for name, part in parts.items() if part.__name__ in scores}
+    names = {metric.__name__ for metric in metrics}
 
-    def whole_alone(figures: Figures) -> Figures:
-        names = [metric.__name__ for metric in metrics]
-        return replace(figures, scores={name: figures.scores[name] for name in names if name in figures.scores})
+    def without_parts(figures: Figures) -> Figures:
+        return replace(figures, scores={name: score for name, score in figures.scores.items() if name in names})
 
-    by_type = {type_: whole_alone(figures) for type_, figures in summary.by_type.items()}
-    shown = replace(summary, total=whole_alone(summary.total), by_type=by_type)
-    return shown, {name: score for name, score in scores.items() if score is not None}
+    by_type = {type_: without_parts(figures) for type_, figures in summary.by_type.items()}
+    return replace(summary, total=without_parts(summary.total), by_type=by_type), part_scores
 
 
 def _compiled(
@@ -176,12 +175,12 @@ def _compiled(
     limits: Limits,
     clean: Callable[[str], str],
 ) -> tuple[dspy.Module, Cost, str]:
-    """The whole program with what the recipe made of the restricted one, what it cost, and what failed."""
+    """The compiled program with all its predictors shown again, the cost of compiling it, and what failed."""
     try:
         directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UsageError(f"cannot use {directory}: {error.strerror}") from None
-    calls = Calls(directory / "calls.jsonl", done=set(), at_once=_LM_CALLS, limits=limits)
+    calls = Calls(directory / "calls.jsonl", done=set(), at_once=_MOST_CALLS, limits=limits)
     failures = Failures(type(program).__mro__[1], calls)
     compiled = None
     trouble: Exception | None = None
@@ -190,26 +189,26 @@ def _compiled(
             calls.kept(),
             calls.of("compiling"),
             measured() as cost,
-            _little_kept(),
+            _short_history(),
             dspy.context(callbacks=[*dspy.settings.callbacks, failures]),
         ):
             try:
-                compiled = whole(recipe(program, train, metric=failures.watched(metric)))
+                compiled = unrestricted(recipe(program, train, metric=failures.watch(metric)))
             except KeyboardInterrupt:
-                calls.stop("interrupted")  # what still runs in DSPy's threads ends at its next LM call
+                calls.stop("interrupted")  # runs in DSPy's threads end at their next LM call
                 raise
     except Stopped:
         pass
     except Exception as error:
         trouble = error
     go_on = f"{directory.parent} for its directory it goes on, and pays nothing twice"
-    if failures.ended(trouble):
+    if failures.caused(trouble):
         raise OdqaError(clean(f"{failures}; mend that, and with {go_on}")) from failures.first
     if calls.stopped:
-        first = "mend that, and with" if failures.lm else "with a higher limit and"
+        first = "mend that, and with" if failures.provider_failed else "with a higher limit and"
         raise OdqaError(clean(f"{calls.stopped}, and the recipe has not ended; {first} {go_on}")) from trouble
     if isinstance(trouble, AdapterParseError):
-        raise OdqaError(clean(f"the recipe cannot read what the LM writes for it ({line(trouble)})")) from trouble
+        raise OdqaError(clean(f"the recipe cannot read what the LM writes for it ({one_line(trouble)})")) from trouble
     if trouble is not None:
         raise trouble
     assert compiled is not None
@@ -217,9 +216,12 @@ def _compiled(
 
 
 @contextmanager
-def _little_kept() -> Iterator[None]:
-    """Have DSPy keep no more than the last prompt: it would keep 10,000, also in every copy of every predictor, and as
-    many calls in a trace that no optimizer looks at; they make their own."""
+def _short_history() -> Iterator[None]:
+    """Limit what DSPy keeps of prompts to the last one, to save memory.
+
+    Otherwise every copy of every predictor keeps 10,000 prompts, and a trace as many calls. No optimizer reads that
+    trace; each makes its own.
+    """
     usual = base_lm.MAX_HISTORY_SIZE
     base_lm.MAX_HISTORY_SIZE = 1
     try:

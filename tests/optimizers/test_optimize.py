@@ -1,0 +1,109 @@
+"""Compiling from a program to a state file: what learns, what it costs, what is written, and how it goes on."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import dspy
+import pytest
+from dspy.clients.base_lm import GLOBAL_HISTORY
+from dspy.lm15 import Request, Response
+from support.compiling import compiled
+from support.learning_lm import HELD_OUT, KEY, TABLE, TRAIN, LearningLM
+
+from eval.metrics import em
+from eval.runs.recorded_calls import Limits
+from programs.blendfilter import BlendFilter
+from programs.instruments.state import load_state
+from programs.migres import MIGRES
+from retrieval import OdqaError, UsageError
+
+
+@pytest.mark.parametrize("recipe", ["copro", "gepa"])
+def test_the_others_stay_as_they_are_and_cost_nothing(recipe: str, tmp_path: Path) -> None:
+    names = {"only": ["answer", "topic"], "freeze": ["topic"]}
+    outcome = compiled(recipe, BlendFilter(TABLE), LearningLM("Person 1"), tmp_path, **names)
+    old = dict(BlendFilter(TABLE).named_predictors())
+    new = dict(outcome.program.named_predictors())
+    changed = [name for name in old if new[name].dump_state() != old[name].dump_state()]
+    assert list(old) == list(new)
+    assert changed == ["answer.predict"]
+    assert KEY in new["answer.predict"].signature.instructions
+    assert type(outcome.program) is BlendFilter
+    saved = json.loads((tmp_path / "state.json").read_text())
+    assert saved["manifest"]["learning"] == ["answer.predict"]
+    assert KEY in saved["answer.predict"]["signature"]["instructions"]
+    load_state(BlendFilter(TABLE), tmp_path / "state.json")
+
+
+def test_a_name_that_no_predictor_has_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"no predictor 'answers'; there are: draft.predict, recall, topic"):
+        compiled("copro", BlendFilter(TABLE), LearningLM(), tmp_path, only=["answers"])
+    with pytest.raises(UsageError, match="nothing to learn"):
+        compiled("copro", BlendFilter(TABLE), LearningLM(), tmp_path, only=["answer"], freeze=["answer.predict"])
+
+
+class Counting(LearningLM):
+    calls = 0
+
+    def complete(self, request: Request) -> Response:
+        self.calls += 1
+        return super().complete(request)
+
+
+@pytest.mark.parametrize("recipe", ["copro", "simba", "gepa"])
+def test_a_budget_stops_it_and_what_was_paid_is_not_paid_again(recipe: str, tmp_path: Path) -> None:
+    whole = Counting("Person 1")
+    expected = compiled(recipe, MIGRES(TABLE), whole, tmp_path / "whole", only=["detect"])
+    cut = Counting("Person 1")
+    with pytest.raises(OdqaError, match=r"the limit of 9 LM calls is reached.* with a higher limit"):
+        compiled(recipe, MIGRES(TABLE), cut, tmp_path / "cut", only=["detect"], limits=Limits(calls=9))
+    assert not (tmp_path / "cut" / "state.json").exists()
+    assert cut.calls <= 8 + 9 + 4  # before, the limit, and what was under way
+    outcome = compiled(recipe, MIGRES(TABLE), cut, tmp_path / "cut", only=["detect"])
+    assert outcome.cost.lm_calls == expected.cost.lm_calls
+    assert cut.calls <= whole.calls + 2  # what was under way when the limit was reached may be lost
+    assert (tmp_path / "cut" / "state.json").read_bytes() == (tmp_path / "whole" / "state.json").read_bytes()
+
+
+def test_questions_in_both_parts_are_refused(tmp_path: Path) -> None:
+    shouted = HELD_OUT[0].copy(question=HELD_OUT[0].question.upper())
+    with pytest.raises(UsageError, match=r"1 questions are both .*where was person 6"):
+        compiled("bootstrap_few_shot", BlendFilter(TABLE), LearningLM(), tmp_path, train=[*TRAIN, shouted])
+
+
+@pytest.mark.parametrize("recipe", ["labeled_few_shot", "bootstrap_few_shot"])
+def test_the_state_is_json_repeats_and_loads(recipe: str, tmp_path: Path) -> None:
+    texts = []
+    for run in ("one", "two"):
+        learner, about = LearningLM(hint="Person"), {"lm": "learner"}
+        outcome = compiled(recipe, BlendFilter(TABLE), learner, tmp_path / run, manifest=about)
+        texts.append((tmp_path / run / "state.json").read_text())
+    assert texts[0] == texts[1]
+    manifest = json.loads(texts[0])["manifest"]
+    assert (manifest["lm"], manifest["metric"], manifest["program"]) == ("learner", "em", "BlendFilter")
+    assert not set(manifest["train"]) & set(manifest["held_out"])
+    assert manifest["after"]["n"] == 4
+    assert manifest["after"]["scores"]["em"].keys() == {"mean", "n", "low", "high"}
+    answer = manifest["parts"]["answer.predict"]
+    assert (answer["before"]["mean"], answer["before"]["n"], answer["after"]["mean"]) == (1.0, 4, 1.0)
+    assert list(manifest["parts"]) == [name for name, _ in outcome.program.named_predictors()]
+    program = BlendFilter(TABLE)
+    load_state(program, tmp_path / "one" / "state.json")
+    assert program.dump_state() == outcome.program.dump_state()
+
+
+def test_while_it_compiles_prompts_and_calls_do_not_pile_up(tmp_path: Path) -> None:
+    kept: list[tuple[int, int | None]] = []
+
+    def counted(example: dspy.Example, prediction: dspy.Prediction, trace: Any = None) -> float | None:
+        if example in TRAIN:
+            kept.append((len(GLOBAL_HISTORY), dspy.settings.trace and len(dspy.settings.trace)))
+        return em(example, prediction)
+
+    compiled("bootstrap_random_search", BlendFilter(TABLE), LearningLM("Person 1"), tmp_path, metric=counted)
+    before, after = len(GLOBAL_HISTORY), kept[0][0]
+    assert len(kept) > 2 * len(TRAIN)
+    assert {history for history, _ in kept} == {after}
+    assert before > after  # the questions held out came later
+    assert max(trace or 0 for _, trace in kept) <= 7
