@@ -1,8 +1,8 @@
-"""Language models by name: everything `dspy.LM` takes, what this machine offers, and a reader that needs nothing.
+"""Loads language models by name: those of `dspy.LM`, those that this machine offers, and a reader that needs neither.
 
 lms.load("openai/gpt-4o-mini")      any model string of dspy.LM; api_base for a server of your own
 lms.load("extractive")              the built-in extractive reader, which is no language model
-lms.load("auto")                    the first that there is: ODQA_LM, an OpenAI key, Ollama, the extractive reader
+lms.load("auto")                    the first available: ODQA_LM, an OpenAI key, Ollama, the extractive reader
 """
 
 import json
@@ -33,10 +33,11 @@ def load(spec: str = "auto", *, api_base: str | None = None, **settings: Any) ->
         settings: Further arguments of dspy.LM, such as temperature. The extractive reader has none and ignores them.
 
     Raises:
-        UsageError: `spec` is no model string, or the oracle, which takes a task's gold; or DSPy refuses the settings.
+        UsageError: `spec` is no model string, or names the oracle, which needs a task's gold; or DSPy refuses the
+            settings.
 
-    "auto" takes the model in ODQA_LM, else OpenAI's where OPENAI_API_KEY is set, else the first model of an Ollama on
-    this machine, else the extractive reader, and logs a warning that says which: Python shows it on stderr.
+    "auto" takes the model in ODQA_LM, else OpenAI's if OPENAI_API_KEY is set, else the first model of an Ollama on this
+    machine, else the extractive reader. A logged warning, which Python shows on stderr, says which one it took.
     """
     if spec == "auto":
         spec, reason = _choose()
@@ -63,7 +64,7 @@ def load(spec: str = "auto", *, api_base: str | None = None, **settings: Any) ->
 
 
 def _choose() -> tuple[str, str]:
-    """What "auto" stands for on this machine now, and why."""
+    """The model that "auto" stands for on this machine now, and why."""
     if (spec := os.environ.get("ODQA_LM", "").strip()) not in ("", "auto"):
         return spec, "from ODQA_LM"
     if os.environ.get("OPENAI_API_KEY", "").strip():
@@ -77,7 +78,7 @@ def _choose() -> tuple[str, str]:
 
 
 def _ollama_model() -> str | None:
-    """The first model of an Ollama that listens at its usual address; None where nothing listens, or not an Ollama."""
+    """The first model of the Ollama at the usual address; None if no Ollama answers there."""
     try:
         # No proxy: the question is about this machine.
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))

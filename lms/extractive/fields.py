@@ -1,10 +1,10 @@
-"""Fills the wanted fields of a task: what a field is for is read from its name, its description and its type."""
+"""Fills the wanted fields of a prompt: the name, description and type of a field tell what it is for."""
 
 import re
 from typing import Any
 
-from lms.extractive.prompt import Field, Task, clean
-from lms.extractive.reading import Passage, Reader, passages
+from lms.extractive.prompt import Field, Prompt, clean
+from lms.extractive.reading import NumberedPassage, Reader, passages
 
 __all__ = ["fill"]
 
@@ -12,8 +12,8 @@ _QUESTION = r"question|claim|statement|query|problem"
 _EVIDENCE = (
     r"context|passage|document|evidence|knowledge|text|source|article|note|fact|extract|summar|statement|premise"
 )
-_ASIDE = r"plan|step|quer|keyword|topic|histor|hint"  # inputs that may be long and are no evidence
-_ROLES = (  # what a text is for: the first whose words begin a word of the field's name
+_ASIDE = r"plan|step|quer|keyword|topic|histor|hint"  # inputs that are no evidence, however long
+_ROLES = (  # what a text is for: the first role whose pattern is in the field's name
     ("reasoning", r"\b(?:reason|rationale|thought|explan|analys|justif)"),
     ("plan", r"\b(?:plan|step|decompos|queries|questions|sub ?questions)"),
     ("query", r"\b(?:quer|question|search|rewritten question)"),
@@ -37,20 +37,21 @@ _FORMATS = {
     "uri": "https://example.org/",
 }
 _DEEPEST = 8  # levels of a recursive type
-_LITTLE = 0.4  # coverage of the question below which it counts as not answered
+_LITTLE = 0.4  # a question covered less than this counts as not answered
 
 
-def fill(task: Task) -> dict[str, Any]:
-    """A value for each wanted field, of the field's type, from the task's inputs alone."""
-    filler = _Filler(task, Reader(*_inputs(task.inputs)))
-    return {field.name: filler.value(field.schema, field) for field in task.outputs}
+def fill(prompt: Prompt) -> dict[str, Any]:
+    """A value for each wanted field, of the field's type, from the prompt's inputs alone."""
+    filler = _Filler(prompt, Reader(*_inputs(prompt.inputs)))
+    return {field.name: filler.value(field.schema, field) for field in prompt.outputs}
 
 
-def _inputs(inputs: dict[str, str]) -> tuple[str, list[Passage]]:
+def _inputs(inputs: dict[str, str]) -> tuple[str, list[NumberedPassage]]:
     """The question among the inputs, and the passages of all inputs that are evidence.
 
-    The question is the input named so, else the one that ends in a question mark, else the shortest. Evidence is what
-    is numbered, named so, or long. Only the first numbered one lends its numbers to the passages.
+    The question is the input whose name says so, else the one that ends in a question mark, else the shortest. An input
+    is evidence if it is numbered, if its name says so, or if it is long. Only passages of the first numbered input keep
+    their numbers.
     """
     named = sorted((name for name in inputs if re.search(_QUESTION, name.lower())), key=lambda name: name != "question")
     asking = [name for name, text in inputs.items() if text.endswith("?")]
@@ -67,7 +68,7 @@ def _inputs(inputs: dict[str, str]) -> tuple[str, list[Passage]]:
 
 
 def _role(field: Field) -> str:
-    """What a text is for: by the field's name, else by what its description speaks of first, else an answer."""
+    """What a text is for: by the field's name, else by the first role that its description mentions, else an answer."""
     name = re.sub(r"(?<=[a-z])(?=[A-Z])|_", " ", field.name).lower()
     named = [role for role, words in _ROLES if re.search(words, name)]
     told = [(match.start(), role) for role, words in _ROLES if (match := re.search(words, field.description.lower()))]
@@ -75,14 +76,14 @@ def _role(field: Field) -> str:
 
 
 class _Filler:
-    """Makes values from what one reader found."""
+    """Makes values of any type from what a `Reader` found."""
 
-    def __init__(self, task: Task, reader: Reader) -> None:
-        self._task = task
+    def __init__(self, prompt: Prompt, reader: Reader) -> None:
+        self._prompt = prompt
         self._reader = reader
 
     def value(self, schema: dict[str, Any], field: Field, depth: int = 0) -> Any:
-        """A value that a JSON schema allows, patterns and lengths of text apart; `field` says what it is for."""
+        """A value that the JSON schema allows, patterns and lengths of text apart; `field` says what for."""
         schema = self._resolved(schema, field)
         choices = schema.get("anyOf") or schema.get("oneOf") or schema.get("allOf")
         if choices:
@@ -105,25 +106,25 @@ class _Filler:
         return _FORMATS.get(schema.get("format", "")) or clean(self._text(field))
 
     def _resolved(self, schema: dict[str, Any], field: Field) -> dict[str, Any]:
-        """A schema, or the definition that it refers to; a constant as the only option."""
+        """The schema, or the definition that it refers to; a constant becomes the only option of an enum."""
         resolved = field.schema.get("$defs", {}).get(schema.get("$ref", "").rpartition("/")[2], schema)
         return {**resolved, "enum": [resolved["const"]]} if "const" in resolved else resolved
 
     def _offered(self, field: Field, words: str) -> str:
-        """The first of the words that the field's description or the instructions have, or nothing."""
-        match = re.search(words, f"{field.description} {self._task.instructions}", re.I)
+        """The first of these words in the field's description or the instructions; empty if there is none."""
+        match = re.search(words, f"{field.description} {self._prompt.instructions}", re.I)
         return match[0] if match else ""
 
     def _text(self, field: Field) -> str:
         reader, role = self._reader, _role(field)
         if role == "reasoning":
-            answers = any(_role(other) == "answer" for other in self._task.outputs)
+            answers = any(_role(other) == "answer" for other in self._prompt.outputs)
             return " ".join([*reader.evidence(3), *([f"So the answer is {reader.answer}."] if answers else [])])
         if re.search(r"\bsearch\b.*\banswer\b", field.description) and reader.coverage > _LITTLE:
-            return reader.answer  # the one or the other: the last step of a loop
+            return reader.answer  # the field holds a query or an answer: this is the last step of a loop
         if role in ("plan", "query"):
             return "; ".join(reader.queries) if role == "plan" else reader.query
-        if role in ("evidence", "passage"):  # without evidence: the question's own words, there is no knowledge
+        if role in ("evidence", "passage"):  # without evidence, the question's own words: the reader knows nothing
             restated = f"{reader.topic}: {reader.question.rstrip('?')}."
             return " ".join(reader.evidence(3)) or self._offered(field, r"\[none\]") or restated
         if role in ("topic", "missing"):
@@ -132,8 +133,11 @@ class _Filler:
         return unknown if unknown and reader.coverage < _LITTLE else reader.answer
 
     def _list(self, schema: dict[str, Any], field: Field, depth: int) -> list[Any]:
-        """Numbers: of the relevant passages. Texts: by the field's role. Objects: one for each relevant passage, or for
-        each passage where the object has something true or false to say of it. Else one item."""
+        """The items of a list, by their type.
+
+        Numbers are those of the relevant passages, texts follow from the field's role. There is one object for each
+        relevant passage, or for every passage if the object judges it by a boolean. Any other list has one item.
+        """
         reader = self._reader
         least = schema.get("minItems", 0)
         items = self._resolved(schema.get("items", {}), field)
@@ -152,7 +156,7 @@ class _Filler:
             judged = any(part.get("type") == "boolean" for part in items.get("properties", {}).values())
             relevant = reader.relevant(may_be_none=False)
             readers = [Reader(reader.question, [p]) for p in reader.passages if judged or p.number in relevant]
-            found = [_Filler(self._task, each).value(items, field, depth + 1) for each in readers]
+            found = [_Filler(self._prompt, each).value(items, field, depth + 1) for each in readers]
         else:
             found = [self.value(items, field, depth + 1)] if depth < _DEEPEST else []
         while len(found) < least:
@@ -160,8 +164,10 @@ class _Filler:
         return found[: schema.get("maxItems")]
 
     def _number(self, schema: dict[str, Any], field: Field, *, whole: bool) -> float:
-        """The best passage's number, or the number in the answer; else how far the question is covered (or is not,
-        where the field's name denies), on the scale of the bounds."""
+        """The best passage's number, the number in the answer, or the coverage of the question, scaled to the bounds.
+
+        A field whose name denies, such as p_unknown, gets what the coverage lacks.
+        """
         step = 1 if whole else 0.001
         low = schema.get("minimum", schema["exclusiveMinimum"] + step if "exclusiveMinimum" in schema else None)
         high = schema.get("maximum", schema["exclusiveMaximum"] - step if "exclusiveMaximum" in schema else None)
@@ -180,16 +186,18 @@ class _Filler:
         return round(number) if whole else round(number, 3)
 
     def _truth(self, field: Field) -> bool:
-        """A yes/no question's answer for a field named so; else whether the question is covered."""
+        """The answer to a yes/no question if the field's name asks for it; else whether the question is covered."""
         if self._reader.kind == "yesno" and re.search(r"answer(?!able)|result|verdict|true", field.name):
             return self._reader.holds
         denied = re.match(r"(?:is_)?(?:un|not_|no_|need|more_|irrelevant|insufficient|missing)", field.name)
         return (self._reader.coverage > _LITTLE) != bool(denied)
 
     def _option(self, options: list[Any], field: Field) -> Any:
-        """Of yes and no (or the like) the true one; of going on and ending, to end once the question is covered; of a
-        scale of numbers the one that the coverage reaches; else the option that shares most words with the answer and
-        its evidence."""
+        """The option that fits best.
+
+        Of yes and no, the true one. Of going on and ending, to end once the question is covered. Of a scale of numbers,
+        the one that the coverage reaches. Else the option that shares most words with the answer and its evidence.
+        """
         yes = [option for option in options if _ASSENT.fullmatch(str(option).lower())]
         no = [option for option in options if _DISSENT.fullmatch(str(option).lower())]
         if yes and no:

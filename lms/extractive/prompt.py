@@ -1,7 +1,7 @@
-"""The prompts that DSPy's adapters render, read back: which fields came in, which are wanted, in which format.
+"""Reads back the prompts that DSPy's adapters render: the inputs, the wanted fields, the format. Writes the reply.
 
-Understood are the formats of `dspy.ChatAdapter`, `dspy.JSONAdapter` and `dspy.XMLAdapter`. The names of the wanted
-fields come from the last sentence of the last message, which stands behind everything a caller could put into a field;
+It understands the formats of `dspy.ChatAdapter`, `dspy.JSONAdapter` and `dspy.XMLAdapter`. The names of the wanted
+fields come from the last sentence of the last message, which follows everything that a caller can put into a field;
 their types come from the system message. Nothing here raises, whatever the text.
 """
 
@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Field", "Task", "clean", "parse", "render"]
+__all__ = ["Field", "Prompt", "clean", "parse", "render"]
 
 # The sentence that asks for the reply, by reply format.
 _REQUESTS = {
@@ -33,13 +33,13 @@ class Field:
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
-    """What one prompt asks.
+class Prompt:
+    """One prompt, read back.
 
     Attributes:
-        format: "chat", "json", "xml", or "plain" where no adapter's format was recognised.
+        format: "chat", "json", "xml", or "plain" if no adapter's format was recognised.
         instructions: The signature's instructions.
-        inputs: The current inputs, rendered, by name; for "plain" the whole prompt, named "question".
+        inputs: The current inputs, as rendered, by name; for "plain" the whole prompt, named "question".
         outputs: The wanted fields, in order; for "plain" one text field, "answer".
     """
 
@@ -49,11 +49,11 @@ class Task:
     outputs: list[Field]
 
 
-def parse(system: str, user: str) -> Task:
+def parse(system: str, user: str) -> Prompt:
     """Read the system message and the last user message of a prompt."""
     style, start = max(((style, user.rfind(text)) for style, text in _REQUESTS.items()), key=lambda pair: pair[1])
     if start < 0:
-        return Task("plain", system, {"question": user}, [Field("answer", {"type": "string"}, "")])
+        return Prompt("plain", system, {"question": user}, [Field("answer", {"type": "string"}, "")])
     asked = user[start + len(_REQUESTS[style]) :]
     wanted = re.findall(r"(?:^|, then )`(?:\[\[ ## |<)?(\w+)", asked)
     declared, _, rest = system.partition("All interactions will be structured in the following way")
@@ -65,21 +65,21 @@ def parse(system: str, user: str) -> Task:
         kind, text = fields.get(name, ("str", ""))
         outputs.append(Field(name, _schema(kind, notes.get(name, "")), text.strip()))
     names = [name for name in fields if name not in wanted]
-    return Task(style, " ".join(instructions.split()), _inputs(user[:start], names), outputs)
+    return Prompt(style, " ".join(instructions.split()), _inputs(user[:start], names), outputs)
 
 
-def render(task: Task, values: dict[str, Any]) -> str:
+def render(prompt: Prompt, values: dict[str, Any]) -> str:
     """The reply in the format that the prompt asked for; `values` has one value for each wanted field."""
-    texts = {field.name: _text(field.schema, values[field.name]) for field in task.outputs}
-    if task.format == "json":
-        # DSPy reads a string in a JSON reply as it reads the text behind a marker: "0" becomes a number where the type
-        # is not text alone.
+    texts = {field.name: _text(field.schema, values[field.name]) for field in prompt.outputs}
+    if prompt.format == "json":
+        # DSPy parses a string in a JSON reply once more, like the text behind a marker: "0" becomes a number, unless
+        # the field's type is plain text.
         strings = {name: texts[name] for name, value in values.items() if isinstance(value, str)}
         return json.dumps({**values, **strings}, ensure_ascii=False)
-    if task.format == "xml":
+    if prompt.format == "xml":
         escaped = {name: text.replace("&", "&amp;").replace("<", "&lt;") for name, text in texts.items()}
         return "\n\n".join(f"<{name}>\n{text}\n</{name}>" for name, text in escaped.items())
-    if task.format == "chat":
+    if prompt.format == "chat":
         sections = [f"[[ ## {name} ## ]]\n{text}" for name, text in texts.items()]
         return "\n\n".join([*sections, "[[ ## completed ## ]]"])
     return "\n".join(texts.values())
@@ -92,8 +92,11 @@ def clean(text: str) -> str:
 
 
 def _inputs(body: str, names: list[str]) -> dict[str, str]:
-    """The input fields of a message, read from its end: the last copy of a marker in front of the next field's is the
-    real one, so that what a value imitates stays in the value."""
+    """The input fields of a message by name.
+
+    They are read from the end: the last copy of a marker before the next field's marker is the real one, so that a
+    value keeps the markers inside it.
+    """
     values: dict[str, str] = {}
     for name in reversed(names):
         marks = list(re.finditer(rf"(?m)^(?:\[\[ ## {name} ## \]\]|<{name}>)$", body))
@@ -107,7 +110,7 @@ def _notes(structure: str) -> dict[str, str]:
     """What the system message says about the type of each field, by field name."""
     described = structure.partition("Outputs will be a JSON object with the following fields.")[2].strip()
     if described:
-        with suppress(ValueError, TypeError):  # what JSONAdapter did not write is read as it stands
+        with suppress(ValueError, TypeError):  # a structure that JSONAdapter did not write is read as it is
             structure = "\n".join(str(line) for line in dict(json.loads(described)).values())
     return dict(re.findall(r"(?m)^\{(\w+)\} +# note: the value you produce (.*)$", structure))
 
@@ -135,8 +138,8 @@ def _schema(kind: str, note: str) -> dict[str, Any]:
 
 
 def _text(schema: dict[str, Any], value: Any) -> str:
-    """A value as it stands behind a field marker: text as it is, everything else as JSON."""
-    # DSPy takes `str | None` as it stands, too, but reads every other union as JSON.
+    """A value as text behind a field marker: text as it is, everything else as JSON."""
+    # DSPy also takes `str | None` as it is, but reads every other union as JSON.
     optional = {"type": "string"} in schema.get("anyOf", []) and {"type": "null"} in schema["anyOf"]
     as_is = schema == {"type": "string"} or "enum" in schema or optional
     return str(value) if as_is and value is not None else json.dumps(value)

@@ -1,7 +1,7 @@
-"""Reading by lexical evidence: which sentences speak of the question, and which span of them answers it.
+"""Finds the sentences that speak of a question, and the span in them that answers it.
 
-No model and no knowledge: everything rests on the words that question and passages share, weighted by how few passages
-have them, and on the surface form that the question word asks for (a name, a date, a number, a noun).
+There is no model and no knowledge here. It compares the words of the question and of the passages, where rare words
+weigh more, and looks for the form that the question word asks for: a name, a date, a number, a noun.
 """
 
 import json
@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import Stemmer
 
-__all__ = ["Passage", "Reader", "passages"]
+__all__ = ["NumberedPassage", "Reader", "passages"]
 
 _STOP_WORDS = """
     a about after all also an and any are as at be been before between both but by can could did do does during each
@@ -58,8 +58,8 @@ _SORT = re.compile(  # "is a former American film director and": film director
 _SENTENCE_END = re.compile(r"(?<=[.!?])[\"”)]? (?=[\"“(]?[A-Z0-9À-Þ])")
 _ABBREVIATION = re.compile(r"\b(?:[A-Z]|Mr|Mrs|Ms|Dr|St|Jr|Sr|vs|No|Inc|Ltd|Co|Gen|Col|Lt|Prof|Rev|c|ca|b|d)\.$")
 
-# Shares and thresholds: round numbers, set on other questions than the tests use; none is critical.
-_TITLE_SHARE = 0.5  # a title that lies wholly in the question counts this much more
+# Shares and thresholds: round numbers, chosen on other questions than those of the tests; none is critical.
+_TITLE_SHARE = 0.5  # how much more a title counts that lies wholly in the question
 _HOP_SHARE = 0.75  # of a sentence's score, for the sentences of a passage whose title it names
 _BEST = 12  # sentences from which answers are taken
 _LONGEST = 2000  # characters of a sentence
@@ -68,8 +68,8 @@ _RELEVANT = 0.6  # of the best passage's score
 _ENOUGH = 0.5  # coverage of the question that speaks for a yes
 
 
-class Passage(NamedTuple):
-    """One passage of the context; `number` is the one that it is shown with, 0 where it is shown without."""
+class NumberedPassage(NamedTuple):
+    """One passage of the context, with the number that it is shown with; 0 if it has none."""
 
     number: int
     title: str
@@ -77,19 +77,22 @@ class Passage(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The title without what stands in brackets behind it."""
+        """The title without the brackets at its end."""
         return re.sub(r" \([^()]*\)$", "", self.title)
 
 
 class _Sentence(NamedTuple):
     text: str
-    passage: Passage
+    passage: NumberedPassage
     stems: frozenset[str]  # of the sentence and of its title
 
 
-def passages(text: str) -> list[Passage]:
-    """The passages of a context: its lines ``[1] Title | text``, as `retrieval.number` writes them; where it has none,
-    the items of a JSON list; else one for each line."""
+def passages(text: str) -> list[NumberedPassage]:
+    """The passages of a context.
+
+    They are its lines ``[1] Title | text``, as `retrieval.number` writes them; if it has none, the items of a JSON
+    list; else one for each line.
+    """
     found = [(int(number), line) for number, line in re.findall(r"(?m)^\[(\d{1,9})\] (.*\S.*)$", text)]
     if not found:
         try:
@@ -98,18 +101,20 @@ def passages(text: str) -> list[Passage]:
             items = []
         found = list(enumerate((str(item) for item in items or text.splitlines() if str(item).strip()), 1))
     split = [(number, " ".join(line.split()).partition(" | ")) for number, line in found]
-    return [Passage(number, title if bar else "", text if bar else title) for number, (title, bar, text) in split]
+    return [
+        NumberedPassage(number, title if bar else "", text if bar else title) for number, (title, bar, text) in split
+    ]
 
 
 class Reader:
-    """Reads one question against one context. Both may be empty.
+    """Answers one question from one context; both may be empty.
 
     Args:
         question: The question.
         found: The passages of the context.
     """
 
-    def __init__(self, question: str, found: list[Passage]) -> None:
+    def __init__(self, question: str, found: list[NumberedPassage]) -> None:
         self.question = " ".join(question.split())
         self.passages = found
         self._asked = self.question.lower()
@@ -122,7 +127,7 @@ class Reader:
 
     @cached_property
     def kind(self) -> str:
-        """What the question asks for, from its question word: "yesno", "choice", "date", "number", "sort", "place",
+        """The kind of answer that the question word asks for: "yesno", "choice", "date", "number", "sort", "place",
         "person" or "thing"."""
         shared = re.search(_SHARED, self._asked)
         if self.options and not shared:
@@ -138,7 +143,7 @@ class Reader:
 
     @cached_property
     def options(self) -> list[str]:
-        """The two titles or names that the question joins with "or"; empty where it joins none."""
+        """The two titles or names that the question joins with "or"; empty if it joins none."""
         left, _, right = re.sub(r"[\"“”]", "", self.question).rstrip("?. ").rpartition(" or ")
         left = re.sub(f"^{_AUXILIARY} ", "", left.rstrip(", "), flags=re.I)
         right = re.sub("^(?:the|an?) ", "", right)
@@ -151,7 +156,7 @@ class Reader:
 
     @cached_property
     def topic(self) -> str:
-        """What the question is about: the longest title in it, else its longest name, else its last content words."""
+        """The longest title in the question, else its longest name, else its last content words."""
         titles = [p.name for p in self.passages if p.name and p.name.lower() in self._asked]
         names = [
             " ".join(dropwhile(lambda word: word.lower() in _STOP, match[0].split()))  # "Who", "The"
@@ -175,9 +180,12 @@ class Reader:
 
     @cached_property
     def holds(self) -> bool:
-        """Whether the context speaks for a yes: of two things that share a place or a nationality, that the first
-        sentences on them share a name; of two others with "both" or "same", that the passage of each covers the rest of
-        the question; else that the context covers the question. Without a context: yes."""
+        """Whether the context speaks for a yes; without a context, yes.
+
+        - Two things that may share a place or a nationality: whether the first sentences on them share a name.
+        - Two other things with "both" or "same": whether the passage of each covers the rest of the question.
+        - Else: whether the context covers the question.
+        """
         named = [p for p in self.passages if p.name and p.name.lower() in self._asked]
         if len(named) < 2 or not re.search(_SHARED, self._asked):
             return not self.passages or self.coverage > _ENOUGH
@@ -192,7 +200,7 @@ class Reader:
 
     @cached_property
     def coverage(self) -> float:
-        """Share of the question's weighted words that the best three sentences and their titles have, 0 to 1."""
+        """Share of the question's words, by weight, in the best three sentences and their titles; 0 to 1."""
         had = frozenset[str]().union(*(sentence.stems for _, sentence in self._ranked[:3]))
         return self._weigh(had) / self._weigh(self._weights) if self._weights else 0.0
 
@@ -207,10 +215,10 @@ class Reader:
         return [sentence.text for score, sentence in self._ranked[:n] if score > 0]
 
     def relevant(self, *, may_be_none: bool) -> list[int]:
-        """Numbers of the passages whose best sentence comes near to the best of all, in ascending order.
+        """Numbers of the passages whose best sentence scores nearly as high as the best of all, in ascending order.
 
         Args:
-            may_be_none: Whether to give none where even the best has little of the question.
+            may_be_none: Whether to return none if even the best covers little of the question.
         """
         best: dict[int, float] = {}
         for score, sentence in self._ranked:
@@ -222,14 +230,14 @@ class Reader:
 
     @property
     def query(self) -> str:
-        """The question, led by the best title that it does not have (the second hop)."""
+        """The question with the best title that is not in it put in front, for the second hop."""
         titles = [s.passage.name for _, s in self._ranked[:3] if s.passage.name.lower() not in self._asked]
         return " ".join([*titles[:1], self.question])
 
     @property
     def queries(self) -> list[str]:
-        """What to search for, at most three: for each of two options the question without the other; else `query`, the
-        question's clauses where it has several, and the question."""
+        """At most three queries: for each of two options the question without the other; else `query`, the clauses of
+        the question if it has several, and the question."""
         if self.options:
             words = {word.lower() for option in self.options for word in re.findall(r"\w+", option)} | _STOP
             rest = [word for word in re.findall(r"\w+", self.question) if word.lower() not in words]
@@ -239,8 +247,10 @@ class Reader:
         return list(dict.fromkeys([self.query, *parts[:2], self.question]))[:3]
 
     def _choose(self) -> str:
-        """The option that the first year or the largest number of its passage favours; where nothing is compared or
-        a value is missing, the option whose passage has more of the question's words."""
+        """The option that wins the comparison by the first year or the largest number of its passage.
+
+        If nothing is compared, or a value is missing: the option whose passage has more of the question's words.
+        """
         if not self.passages:
             return self.options[0]
         texts = [
@@ -261,8 +271,11 @@ class Reader:
         return self.options[shared.index(max(shared))]
 
     def _candidates(self) -> dict[str, float]:
-        """Spans of the form that the question asks for, from the best sentences, with their scores: the score of the
-        sentence, more for question words close by, for fitting surroundings and for each further sentence with it."""
+        """Spans of the form that the question asks for, from the best sentences, with their scores.
+
+        A span has the score of its sentence, and more for question words close by, for surroundings that fit, and for
+        each further sentence that contains it.
+        """
         found: dict[str, float] = {}
         for score, sentence in self._ranked[:_BEST]:
             words = [(match.start(), stem) for match, stem in self._words(sentence.text) if stem in self._weights]
@@ -283,11 +296,11 @@ class Reader:
             yield 0, sentence.passage.name
 
     def _fit(self, text: str, sentence: str, at: int) -> float:
-        """How well a span and what stands around it suit the kind of answer, in the units of a sentence's score.
+        """How well a span and its surroundings suit the kind of answer, on the scale of a sentence's score.
 
-        A place follows a preposition, dates of birth and death a bracket and a dash, as in "(1 May 1900 – 2 June
-        1980)"; a person has two names; a lone name before a noun describes it ("Danish film"); and words that the
-        question has already tell nothing new.
+        A place follows a preposition. A date of birth follows a bracket and one of death a dash, as in "(1 May 1900 –
+        2 June 1980)". A person has two names. A lone name before a noun describes it ("Danish film"). Words of the
+        question itself tell nothing new.
         """
         before, after = sentence[max(0, at - 20) : at], re.match(r" ([a-z]+)", sentence[at + len(text) :])
         stems = set(self._stems(text))
@@ -305,8 +318,8 @@ class Reader:
 
     @cached_property
     def _weights(self) -> dict[str, float]:
-        """The question's stems with weights: the fewer passages have a stem, the heavier."""
-        texts: dict[Passage, set[str]] = {}
+        """The weights of the question's stems: the fewer passages have a stem, the higher."""
+        texts: dict[NumberedPassage, set[str]] = {}
         for sentence in self._sentences:
             texts.setdefault(sentence.passage, set()).update(sentence.stems)
         known = Counter(stem for stems in texts.values() for stem in stems)
@@ -314,9 +327,12 @@ class Reader:
 
     @cached_property
     def _ranked(self) -> list[tuple[float, _Sentence]]:
-        """Sentences with scores, best first: the weights of the question's stems that the sentence or its title has;
-        something more for a title that lies wholly in the question; and for a passage whose title the question does
-        not have but a good sentence elsewhere does, a share of that sentence's score (the second hop)."""
+        """Sentences with scores, best first.
+
+        A score is the weight of the question's stems in the sentence or its title, and more if the title lies wholly in
+        the question. For the second hop, a passage whose title is not in the question but in a good sentence elsewhere
+        gets a share of that sentence's score.
+        """
         titles = {p: set(self._stems(p.title)) for p in self.passages}
         own = []
         for sentence in self._sentences:
@@ -324,7 +340,7 @@ class Reader:
             whole = _TITLE_SHARE * self._weigh(title) if title <= self._weights.keys() else 0.0
             own.append((self._weigh(sentence.stems) + whole, sentence))
         own.sort(key=lambda pair: -pair[0])
-        hops: dict[Passage, float] = {}
+        hops: dict[NumberedPassage, float] = {}
         for score, sentence in own[: 2 * _BEST]:
             for p, title in titles.items():
                 if p.name in sentence.text and title and p != sentence.passage and not title <= self._weights.keys():
@@ -332,7 +348,7 @@ class Reader:
         return sorted(((score + hops.get(s.passage, 0.0), s) for score, s in own), key=lambda pair: -pair[0])
 
     def _weigh(self, stems: Container[str]) -> float:
-        """The weight of those of the question's stems that are among these; always summed in the question's order."""
+        """The total weight of the question's stems that are among these; always summed in the question's order."""
         return sum((weight for stem, weight in self._weights.items() if stem in stems), 0.0)
 
     def _words(self, text: str) -> Iterator[tuple[re.Match[str], str]]:
@@ -347,8 +363,10 @@ class Reader:
 
 
 def _sentences(text: str) -> list[str]:
-    """Split where a capital or a digit follows a full stop, question or exclamation mark, but not behind initials and
-    common abbreviations; what has no such place is cut to lengths."""
+    """Split a text where a capital or a digit follows a full stop, a question mark or an exclamation mark.
+
+    It does not split after initials and common abbreviations. Longer pieces are cut to a fixed length.
+    """
     found: list[str] = []
     for piece in _SENTENCE_END.split(text):
         if found and _ABBREVIATION.search(found[-1][-6:]):

@@ -14,7 +14,7 @@ from typing import Any
 from dspy.lm15 import Request, Response
 from support.scripted import render, respond
 
-from lms.extractive.prompt import Task, parse
+from lms.extractive.prompt import Prompt, parse
 from lms.oracle import Gold, OracleEngine
 
 __all__ = ["KEYS", "LearningOracle"]
@@ -59,8 +59,8 @@ class LearningOracle(OracleEngine):
     def complete(self, request: Request) -> Response:
         system = request.system if isinstance(request.system, str) else "".join(p.text for p in request.system or ())
         user = request.messages[-1].text or ""
-        task = parse(system, user)
-        proposed = _proposed(task, user)
+        prompt = parse(system, user)
+        proposed = _proposed(prompt, user)
         if proposed is not None:
             self.taught.append(user)
             return respond(_written(proposed, user))
@@ -69,14 +69,14 @@ class LearningOracle(OracleEngine):
         shown = [
             ({"": asked, **_fields(asked)}, _fields(said)) for asked, said in zip(texts[::2], texts[1::2], strict=True)
         ]
-        gifted = self._gifted(task)
+        gifted = self._gifted(prompt)
         for name in reply:
             if not gifted and name in KEYS and not (self._knows(name, system, shown) and not self._deaf):
-                reply[name] = _clumsy(name, reply[name], task)
+                reply[name] = _clumsy(name, reply[name], prompt)
         return respond(_written(reply, user))
 
-    def _gifted(self, task: Task) -> bool:
-        gold, _ = self._asked(task)
+    def _gifted(self, prompt: Prompt) -> bool:
+        gold, _ = self.gold_for(prompt)
         return gold is not None and zlib.crc32(gold.question.encode()) % 100 < self._knack
 
     def _knows(self, name: str, system: str, shown: list[tuple[Mapping[str, str], Mapping[str, str]]]) -> bool:
@@ -85,9 +85,9 @@ class LearningOracle(OracleEngine):
         return sum(examples) * 2 > len(examples) if examples else told
 
 
-def _clumsy(name: str, value: str, task: Task) -> str:
+def _clumsy(name: str, value: str, prompt: Prompt) -> str:
     """What it says of this field when it is not shown how."""
-    lines = {int(n): text for text in task.inputs.values() for n, text in _numbered(text)}
+    lines = {int(n): text for text in prompt.inputs.values() for n, text in _numbered(text)}
     if name == "answer":
         settled = value in ("True", "False", "true", "false") or value.startswith(("unanswerable", "unknown"))
         return value if settled else _SENTENCE.format(value)
@@ -97,7 +97,7 @@ def _clumsy(name: str, value: str, task: Task) -> str:
         every = [{"statement": line.replace(" | ", ": ", 1), "passages": [n]} for n, line in lines.items()]
         return json.dumps(every)
     if name == "queries":
-        return json.dumps([task.inputs.get("question", "")])
+        return json.dumps([prompt.inputs.get("question", "")])
     if name == "missing":
         return _SOMETHING if value else ""
     return _NOTHING
@@ -117,16 +117,16 @@ def _is_good(name: str, asked: Mapping[str, str], said: str) -> bool:
     return said not in (_SOMETHING, _NOTHING)
 
 
-def _proposed(task: Task, user: str) -> dict[str, Any] | None:
+def _proposed(prompt: Prompt, user: str) -> dict[str, Any] | None:
     """What it says when it is asked for instructions: the keys that it sees reason for."""
-    names = [field.name for field in task.outputs]
+    names = [field.name for field in prompt.outputs]
     fields = dict.fromkeys(field for reason, fields in _REASONS.items() if reason in user for field in fields)
     keys = " ".join(KEYS[field] for field in fields)
     if "proposed_prefix_for_output_field" in names:  # COPRO: at first no good, with scores before its eyes better
         text = " ".join(KEYS.values()) if "Resulting Score" in user else "Answer nicely ."
         return {"proposed_instruction": text, "proposed_prefix_for_output_field": "Answer:"}
     if "module_advice" in names:  # SIMBA
-        modules = json.loads(task.inputs["module_names"])
+        modules = json.loads(prompt.inputs["module_names"])
         return {"discussion": "So .", "module_advice": json.dumps(dict.fromkeys(modules, keys) if keys else {})}
     if "new_instruction" in names:  # GEPA
         return {"new_instruction": keys or "Answer nicely ."}

@@ -1,25 +1,17 @@
-import asyncio
 from typing import Literal
 
 import dspy
 import pytest
-from dspy.lm15 import Message, Request
 
-from lms.oracle import AsyncOracleEngine, Gold, OracleEngine, oracle_lm
-from programs.blendfilter import BlendFilter
-from programs.chain_of_rewrite import ChainOfRewrite
-from programs.direct import Direct
+from lms.oracle import Gold, oracle_lm
 from programs.migres import MIGRES
-from programs.qpaug import QPaug
-from programs.react import ReAct
-from programs.self_ask import SelfAsk
-from retrieval import Memory, Passage, UsageError, number
+from retrieval import Memory, Passage, number
 from signatures.answer import AnswerShort, AnswerYesNo
 from signatures.detect import DetectMissing
 from signatures.extract import ExtractStatements, NameCandidate
 from signatures.query import AskForMissing
 from signatures.select import SelectPassages
-from signatures.verify import AlignMissing, RateAnswer
+from signatures.verify import RateAnswer
 from signatures.write import UpdateDocument, WriteDocument, WritePassage
 
 FILM = Passage(
@@ -64,11 +56,6 @@ def test_all_steps_with_their_answers_are_as_good_as_the_gold_passages(facts: st
     steps = (("Who directed it?", "Ada Quill"), ("Where was Ada Quill born?", "Whitby"))
     knowing = oracle_lm([Gold(GOLD.question, GOLD.answers, GOLD.titles, steps=steps)])
     assert ask(DetectMissing, knowing, facts=facts, question=QUESTION).answer == answer
-
-
-def test_a_prompt_with_a_step_for_its_question_is_about_the_question() -> None:
-    knowing = oracle_lm([Gold(QUESTION, ("Whitby",), GOLD.titles, steps=(("Who directed it?", "Ada Quill"),)), ORM])
-    assert ask(AlignMissing, knowing, missing="The director.", questions="[1] Who directed it?").aligned
 
 
 def test_a_passage_that_only_mentions_a_title_covers_nothing() -> None:
@@ -160,64 +147,3 @@ def test_what_no_gold_is_known_for_is_read() -> None:
     reply = ask(Odd, context=ENOUGH, question="Who swam through the Orm?")
     assert reply.mood in ("grave", "gay")
     assert reply.topic
-
-
-@pytest.mark.parametrize(
-    "program",
-    [
-        BlendFilter(MULTIHOP, k=2),
-        QPaug(MULTIHOP, k=2),
-        ChainOfRewrite(MULTIHOP, n=3, k=2),
-        MIGRES(MULTIHOP, m=2, threshold=-100.0),
-        SelfAsk(MULTIHOP, k=2),
-        ReAct(MULTIHOP, k=2),
-    ],
-    ids=lambda program: type(program).__name__,
-)
-def test_methods_reach_their_ceiling(program: dspy.Module) -> None:
-    with dspy.context(lm=oracle_lm([GOLD, ORM])):
-        assert program(question=QUESTION).answer == "Whitby"
-
-
-def test_the_ceiling_is_the_retrievers() -> None:
-    with dspy.context(lm=oracle_lm([GOLD, ORM])):
-        for program in (BlendFilter, QPaug, MIGRES, ChainOfRewrite):
-            assert program(Memory([FILM, RIVER])).forward(question=QUESTION).answer == "unknown"
-
-
-def test_the_error_rate_is_kept_and_repeats() -> None:
-    golds = [Gold(f"Which city governs Land{n} today?", (f"City {n}",), ((f"Land{n}",),)) for n in range(100)]
-    program = Direct(Memory([Passage(str(n), f"City {n}.", f"Land{n}") for n in range(100)]))
-
-    def right(rate: float, seed: int = 0) -> list[bool]:
-        with dspy.context(lm=oracle_lm(golds, error_rate=rate, seed=seed)):
-            return [program(question=gold.question).answer == gold.answers[0] for gold in golds]
-
-    assert (sum(right(0.0)), sum(right(1.0))) == (100, 0)
-    some = right(0.3)
-    assert 55 <= sum(some) <= 85  # 70 within three standard deviations
-    assert some == right(0.3)
-    assert some != right(0.3, seed=1)
-
-
-def test_wrong_calls_select_nothing_gold() -> None:
-    lm = oracle_lm([GOLD, ORM], error_rate=1.0)
-    assert ask(SelectPassages, lm, topic="film", context=ENOUGH, question=QUESTION).relevant == [1]
-    assert ask(AnswerYesNo, lm, context=number([RIVER]), question=ORM.question).answer is False
-
-
-@pytest.mark.parametrize("rate", [-0.1, 1.1])
-def test_refuses_what_is_no_rate(rate: float) -> None:
-    with pytest.raises(UsageError, match="from 0 to 1"):
-        OracleEngine([GOLD], error_rate=rate)
-    with pytest.raises(UsageError, match="at least one"):
-        OracleEngine([])
-
-
-def test_asynchronous_calls_and_events() -> None:
-    engine = OracleEngine([GOLD])
-    request = Request(model="oracle/perfect", messages=(Message.user("Any prompt at all"),))
-    reply = engine.complete(request)
-    assert asyncio.run(AsyncOracleEngine(engine).complete(request)) == reply
-    assert list(engine.stream(request))
-    assert oracle_lm([GOLD], error_rate=0.25).model == "oracle/error-rate-0.25"

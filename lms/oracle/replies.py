@@ -1,0 +1,220 @@
+"""Chooses what a perfect model would say: the value of each field that a prompt wants, by the gold."""
+
+import re
+import zlib
+from typing import Any
+
+from lms.extractive.fields import fill
+from lms.extractive.prompt import Field, Prompt, clean
+from lms.oracle.gold import Gold, fold, leads_of
+
+__all__ = ["Replies"]
+
+_JOINT = " ¶ "  # between the passages of a document
+_NO_EVIDENCE = r"question|quer|topic|plan|history|missing|knowledge|analysis"  # all other inputs are evidence
+_LEADS = r"plan|quer|question|related|keyword|follow|passage|knowledge|background|missing"
+_THINKING = r"reason|rationale|thought|explanation|analysis"
+_TEXTS = r"evidence|summary|snippet"
+_FINISH = re.compile("finish|stop|end|done|answer", re.I)
+_USUAL: Any = object()  # stands for the extractive reader's value, in fields that no gold is known for
+
+
+class Replies:
+    """Computes the values of one reply, field by field: `values`.
+
+    Args:
+        prompt: The prompt to reply to.
+        gold: The gold to reply by.
+        own: Whether the prompt asks the gold's own question, and not one on the way to it.
+        wrong: The true gold of a call that goes wrong; None for a right one.
+    """
+
+    def __init__(self, prompt: Prompt, gold: Gold, own: bool, wrong: Gold | None) -> None:
+        self._prompt = prompt
+        self._gold = gold
+        self._own = own
+        self._wrong = wrong
+        evidence = [text for name, text in prompt.inputs.items() if not re.search(_NO_EVIDENCE, name.lower())]
+        numbered = [re.findall(r"(?m)^\[(\d+)\] (.*)$", text) or _unnumbered(text) for text in evidence]
+        lines = [line for lines in numbered for line in lines]
+        self._shown = [(int(number), part) for number, line in lines for part in line.split(_JOINT)]
+        self._relevant = [(number, line) for number, line in self._shown if self._is_gold(line)]
+        self._missing = self._not_shown()
+        self._covered = not evidence or (bool(self._relevant) and not self._missing) or self._all_stated()
+
+    def values(self) -> dict[str, Any]:
+        """A value for each wanted field, chosen by its type and then by its name."""
+        usual: dict[str, Any] = {}
+        found = {}
+        for field in self._prompt.outputs:
+            value = self._value(field)
+            if value is _USUAL:
+                usual = usual or fill(self._prompt)
+                value = usual[field.name]
+            found[field.name] = value
+        return found
+
+    def _value(self, field: Field) -> Any:
+        schema, name = field.schema, field.name.lower()
+        choices = [choice for choice in schema.get("anyOf", ()) if choice.get("type") != "null"]
+        optional = bool(choices)
+        schema = _resolved(choices[0] if choices else schema, field)
+        kind = schema.get("type")
+        if "enum" in schema:
+            options: list[Any] = schema["enum"]
+            ends = [option for option in options if _FINISH.fullmatch(str(option))]
+            return next((o for o in options if (o in ends) is self._answers()), options[0]) if ends else _USUAL
+        if kind == "array":
+            return self._list(_resolved(schema.get("items", {}), field))
+        if kind == "boolean":
+            if re.search("answer", name):
+                return None if optional and not self._answers() else self._truth()
+            return not self._answers() if re.search("need|missing", name) else self._answers()
+        if kind in ("number", "integer"):
+            if re.search("correct", name):
+                return int(self._answers())
+            return 0 if bool(self._relevant) is bool(re.search("unknown|irrelevan", name)) else 1
+        return self._text(name, optional) if kind == "string" else _USUAL
+
+    def _list(self, items: dict[str, Any]) -> Any:
+        """Numbers of the gold passages, statements on them, or queries, by the type of the items."""
+        if items.get("type") == "integer":
+            return [number for number, _ in self._relevant]
+        if items.get("type") == "string":
+            return self._queries()
+        texts = [name for name, part in items.get("properties", {}).items() if part.get("type") == "string"]
+        numbers = [name for name, part in items.get("properties", {}).items() if part.get("type") == "array"]
+        if len(texts) != 1 or len(numbers) != 1:
+            return _USUAL
+        return [{texts[0]: _titled_text(line), numbers[0]: [n]} for n, line in self._relevant]
+
+    def _text(self, name: str, optional: bool) -> Any:
+        if re.search(_THINKING, name):
+            return self._known()
+        if re.search(_TEXTS, name):
+            texts = [line.rpartition(" | ")[2] for _, line in self._relevant]
+            return " ".join(texts) or ("" if "evidence" in name else "irrelevant")
+        if re.search("document", name):
+            parts = [*(line for _, line in self._relevant), *self._missing]
+            return _JOINT.join(dict.fromkeys(map(_titled_text, parts)))
+        if re.search(_LEADS, name):
+            if optional and self._answers():
+                return None
+            if re.search("follow|query", name):
+                return "" if self._answers() else self._queries()[0]
+            return "" if "missing" in name and self._answers() else self._known()
+        if re.search("candidate", name):
+            return self._candidate()
+        if re.search("answer", name):
+            return None if optional and not self._answers() else self._answer()
+        return _USUAL
+
+    def _answers(self) -> bool:
+        """Whether the reply gives an answer: what is shown covers it, or the call goes wrong."""
+        return self._covered or self._wrong is not None
+
+    def _answer(self) -> str:
+        if not self._own:
+            return self._intermediate()
+        if self._answers():
+            return self._said()
+        asks = f"{self._prompt.instructions} {' '.join(field.description for field in self._prompt.outputs)}".lower()
+        return "unanswerable" if "unanswerable" in asks else "unknown"
+
+    def _said(self) -> str:
+        """The answer to give; in a call that goes wrong another question's answer, or the wrong one of yes and no."""
+        if self._wrong is None:
+            return clean(self._gold.answers[0])
+        if self._wrong.yes_no is not None:
+            return "no" if self._wrong.yes_no else "yes"
+        return clean(self._gold.answers[0])
+
+    def _truth(self) -> bool:
+        """Yes or no; drawn at random, but the same for one question each time, if the gold is not shown."""
+        if self._wrong is not None:
+            return not self._wrong.yes_no
+        if self._covered:
+            return bool(self._gold.yes_no)
+        return zlib.crc32(fold(self._gold.question).encode()) % 2 == 0
+
+    def _intermediate(self) -> str:
+        """The answer to a question on the way, if it is known and a gold passage is shown."""
+        asked = fold(self._prompt.inputs.get("question", ""))
+        answer = next((answer for question, answer in self._gold.steps if fold(question) in asked), "")
+        return clean(answer) if answer and self._relevant else "unknown"
+
+    def _candidate(self) -> str:
+        """The answer that a gold document states, else the next title to look for; "unknown" for any other document."""
+        if self._wrong is not None:
+            return self._said()
+        if not self._relevant:
+            return "unknown"
+        text = " ".join(line for _, line in self._relevant)
+        stated = next((answer for answer in self._gold.answers if _has(text, answer)), "")
+        return clean(stated or next(iter(self._missing), "") or self._gold.answers[0])
+
+    def _known(self) -> str:
+        """The missing titles, what leads to them, and the answer, in one line."""
+        answers = [] if self._gold.yes_no is not None else [self._gold.answers[0]]
+        return clean(". ".join(dict.fromkeys([*self._missing, *self._gold.leads, *answers])))
+
+    def _queries(self) -> list[str]:
+        """At most three queries: the missing titles, then what leads to them, without those that were sent before.
+
+        If none is left, the question with a title.
+        """
+        before = [fold(text) for text in self._prompt.inputs.get("history", "").splitlines()]
+        shown = {title for titles in self._gold.titles for title in titles} - set(self._missing)
+        leads = [clean(lead) for lead in dict.fromkeys([*self._missing, *leads_of(self._gold)]) if lead not in shown]
+        fresh = [lead for lead in leads if fold(lead) not in before]
+        return fresh[:3] or [clean(" ".join([*leads[:1], self._gold.question]))]
+
+    def _not_shown(self) -> list[str]:
+        """The missing titles of the set of which fewest are missing."""
+        sets = [
+            [title for title in titles if not any(_titled(line, title) for _, line in self._shown)]
+            for titles in self._gold.titles
+        ]
+        return min(sets, key=len, default=[])
+
+    def _all_stated(self) -> bool:
+        """Whether what is shown states each step, word for word and with its answer."""
+        steps, lines = self._gold.steps, [line for _, line in self._shown]
+        return bool(steps) and all(
+            any(fold(question) in fold(line) and _has(line, answer) for line in lines) for question, answer in steps
+        )
+
+    def _is_gold(self, line: str) -> bool:
+        if self._gold.titles:
+            return any(_titled(line, title) for titles in self._gold.titles for title in titles)
+        return self._gold.yes_no is not None or any(_has(line, answer) for answer in self._gold.answers)
+
+
+def _titled_text(line: str) -> str:
+    """A passage as text, with its title in front."""
+    return clean(line.replace(" | ", ": ", 1))
+
+
+def _titled(line: str, title: str) -> bool:
+    """Whether a line is a passage with this title, or the oracle's statement on such a passage."""
+    return fold(line).startswith((f"{fold(title)} | ", f"{fold(title)}: "))
+
+
+def _has(text: str, answer: str) -> bool:
+    """Whether a text contains the words of the answer, one after the other."""
+    words = _words(answer)
+    return bool(words) and f" {words} " in f" {_words(text)} "
+
+
+def _words(text: str) -> str:
+    return " ".join(re.findall(r"\w+", text.casefold()))
+
+
+def _unnumbered(text: str) -> list[tuple[str, str]]:
+    return [("0", " ".join(text.split()))] if text else []
+
+
+def _resolved(schema: dict[str, Any], field: Field) -> dict[str, Any]:
+    """A schema, or the definition that it refers to."""
+    found: dict[str, Any] = field.schema.get("$defs", {}).get(schema.get("$ref", "").rpartition("/")[2], schema)
+    return found
