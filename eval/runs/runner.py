@@ -34,7 +34,7 @@ from eval.runs.recorded_calls import Calls, Limits, Stopped
 from eval.runs.store import Ledger
 from eval.metrics import Metric, self_test_of
 from eval.metrics.squad import golds_of
-from eval.runs.searches import Search, observed
+from programs.instruments.searches import Search, observed
 from eval.figures.summary import Row, Summary, summarise
 from programs.instruments.cost import Cost, Spent, measured
 from retrieval import Passage, UsageError
