@@ -13,10 +13,7 @@ from programs.instruments.cost import Cost, Spent
 from programs.instruments.trace import Trace
 from retrieval import Passage
 
-__all__ = ["Error", "Manifest", "Prediction", "Row", "Shown", "plain"]
-
-COMMON = ("answer", "queries", "passages", "evidence")
-"""The fields of a prediction that all programs have."""
+__all__ = ["Error", "Manifest", "Prediction", "Row", "Shown", "plain", "prediction", "shown"]
 
 
 class _Record(BaseModel):
@@ -149,14 +146,16 @@ def prediction(fields: Mapping[str, Any], held: Set[tuple[str, str]] = frozenset
     the program's own."""
     answer, queries = fields["answer"], fields.get("queries")
     passages, evidence = (_all_shown(fields.get(name), held) for name in ("passages", "evidence"))
-    read = {
-        "answer": answer if answer is None or isinstance(answer, str) else str(plain(answer)),
-        "queries": tuple(queries) if isinstance(queries, list) and all(isinstance(q, str) for q in queries) else None,
-        "passages": passages,
-        "evidence": evidence,
-    }
-    own = {name: plain(value, held) for name, value in fields.items() if read.get(name) is None}
-    return Prediction(**read, own={name: value for name, value in own.items() if value is not None or name not in COMMON})
+    read = Prediction(
+        answer=answer if answer is None or isinstance(answer, str) else str(plain(answer)),
+        queries=tuple(queries) if isinstance(queries, list) and all(isinstance(q, str) for q in queries) else None,
+        passages=passages,
+        evidence=evidence,
+    )
+    common = {name for name in Prediction.model_fields if getattr(read, name, None) is not None}
+    unread = {name: value for name, value in fields.items() if name not in common - {"own"}}
+    own = {n: plain(v, held) for n, v in unread.items() if v is not None or n not in Prediction.model_fields}
+    return read.model_copy(update={"own": own})
 
 
 def _all_shown(passages: Any, held: Set[tuple[str, str]]) -> tuple[Shown, ...] | None:

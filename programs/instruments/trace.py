@@ -118,9 +118,7 @@ class Trace(BaseModel):
         return list(dict.fromkeys(id_ for step in self.of(Found) for id_ in step.passages or ()))
 
 
-def trace(
-    program: dspy.Module, searches: Sequence[Search], cost: Cost, prediction: Mapping[str, Any] | None
-) -> Trace:
+def trace(program: dspy.Module, searches: Sequence[Search], cost: Cost, prediction: Mapping[str, Any] | None) -> Trace:
     """The trace of a question.
 
     Args:
