@@ -23,6 +23,7 @@ from dspy.clients.legacy_outputs import plain
 from dspy.utils.callback import BaseCallback
 from dspy.utils.exceptions import LMServerError
 
+from eval.runs.record import PaidCall
 from eval.runs.store import CallLog
 from programs.instruments.cost import REPLAYED, Spent
 from retrieval import UsageError
@@ -95,9 +96,9 @@ class RecordedCalls(BaseCallback):
         for spent in before:
             self._count(spent.paid_usd, spent.lm_calls - spent.cached_calls)
         for call in log.read():
-            self._count(call["usd"])
-            if call["question"] not in done:
-                self._replies[call["question"]][call["key"]].append(call["reply"])
+            self._count(call.usd)
+            if call.question not in done:
+                self._replies[call.question][call.key].append(call.reply)
         self._behind: Any = None
         self._shared = True
 
@@ -203,8 +204,8 @@ class RecordedCalls(BaseCallback):
                 raise LMServerError("the server's reply is no completion: it has neither text nor usage")
             key = _key(request, ignored_args_for_cache_key)
             usd = _usd(reply)
-            call = {"question": current.question, "key": key, "usd": usd, "reply": reply}
-            line = json_line(call)
+            call = PaidCall(question=current.question, key=key, usd=usd, reply=reply)
+            line = json_line(call.model_dump())
             with self._lock:
                 self._write(line)
                 self._replies[current.question][key].append(reply)
