@@ -12,7 +12,7 @@ from dspy.utils.callback import BaseCallback
 from dspy.utils.exceptions import LMError, LMInvalidRequestError
 
 from eval.metrics import Metric
-from eval.runs.recorded_calls import Calls, Stopped
+from eval.runs.recorded_calls import RecordedCalls, Stopped
 from eval.runs.runner import without_url_secrets
 
 __all__ = ["Failures", "one_line"]
@@ -31,7 +31,7 @@ class Failures(BaseCallback):
         calls: The recorded calls; stopped when the recipe is.
     """
 
-    def __init__(self, kind: type[dspy.Module], calls: Calls) -> None:
+    def __init__(self, kind: type[dspy.Module], calls: RecordedCalls) -> None:
         self.count = 0
         self.first: Exception | None = None
         self.provider_failed = False

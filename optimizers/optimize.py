@@ -16,8 +16,9 @@ from dspy.utils.exceptions import AdapterParseError
 from eval.figures.summary import Figures, Score, Summary
 from eval.metrics import Metric, standard
 from eval.metrics.squad import normalise
-from eval.runs.recorded_calls import Calls, Limits, Stopped
+from eval.runs.recorded_calls import Limits, RecordedCalls, Stopped
 from eval.runs.runner import evaluate
+from eval.runs.store import CallLog
 from optimizers.failures import Failures, one_line
 from optimizers.predictor_metrics import Traced, predictor_metrics
 from optimizers.predictors import learning, restricted, unrestricted
@@ -137,7 +138,7 @@ def optimize(
                 **{name: getattr(cost, name) for name in _COSTS},
                 "failures": failures,
             },
-            "versions": after.manifest["versions"],
+            "versions": after.manifest.versions,
         }
         save_state(compiled, out, record)
     return Outcome(compiled, before, after, parts, cost, failures)
@@ -180,14 +181,14 @@ def _compiled(
         directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UsageError(f"cannot use {directory}: {error.strerror}") from None
-    calls = Calls(directory / "calls.jsonl", done=set(), at_once=_MOST_CALLS, limits=limits)
+    calls = RecordedCalls(CallLog(directory / "calls.jsonl"), done=set(), at_once=_MOST_CALLS, limits=limits)
     failures = Failures(type(program).__mro__[1], calls)
     compiled = None
     trouble: Exception | None = None
     try:
         with (
-            calls.kept(),
-            calls.of("compiling"),
+            calls.recording(),
+            calls.for_question("compiling"),
             measured() as cost,
             _short_history(),
             dspy.context(callbacks=[*dspy.settings.callbacks, failures]),
