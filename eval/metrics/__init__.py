@@ -1,16 +1,16 @@
 """Metrics: named functions with DSPy's metric protocol, one family per file.
 
-A metric is called as `metric(example, prediction)`, with a trace by BootstrapFewShot and with two arguments more by
-GEPA; it scores the prediction from 0 (worst) to 1 and ignores the rest. `load` finds a metric by its name.
+A metric is called as `metric(example, prediction)`; BootstrapFewShot adds a trace, and GEPA two more arguments. It
+scores the prediction from 0 (worst) to 1 and ignores the other arguments. `load` finds a metric by its name.
 
-A metric is None where it is undefined: the question has no gold for it, or the program does not report what it looks
-at. `eval.runs.runner` leaves such questions out of the metric's mean and says over how many it is. DSPy's own tools
-know only numbers: `dspy.Evaluate` stops with a TypeError (and does not count a 0), BootstrapFewShot makes no
-demonstration of the question. Give them the questions that have the gold:
+A metric is None if it is undefined: the question has no gold for it, or the program does not report what it looks at.
+`eval.runs.runner` leaves such questions out of the metric's mean and says how many questions are in it. DSPy's own
+tools know only numbers: `dspy.Evaluate` stops with a TypeError instead of counting a 0, and BootstrapFewShot makes no
+demonstration of the question. Give them only questions that have the gold:
 
     dspy.Evaluate(devset=[e for e in examples if e.get("gold_titles")], metric=recall_evidence)
 
-Of f1 and recall BootstrapFewShot takes every score above 0 for a success unless it is given a `metric_threshold`.
+BootstrapFewShot takes every score above 0, of f1 or recall too, for a success unless it gets a `metric_threshold`.
 """
 
 import re
@@ -26,7 +26,7 @@ from eval.metrics.judge import acc_judge, self_test_of
 from eval.metrics.knowledge import knowledge_accuracy
 from eval.metrics.migres import cover_em, migres_em
 from eval.metrics.passages import (
-    found,
+    passage_metric,
     precision_evidence,
     precision_evidence_by_id,
     precision_passages,
@@ -59,11 +59,11 @@ __all__ = [
     "cover_em",
     "em",
     "f1",
-    "found",
     "hotpot_f1",
     "knowledge_accuracy",
     "load",
     "migres_em",
+    "passage_metric",
     "popqa_accuracy",
     "precision_evidence",
     "precision_evidence_by_id",
@@ -86,7 +86,7 @@ __all__ = [
 _RECALL = (recall_passages, recall_evidence, recall_passages_by_id, recall_evidence_by_id)
 
 STANDARD: tuple[Metric, ...] = (em, f1, *_RECALL)
-"""What `python -m eval` computes where it is not told otherwise, of questions that are not answered by yes or no."""
+"""What `python -m eval` computes by default, of questions that are not answered by yes or no."""
 
 _PLAIN: dict[str, Metric] = {
     metric.__name__: metric
@@ -107,27 +107,27 @@ HELP = (
 
 
 def standard(examples: Sequence[dspy.Example]) -> tuple[Metric, ...]:
-    """What to compute of these questions: accuracy in place of EM and F1 where all are answered by yes or no."""
+    """The default metrics of these questions: accuracy in place of EM and F1 if all are answered by yes or no."""
     return (accuracy, *_RECALL) if all(map(is_yes_no, examples)) else STANDARD
 
 
 def load(name: str, *, judge_api_base: str | None = None) -> Metric:
-    """The metric of this name, which is also its `__name__`.
+    """The metric with this name, which is also its `__name__`.
 
     Args:
-        name: One of those without a parameter, such as em; NAME@K such as recall@5, recall_by_id@5 or answer_recall@10;
+        name: A name without a parameter, such as em; NAME@K such as recall@5, recall_by_id@5 or answer_recall@10;
             acc_judge:LM with an LM that `lms.load` knows; citation_recall:ENTAILMENT or citation_precision:ENTAILMENT
             with a judge that `retrieval.ranking.entailment.load_entailment` knows, such as lexical.
         judge_api_base: Address of an OpenAI-compatible server that has the LM of acc_judge.
 
     Raises:
-        UsageError: there is no such metric, or its judge cannot be had or is not good enough.
+        UsageError: there is no such metric, or its judge is not available or not good enough.
     """
     if name in _PLAIN:
         return _PLAIN[name]
     if at := re.fullmatch(r"(recall|precision|s_precision)(_by_id)?@([1-9]\d*)", name):
         measure: Any = at[1]
-        return found(measure, "retrieved", "passages", by_id=bool(at[2]), k=int(at[3]), name=name)
+        return passage_metric(measure, "retrieved", "passages", by_id=bool(at[2]), k=int(at[3]), name=name)
     if at := re.fullmatch(r"(answer_recall|top_k_accuracy)@([1-9]\d*)", name):
         return {"answer_recall": answer_recall, "top_k_accuracy": top_k_accuracy}[at[1]](int(at[2]), name=name)
     kind, _, judge = name.partition(":")

@@ -1,13 +1,16 @@
-"""Whether statements follow from the passages cited for them, as ALCE defines it (Gao et al. 2023, eval.py).
+"""Citation recall and precision as ALCE defines them: do statements follow from the passages that they cite?
+(Gao et al. 2023, eval.py)
 
 A program reports its citations in `known_facts`, as MIGRES does: a list of {"fact": a statement, "passages": the ids of
 the passages cited for it}. The passages are looked up in the other fields of the prediction, first in `passages`.
 
-A statement is supported if its citations taken together entail it. A citation is precise if its statement is supported
-and it is not one too many: alone it does not entail the statement, and the others do without it. As in the script of
-each statement the first three citations count, and one that cites something unknown is unsupported, its citations not
-counted. Other than in the script a prediction without statements scores 0 instead of being left out, and statements
-are whole: they need neither be told apart nor be freed of brackets.
+A statement is supported if its citations, taken together, entail it. A citation is precise if its statement is
+supported and the citation is not superfluous; it is superfluous if it does not entail the statement alone and the
+others do so without it. As in the script, the first three citations of a statement count. A statement that cites
+something unknown is unsupported, and its citations do not count.
+
+Two things differ from the script. A prediction without statements scores 0 instead of being left out. And statements
+come whole, so that no text has to be split into sentences or freed of brackets.
 """
 
 from collections.abc import Iterator, Sequence
@@ -24,16 +27,16 @@ if TYPE_CHECKING:
 
 __all__ = ["citation_precision", "citation_recall"]
 
-_MOST = 3  # citations of a statement that count, the script's default
+_MOST = 3  # how many citations of a statement count: the script's default
 
 
 class _Statement(NamedTuple):
     text: str
-    cited: list[Passage]  # none where one of the citations is unknown
+    cited: list[Passage]  # empty if one of the citations is unknown
 
 
 def citation_recall(judge: "Entailment", *, name: str = "citation_recall") -> Metric:
-    """The metric that is the share of the statements that are supported; None where no citations are reported."""
+    """The metric for the share of statements that are supported; None if no citations are reported."""
 
     def metric(example: Example, prediction: Prediction, trace: Any = None, *_: Any) -> float | None:
         statements = _statements(prediction)
@@ -46,7 +49,7 @@ def citation_recall(judge: "Entailment", *, name: str = "citation_recall") -> Me
 
 
 def citation_precision(judge: "Entailment", *, name: str = "citation_precision") -> Metric:
-    """The metric that is the share of the citations that are precise; None where no citations are reported."""
+    """The metric for the share of citations that are precise; None if no citations are reported."""
 
     def metric(example: Example, prediction: Prediction, trace: Any = None, *_: Any) -> float | None:
         statements = _statements(prediction)

@@ -1,9 +1,10 @@
-"""Whether what was retrieved has an answer in it, by the rule of DPR's evaluation (dpr/data/qa_validation.py).
+"""Whether a retrieved passage states an answer, by the rule of DPR's evaluation (dpr/data/qa_validation.py).
 
-Text and answer are decomposed (Unicode NFD), split into runs of letters, digits and marks and into single other
-characters, and lower-cased; the answer's tokens must stand in the text's one after the other. The title does not count.
-Averaged over questions this is called top-k retrieval accuracy, as by Sachan et al. (UPR), or recall@k, as in QPaug and
-in Chain-of-Rewrite, which has the former for its last ranking and the latter for what it retrieved.
+Text and answer are decomposed (Unicode NFD), lower-cased, and split into tokens: runs of letters, digits and marks, and
+single other characters. The answer's tokens must be in the text one after the other. The title does not count.
+
+The mean over questions is called top-k retrieval accuracy (Sachan et al., UPR) or recall@k (QPaug). Chain-of-Rewrite
+uses both names: the former for its last ranking, the latter for what it retrieved.
 """
 
 import unicodedata
@@ -24,11 +25,11 @@ _TOKEN = regex.compile(r"[\p{L}\p{N}\p{M}]+|[^\p{Z}\p{C}]")
 
 
 def answer_recall(k: int, *, name: str = "answer_recall") -> Metric:
-    """The metric that is 1 where one of the first k passages retrieved has an answer, and else 0.
+    """The metric that is 1 if one of the first k retrieved passages states an answer, else 0.
 
-    The ranking is the prediction's `retrieved` (ids) where the program reports that, else its `passages` in the order
-    in which they came: with several queries, the first query's come first. It is undefined for a program that reports
-    neither, and for questions that are answered by yes or no, which nearly every passage "has".
+    The ranking is the prediction's `retrieved` (ids) if the program reports it, else its `passages` in the order in
+    which they came: with several queries, those of the first query come first. The metric is undefined for a program
+    that reports neither, and for questions that are answered by yes or no, which nearly every passage "states".
 
     Args:
         k: How many passages count.
@@ -38,7 +39,7 @@ def answer_recall(k: int, *, name: str = "answer_recall") -> Metric:
 
 
 def top_k_accuracy(k: int, *, name: str = "top_k_accuracy") -> Metric:
-    """The same for the last ranking of a program that makes one, its `ranked` (ids); see `answer_recall`."""
+    """Like `answer_recall`, but by the last ranking of a program that makes one: its `ranked` (ids)."""
     return _hit(k, ("ranked", "retrieved", "passages"), name)
 
 
@@ -54,7 +55,7 @@ def _hit(k: int, fields: Sequence[str], name: str) -> Metric:
 
 
 def has_answer(text: str, answers: Sequence[str]) -> bool:
-    """Whether the tokens of one of the answers stand in the text; those of an answer without tokens do."""
+    """Whether the text contains the tokens of one of the answers; every text contains an answer without tokens."""
     words = _tokens(text)
     return any(_stands_in(_tokens(answer), words) for answer in answers)
 

@@ -12,7 +12,7 @@ _ALONE = {"yes", "no", "noanswer"}
 
 
 def hotpot_f1(example: Example, prediction: Prediction, trace: Any = None, *_: Any) -> float | None:
-    """F1 as in SQuAD, but 0 where the answer or the gold answer is yes, no or noanswer and the other one differs."""
+    """F1 as in SQuAD, but 0 if one of the two is yes, no or noanswer and the other one differs."""
     return best(_score, example, prediction)
 
 

@@ -1,4 +1,4 @@
-"""Accuracy by the judgement of an LM: MIGRES's Acc†, as in the evaluator that its authors released."""
+"""Accuracy as an LM judges it: MIGRES's Acc†, as in the evaluator that its authors released."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -37,17 +37,17 @@ _KNOWN = (
 
 
 def acc_judge(lm: dspy.LM, *, name: str = "acc_judge") -> Metric:
-    """The metric that is 1 where the LM judges that the answer implies a gold answer, and 0 where that it does not.
+    """The metric that is 1 if the LM judges that the answer implies a gold answer, else 0.
 
-    As in the evaluator the LM is not asked about an answer that matches by `migres_em`: that is right. Nor is it asked
-    about an empty answer: that is wrong. A reply that cannot be parsed leaves the question undefined, which the number
-    of questions beside the mean shows.
+    As in the evaluator, the LM is not asked about an answer that matches by `migres_em`, which is right, nor about an
+    empty answer, which is wrong. If the LM's reply cannot be parsed, the metric is undefined for the question; the
+    number of questions beside the mean shows this.
 
-    The judge is tested first, with eight answers of which half are right; one that gets any of them wrong, such as one
-    that says yes or no to everything, is refused.
+    The judge is tested first with eight answers, half of them right. A judge that gets one of them wrong is refused,
+    for example one that says yes to everything.
 
     Args:
-        lm: The judge. What it costs is counted apart from what the program costs; see `eval.runs.runner.evaluate`.
+        lm: The judge. Its cost is counted apart from the program's; see `eval.runs.runner.evaluate`.
         name: The metric's name.
 
     Raises:
@@ -77,12 +77,12 @@ def acc_judge(lm: dspy.LM, *, name: str = "acc_judge") -> Metric:
 
 
 def self_test_of(metric: Metric) -> Spent | None:
-    """What the test of the metric's judge cost; None where the metric has no judge."""
+    """The cost of testing the metric's judge; None if the metric has no judge."""
     return getattr(metric, "self_test", None)
 
 
 def _implied(lm: dspy.LM, question: str, prediction: str, golds: Sequence[str]) -> bool | None:
-    """What the LM says; None where its reply cannot be parsed."""
-    with dspy.context(lm=lm, trace=None):  # an optimizer's trace is of the program alone
+    """The LM's verdict; None if its reply cannot be parsed."""
+    with dspy.context(lm=lm, trace=None):  # keeps the judge's calls out of an optimizer's trace
         reply = ask(dspy.Predict(JudgeAnswer), question=question, prediction=prediction, right="\n".join(golds))
     return reply.implied  # type: ignore[no-any-return]

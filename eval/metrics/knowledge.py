@@ -1,4 +1,4 @@
-"""Whether what an LM wrote from memory is right, as far as the gold tells: MIGRES's Table 7.
+"""Whether the passages that an LM wrote from memory are right, as far as the gold tells: MIGRES's Table 7.
 
 A program reports such passages as `knowledge`, a list of `retrieval.Passage`, as MIGRES does.
 """
@@ -16,9 +16,9 @@ __all__ = ["knowledge_accuracy", "sub_answers"]
 
 
 def knowledge_accuracy(example: Example, prediction: Prediction, trace: Any = None, *_: Any) -> float | None:
-    """The share of the passages from memory that have an answer, of the question or of a step that leads to it.
+    """The share of the passages from memory that state an answer, of the question or of a step that leads to it.
 
-    By the rule of `eval.metrics.dpr`. None where the LM wrote no passage, or the only answers are yes and no.
+    They are compared by the rule of `eval.metrics.dpr`. None if the LM wrote no passage, or all answers are yes or no.
     """
     written, answers = prediction.get("knowledge"), sub_answers(example)
     if not isinstance(written, list) or not written or not answers:

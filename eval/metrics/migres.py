@@ -1,4 +1,4 @@
-"""The two matches of the evaluator that MIGRES's authors released (code/evaluate.py)."""
+"""The two ways in which the evaluator of MIGRES's authors matches answers (code/evaluate.py)."""
 
 from typing import Any
 
@@ -11,21 +11,23 @@ __all__ = ["cover_em", "migres_em"]
 
 
 def cover_em(example: Example, prediction: Prediction, trace: Any = None, *_: Any) -> float | None:
-    """1 where the answer contains a gold answer, both normalised; else 0. ALCE's string match is the same.
+    """1 if the answer contains a gold answer, both normalised; else 0. ALCE's string match is the same.
 
-    As in the evaluator any place in the answer will do, inside of a word too, and a gold answer of which normalising
-    leaves nothing ("The The") is in every answer.
+    As in the evaluator, it may be anywhere in the answer, even inside a word. A gold answer of which normalising leaves
+    nothing ("The The") is in every answer.
     """
     return best(lambda answer, gold: float(normalise(gold) in normalise(answer)), example, prediction)
 
 
 def migres_em(example: Example, prediction: Prediction, trace: Any = None, *_: Any) -> float | None:
-    """1 where the answer matches a gold answer by the evaluator's lenient rule; else 0.
+    """1 if the answer matches a gold answer by the evaluator's lenient rule; else 0.
 
-    Both normalised they match if they are equal, if they are but for spaces, or if they have the same number of words
-    and every word of the gold answer is one of the answer's, in any order; the evaluator does not ask how often, and so
-    takes "b c" for a match of "b b". Yes matches true, and no false: there for gold answers that are true or false,
-    here both ways round, for StrategyQA's are yes and no in our files and true and false in theirs.
+    Both are normalised. They match if they are equal, if they differ only in spaces, or if they have the same number of
+    words and every word of the gold answer is in the answer, in any order. The evaluator does not compare how often a
+    word occurs, so "b c" matches "b b".
+
+    Yes matches true, and no matches false. The evaluator does this for gold answers that are true or false, as in its
+    files of StrategyQA; here it works both ways, because our files have yes and no.
     """
     return best(_score, example, prediction)
 

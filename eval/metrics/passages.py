@@ -1,21 +1,22 @@
-"""Recall, precision and S-precision of the gold passages among what a program retrieved, or showed its answering call.
+"""Recall, precision and S-precision of the gold passages among those retrieved, or those shown to the answering call.
 
-recall       share of the gold ones that were found
-precision    share of the found ones that are gold; 0 where nothing was found
-s_precision  1 where exactly the gold ones were found, else 0 (BlendFilter's name)
+recall       share of the gold passages that were found
+precision    share of the found passages that are gold; 0 if nothing was found
+s_precision  1 if exactly the gold passages were found, else 0 (BlendFilter's name)
 
-They are sp_recall, sp_prec and sp_em of HotpotQA's hotpot_evaluate_v1.py, on titles or ids where that has sentences.
+They are sp_recall, sp_prec and sp_em of HotpotQA's hotpot_evaluate_v1.py, computed on titles or ids instead of
+sentences.
 
-Each looks at `passages`, at `evidence`, or, as NAME@K, at the first K of the ranking of what was retrieved: `retrieved`
-(ids) where the program reports that, else `passages`, in the order in which they came: with several queries, the first
-query's come first. Text that an LM wrote (ids lm:…) is no passage; where it is a statement that the program says the
-passages of (`known_facts`), it stands for these, else it is not looked at.
+Each looks at `passages`, at `evidence`, or, as NAME@K, at the first K of the ranking of what was retrieved. That
+ranking is `retrieved` (ids) if the program reports it, else `passages` in the order in which they came: with several
+queries, those of the first query come first. Text that an LM wrote (ids lm:…) is no passage. But if it is a statement
+whose passages the program reports in `known_facts`, it stands for these passages.
 
-Titles are compared as they are. They mean the same in every corpus that is made from the same encyclopaedia, so these
-are the figures to compare between corpora; but where titles repeat (several passages of one article, namesakes) they
-flatter. Ids (…_by_id) are exact, and mean something only in the corpus that the questions were made for.
+Titles are compared as they are. A title means the same in every corpus made from one encyclopaedia, so compare corpora
+by titles; but the scores are too high where titles repeat (several passages of one article, namesakes). Ids (…_by_id)
+are exact, and mean something only in the corpus that the questions were made for.
 
-All are undefined for a question without gold, and for a program that does not report the passages in question.
+All are undefined for a question without gold, and for a program that does not report these passages.
 """
 
 from collections.abc import Callable, Sequence
@@ -28,7 +29,7 @@ from eval.metrics.ranking import ranking
 from retrieval import Passage
 
 __all__ = [
-    "found",
+    "passage_metric",
     "precision_evidence",
     "precision_evidence_by_id",
     "precision_passages",
@@ -50,7 +51,7 @@ _MEASURES: dict[str, Callable[[set[str], set[str]], float]] = {
 }
 
 
-def found(
+def passage_metric(
     measure: Literal["recall", "precision", "s_precision"],
     *fields: str,
     by_id: bool = False,
@@ -60,10 +61,10 @@ def found(
     """A metric of this family.
 
     Args:
-        measure: What is computed.
-        fields: The fields of the prediction that are looked at: the first that it has.
-        by_id: Compare with the ids in `gold_passages`, not with the titles in `gold_titles`.
-        k: Look at the first so many only; None for all.
+        measure: What to compute.
+        fields: Fields of the prediction; the first one that it has is compared.
+        by_id: Whether to compare ids with `gold_passages`, and not titles with `gold_titles`.
+        k: How many passages to compare, from the first; None for all.
         name: The metric's name.
     """
     gold_field, key = ("gold_passages", "id") if by_id else ("gold_titles", "title")
@@ -81,7 +82,7 @@ def found(
 
 
 def _stated(reported: Sequence[Passage], prediction: Prediction) -> list[Passage]:
-    """The retrieved passages that statements among what is reported are from."""
+    """The retrieved passages that the statements in `reported` come from."""
     texts = {passage.text for passage in reported if passage.id.startswith("lm:")}
     facts, retrieved = prediction.get("known_facts"), ranking(prediction, "passages")
     records = [fact for fact in facts if isinstance(fact, dict)] if isinstance(facts, list) else []
@@ -89,15 +90,15 @@ def _stated(reported: Sequence[Passage], prediction: Prediction) -> list[Passage
     return [passage for passage in retrieved or () if passage.id in ids]
 
 
-recall_passages = found("recall", "passages", name="recall_passages")
-recall_evidence = found("recall", "evidence", name="recall_evidence")
-recall_passages_by_id = found("recall", "passages", by_id=True, name="recall_passages_by_id")
-recall_evidence_by_id = found("recall", "evidence", by_id=True, name="recall_evidence_by_id")
-precision_passages = found("precision", "passages", name="precision_passages")
-precision_evidence = found("precision", "evidence", name="precision_evidence")
-precision_passages_by_id = found("precision", "passages", by_id=True, name="precision_passages_by_id")
-precision_evidence_by_id = found("precision", "evidence", by_id=True, name="precision_evidence_by_id")
-s_precision_passages = found("s_precision", "passages", name="s_precision_passages")
-s_precision_evidence = found("s_precision", "evidence", name="s_precision_evidence")
-s_precision_passages_by_id = found("s_precision", "passages", by_id=True, name="s_precision_passages_by_id")
-s_precision_evidence_by_id = found("s_precision", "evidence", by_id=True, name="s_precision_evidence_by_id")
+recall_passages = passage_metric("recall", "passages", name="recall_passages")
+recall_evidence = passage_metric("recall", "evidence", name="recall_evidence")
+recall_passages_by_id = passage_metric("recall", "passages", by_id=True, name="recall_passages_by_id")
+recall_evidence_by_id = passage_metric("recall", "evidence", by_id=True, name="recall_evidence_by_id")
+precision_passages = passage_metric("precision", "passages", name="precision_passages")
+precision_evidence = passage_metric("precision", "evidence", name="precision_evidence")
+precision_passages_by_id = passage_metric("precision", "passages", by_id=True, name="precision_passages_by_id")
+precision_evidence_by_id = passage_metric("precision", "evidence", by_id=True, name="precision_evidence_by_id")
+s_precision_passages = passage_metric("s_precision", "passages", name="s_precision_passages")
+s_precision_evidence = passage_metric("s_precision", "evidence", name="s_precision_evidence")
+s_precision_passages_by_id = passage_metric("s_precision", "passages", by_id=True, name="s_precision_passages_by_id")
+s_precision_evidence_by_id = passage_metric("s_precision", "evidence", by_id=True, name="s_precision_evidence_by_id")

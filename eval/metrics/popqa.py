@@ -10,10 +10,10 @@ __all__ = ["popqa_accuracy"]
 
 
 def popqa_accuracy(example: Example, prediction: Prediction, trace: Any = None, *_: Any) -> float | None:
-    """1 where the answer contains a gold answer as it is, in lower case or capitalised; else 0.
+    """1 if the answer contains a gold answer as it is, in lower case, or capitalised; else 0.
 
-    As in the script nothing is normalised, the answer's case least of all, and any place in the answer will do, inside
-    of a word too: "us" is found in "music". Capitalised means all of it, so "new York" is tried as "New york".
+    As in the script, nothing else is normalised, and the match may be anywhere in the answer, even inside a word: "us"
+    is found in "music". Capitalising lowers all but the first letter, so "new York" is tried as "New york".
     """
     return best(_score, example, prediction)
 

@@ -1,3 +1,5 @@
+"""The type of every metric."""
+
 from typing import Any, Protocol
 
 from dspy import Example, Prediction
@@ -6,7 +8,7 @@ __all__ = ["Metric"]
 
 
 class Metric(Protocol):
-    """What every metric is."""
+    """Scores a prediction from 0 (worst) to 1; None if the metric is undefined for it."""
 
     __name__: str
 

@@ -1,3 +1,5 @@
+"""Reads a list of passages, or of their ids, from a prediction."""
+
 from typing import Any
 
 from dspy import Prediction
@@ -8,10 +10,10 @@ __all__ = ["ranking"]
 
 
 def ranking(prediction: Prediction, *fields: str) -> list[Passage] | None:
-    """The passages that the first of these fields holds that the prediction has; None where it has none of them.
+    """The passages in the first of these fields that the prediction has; None if it has none of them.
 
-    The field is a list of passages, or of their ids, which are looked up in the prediction's `passages`. One that holds
-    anything else is none.
+    The field is a list of passages, or of ids that are looked up in the prediction's `passages`. The result is also
+    None if the field holds anything else.
     """
     field = next((field for field in fields if isinstance(prediction.get(field), list)), None)
     if field is None:

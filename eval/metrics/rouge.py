@@ -1,9 +1,9 @@
 """Rouge-L of short answers.
 
 Lin, "ROUGE: A Package for Automatic Evaluation of Summaries", 2004, section 3; the F-measure that weighs precision and
-recall the same. The words are those of the normalised text, as in QPaug. On ASCII text this is what Google's
-rouge-score computes for it (rougeL, without stemmer); elsewhere it is not: rouge-score drops every letter that is not
-ASCII, and so takes Zürich for "z rich" and any two answers in Greek for unlike.
+recall equally. The words are those of the normalised text, as in QPaug. On ASCII text the values are those of Google's
+rouge-score (rougeL, without stemmer). On other text they differ, because rouge-score drops every letter that is not
+ASCII: it reads Zürich as "z rich", and no two answers in Greek are alike for it.
 """
 
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ def _score(answer: str, gold: str) -> float:
 
 
 def _longest_common(first: Sequence[str], second: Sequence[str]) -> int:
-    lengths = [0] * (len(second) + 1)  # of what the first so far has in common with each beginning of the second
+    lengths = [0] * (len(second) + 1)  # of the longest common part of `first` so far and each beginning of `second`
     for word in first:
         row = [0]
         for n, other in enumerate(second):

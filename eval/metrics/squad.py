@@ -1,4 +1,4 @@
-"""Exact match and F1, as the evaluation script of SQuAD v1.1 computes them; and what other metrics of answers share."""
+"""Exact match and F1 as the evaluation script of SQuAD v1.1 computes them, and the parts that other metrics share."""
 
 import re
 import string
@@ -16,7 +16,7 @@ _PUNCTUATION = str.maketrans("", "", string.punctuation)
 
 
 def em(example: Example, prediction: Prediction, trace: Any = None, *_: Any) -> float | None:
-    """1 where the answer equals a gold answer, both normalised; else 0."""
+    """1 if the answer equals a gold answer, both normalised; else 0."""
     return best(lambda answer, gold: float(normalise(answer) == normalise(gold)), example, prediction)
 
 
@@ -31,14 +31,14 @@ def normalise(text: str) -> str:
 
 
 def golds_of(example: Example) -> list[str]:
-    """The gold answers: `answers`, or `answer` alone in an example that has no more, as many DSPy data sets."""
+    """The gold answers: `answers`, or else `answer` alone, as in many of DSPy's data sets."""
     if answers := example.get("answers"):
         return list(answers)
     return [example.answer] if "answer" in example else []
 
 
 def answer_of(prediction: Prediction) -> str:
-    """The answer as text, of whatever type it is: yes or no for a bool, nothing for None.
+    """The answer as text, whatever its type: yes or no for a bool, empty for None.
 
     Raises:
         AttributeError: the prediction has no answer.
@@ -48,14 +48,14 @@ def answer_of(prediction: Prediction) -> str:
 
 
 def best(score: Callable[[str, str], float], example: Example, prediction: Prediction) -> float | None:
-    """The highest score(answer, gold answer) that a gold answer gives; None without gold answers."""
+    """The highest score(answer, gold answer) over the gold answers; None without gold answers."""
     answer = answer_of(prediction)
     return max((score(answer, gold) for gold in golds_of(example)), default=None)
 
 
 def overlap(answer: str, gold: str) -> float:
-    """F1 of the words of the two, both normalised."""
+    """F1 of the words of two texts, both normalised."""
     words, gold_words = normalise(answer).split(), normalise(gold).split()
     same = (Counter(words) & Counter(gold_words)).total()
-    # The script's case for no word in common, which is also that of an empty side.
+    # As in the script, no word in common gives 0, also if both are empty.
     return 2 * same / (len(words) + len(gold_words)) if same else 0.0

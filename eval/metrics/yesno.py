@@ -12,10 +12,10 @@ _VERDICTS = {"yes": "yes", "true": "yes", "no": "no", "false": "no"}
 
 
 def accuracy(example: Example, prediction: Prediction, trace: Any = None, *_: Any) -> float | None:
-    """1 where the answer is the gold yes or no, else 0, also for any other text; undefined for other questions.
+    """1 if the answer is the gold yes or no, else 0; undefined for other questions.
 
-    True is a yes and false a no, as in MIGRES's evaluator. More than the one word is no answer: what a program makes of
-    an LM's "Yes, because …" is the program's affair.
+    True is a yes and false is a no, as in MIGRES's evaluator. Any other text scores 0, even "Yes, because …": to make a
+    plain yes of that is up to the program.
     """
     if not is_yes_no(example):
         return None
@@ -29,5 +29,5 @@ def is_yes_no(example: Example) -> bool:
 
 
 def verdict(text: str) -> str | None:
-    """Yes or no, where the text normalised is one of these, or true or false; else None."""
+    """Yes or no, if the normalised text is yes, true, no or false; else None."""
     return _VERDICTS.get(normalise(text))

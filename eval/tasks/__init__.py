@@ -24,16 +24,16 @@ def load(spec: str, limit: int | None = None, *, data: str | Path | None = None)
     """The questions of a task, in their order.
 
     Args:
-        spec: `sample` (the packaged questions, whose corpus is the retriever `sample`), `file:PATH` (JSON lines, plain
-            or gzipped), or NAME or NAME:VARIANT for a data set and the questions that a paper asks of it: see `TASKS`.
-        limit: Take the first so many questions; None takes all.
+        spec: `sample` (the packaged questions, which go with the retriever `sample`), `file:PATH` (JSON lines, plain or
+            gzipped), or NAME or NAME:VARIANT for a data set and the questions that a paper asks of it; see `TASKS`.
+        limit: How many questions to take from the start; None for all.
         data: Directory with local copies of data sets: see `Task.questions`.
 
     Returns:
         Examples as `eval.tasks.jsonl.read` makes them.
 
     Raises:
-        UsageError: there is no such task, its questions cannot be had or are not as they should be, or there are none.
+        UsageError: there is no such task, or its questions are out of reach, malformed, or none.
     """
     if limit is not None and limit < 1:
         raise UsageError(f"limit is a number of questions and must be at least 1, not {limit}")

@@ -2,13 +2,13 @@
 
 from typing import Any
 
-from eval.tasks.task import DPR, Row, Task, Variant
+from eval.tasks.task import DPR, RawQuestion, Task, Variant
 
 __all__ = ["TASK"]
 
 
-def _example(row: Row, n: int) -> dict[str, Any]:
-    return {"id": f"bamboogle_{n}", "question": row["Question"], "answers": [row["Answer"]]}
+def _example(raw: RawQuestion, n: int) -> dict[str, Any]:
+    return {"id": f"bamboogle_{n}", "question": raw["Question"], "answers": [raw["Answer"]]}
 
 
 TASK = Task(

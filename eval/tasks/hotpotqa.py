@@ -2,19 +2,19 @@
 
 from typing import Any
 
-from eval.tasks.task import ABSTRACTS, DPR, Row, Task, Variant, contexts_by_title, distinct
+from eval.tasks.task import ABSTRACTS, DPR, RawQuestion, Task, Variant, contexts_by_title, distinct
 
 __all__ = ["TASK"]
 
 
-def _example(row: Row, n: int) -> dict[str, Any]:
+def _example(raw: RawQuestion, n: int) -> dict[str, Any]:
     return {
-        "id": row["id"],
-        "question": row["question"],
-        "answers": [row["answer"]],
-        "type": row["type"],
-        "level": row["level"],
-        "gold_titles": distinct(*row["supporting_facts"]["title"]),
+        "id": raw["id"],
+        "question": raw["question"],
+        "answers": [raw["answer"]],
+        "type": raw["type"],
+        "level": raw["level"],
+        "gold_titles": distinct(*raw["supporting_facts"]["title"]),
     }
 
 
@@ -31,5 +31,5 @@ TASK = Task(
         ),
     },
     config="distractor",  # the questions are those of fullwiki; the passages have the gold ones among them
-    contexts=lambda row: contexts_by_title(row["context"], "sentences"),
+    contexts=lambda raw: contexts_by_title(raw["context"], "sentences"),
 )

@@ -1,4 +1,4 @@
-"""Questions from files of JSON lines."""
+"""Reads questions from files of JSON lines."""
 
 import gzip
 import json
@@ -17,10 +17,10 @@ __all__ = ["example", "read"]
 def read(path: str | Path) -> Iterator[dspy.Example]:
     """Stream the questions of a file of JSON lines, plain or gzipped.
 
-    Every line is an object with `id` (a string), `question` (a string) and `answers` (strings, at least one, all of
-    them right) and, where known, `type` (a string), `gold_titles` and `gold_passages` (lists of strings: the titles and
-    ids of the passages that the answer follows from). Other keys, such as `decomposition`, are kept as they are. Blank
-    lines are ignored.
+    Every line is an object with `id` (a string), `question` (a string) and `answers` (at least one string, all of them
+    right). If known, it also has `type` (a string), `gold_titles` and `gold_passages` (lists of strings: the titles and
+    the ids of the passages that the answer follows from). Other keys, such as `decomposition`, are kept as they are.
+    Blank lines are ignored.
 
     Args:
         path: The file, UTF-8.
@@ -29,7 +29,7 @@ def read(path: str | Path) -> Iterator[dspy.Example]:
         One example per line with these fields, and `answer`, the first of the answers. Its input is `question`.
 
     Raises:
-        UsageError: the file cannot be read, or a line is not as it should be; names the file and the line.
+        UsageError: the file cannot be read, or a line is malformed; the message names the file and the line.
     """
     number = 0
     seen: dict[str, int] = {}
@@ -52,10 +52,10 @@ def read(path: str | Path) -> Iterator[dspy.Example]:
 
 
 def example(fields: Any) -> dspy.Example:
-    """The example of an object with the fields that `read` names.
+    """The example for an object with the fields that `read` names.
 
     Raises:
-        ValueError: a field is missing or not as it should be.
+        ValueError: a field is missing or has the wrong type.
     """
     if not isinstance(fields, dict):
         raise ValueError("not a JSON object with id, question and answers")

@@ -2,21 +2,21 @@
 
 from typing import Any
 
-from eval.tasks.task import Row, Task, Variant, distinct
+from eval.tasks.task import RawQuestion, Task, Variant, distinct
 
 __all__ = ["TASK"]
 
 _CORPUS = "Wikipedia of December 2021"
 
 
-def _example(row: Row, n: int) -> dict[str, Any]:
+def _example(raw: RawQuestion, n: int) -> dict[str, Any]:
     return {
-        "id": row["id"],
-        "question": row["question"],
-        "answers": distinct(row["answer"], *row["answer_aliases"]),
-        "type": row["id"].partition("__")[0],  # 2hop, 3hop1, 3hop2, 4hop1 …
-        "gold_titles": distinct(*(p["title"] for p in row["paragraphs"] if p["is_supporting"])),
-        "decomposition": [{"question": s["question"], "answer": s["answer"]} for s in row["question_decomposition"]],
+        "id": raw["id"],
+        "question": raw["question"],
+        "answers": distinct(raw["answer"], *raw["answer_aliases"]),
+        "type": raw["id"].partition("__")[0],  # 2hop, 3hop1, 3hop2, 4hop1 …
+        "gold_titles": distinct(*(p["title"] for p in raw["paragraphs"] if p["is_supporting"])),
+        "decomposition": [{"question": s["question"], "answer": s["answer"]} for s in raw["question_decomposition"]],
     }
 
 
@@ -29,5 +29,5 @@ TASK = Task(
         "migres": Variant("validation", _CORPUS, "MIGRES 4.1: 500 of the development set at random", sample=500),
         "study": Variant("train", _CORPUS, "MIGRES 2.1: 500 of the training set at random", sample=500, file="train"),
     },
-    contexts=lambda row: ((p["title"], p["paragraph_text"].strip()) for p in row["paragraphs"]),
+    contexts=lambda raw: ((p["title"], p["paragraph_text"].strip()) for p in raw["paragraphs"]),
 )

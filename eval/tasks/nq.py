@@ -2,13 +2,13 @@
 
 from typing import Any
 
-from eval.tasks.task import DPR, Row, Task, Variant, distinct
+from eval.tasks.task import DPR, RawQuestion, Task, Variant, distinct
 
 __all__ = ["TASK"]
 
 
-def _example(row: Row, n: int) -> dict[str, Any]:
-    return {"id": f"nq-{n}", "question": row["question"], "answers": distinct(*row["answer"])}
+def _example(raw: RawQuestion, n: int) -> dict[str, Any]:
+    return {"id": f"nq-{n}", "question": raw["question"], "answers": distinct(*raw["answer"])}
 
 
 TASK = Task(

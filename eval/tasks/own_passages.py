@@ -1,26 +1,27 @@
-"""Oracle corpora: what the questions of a data set bring along, added to a corpus (MIGRES 4.1).
+"""Writes oracle corpora: a corpus, and the passages that the questions of a data set bring along (MIGRES 4.1).
 
-With them retrieval cannot fail for want of a passage: the gold ones are there, among the distractors.
+Over such a corpus retrieval never fails for want of a passage: the gold ones are there, among distractors.
 """
 
 import gzip
-import json
-import os
 from collections.abc import Iterable
+from contextlib import nullcontext
 from pathlib import Path
 
 from retrieval import Passage, UsageError
+from retrieval.files import json_line, replaced
 
 __all__ = ["write_corpus"]
 
 
 def write_corpus(out: str | Path, own: Iterable[Passage], base: Iterable[Passage] = ()) -> tuple[int, int]:
-    """Write a corpus for `python -m retrieval index`: the base, then what it does not have of the questions' own.
+    """Write a corpus for `python -m retrieval index`: the base, then the questions' passages that the base lacks.
 
-    Two passages are the same when title and text are, but for white space. The file appears whole or not at all.
+    Two passages are the same if their titles and texts are, apart from white space. The file appears whole or not at
+    all.
 
     Args:
-        out: JSON lines, gzipped where the name ends in .gz.
+        out: The file of JSON lines to write, gzipped if the name ends in .gz.
         own: The questions' passages, as from `Task.passages`.
         base: The passages to add them to, as from `retrieval.corpora.reader.read`; they stay as they are.
 
@@ -31,21 +32,17 @@ def write_corpus(out: str | Path, own: Iterable[Passage], base: Iterable[Passage
         UsageError: the file cannot be written.
     """
     out = Path(out)
-    part = out.with_name(out.name + ".part")
     missing = {_key(passage): passage for passage in own}
     count = 0
     try:
-        with gzip.open(part, "wb") if out.suffix == ".gz" else part.open("wb") as file:
+        with replaced(out) as plain, gzip.open(plain, "wb") if out.suffix == ".gz" else nullcontext(plain) as file:
             for passage in base:
                 count += 1
                 missing.pop(_key(passage), None)
                 file.write(_line(passage))
             file.writelines(map(_line, missing.values()))
-        os.replace(part, out)
     except OSError as error:
         raise UsageError(f"cannot write {out}: {error.strerror}") from error
-    finally:
-        part.unlink(missing_ok=True)
     return count, len(missing)
 
 
@@ -54,5 +51,4 @@ def _key(passage: Passage) -> tuple[str, str]:
 
 
 def _line(passage: Passage) -> bytes:
-    fields = {"id": passage.id, "title": passage.title, "text": passage.text}
-    return (json.dumps(fields, ensure_ascii=False) + "\n").encode("utf-8", "backslashreplace")
+    return json_line({"id": passage.id, "title": passage.title, "text": passage.text})

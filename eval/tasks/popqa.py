@@ -3,21 +3,21 @@
 import json
 from typing import Any
 
-from eval.tasks.task import DPR, Row, Task, Variant, distinct
+from eval.tasks.task import DPR, RawQuestion, Task, Variant, distinct
 
 __all__ = ["TASK"]
 
 
-def _example(row: Row, n: int) -> dict[str, Any]:
+def _example(raw: RawQuestion, n: int) -> dict[str, Any]:
     return {
-        "id": str(row["id"]),
-        "question": row["question"],
-        "answers": distinct(*json.loads(row["possible_answers"])),
-        "type": row["prop"],
-        "gold_titles": [row["s_wiki_title"]],  # of the subject; that of the object says nothing about the relation
-        "subj": row["subj"],
-        "s_pop": row["s_pop"],
-        "o_pop": row["o_pop"],
+        "id": str(raw["id"]),
+        "question": raw["question"],
+        "answers": distinct(*json.loads(raw["possible_answers"])),
+        "type": raw["prop"],
+        "gold_titles": [raw["s_wiki_title"]],  # of the subject; that of the object says nothing about the relation
+        "subj": raw["subj"],
+        "s_pop": raw["s_pop"],
+        "o_pop": raw["o_pop"],
     }
 
 

@@ -1,4 +1,4 @@
-"""The steps that lead to an answer: sub-questions with their answers, as far as a data set knows them."""
+"""Finds the steps that lead to an answer: sub-questions with their answers, as far as a data set has them."""
 
 import re
 from collections.abc import Iterator
@@ -10,18 +10,18 @@ __all__ = ["Step", "decomposition_of", "steps_of"]
 
 
 class Step(NamedTuple):
-    """A sub-question, which can be understood by itself, and its answer."""
+    """A sub-question that can be understood by itself, and its answer."""
 
     question: str
     answer: str
 
 
 def steps_of(example: dspy.Example) -> list[Step]:
-    """The steps of a question, in order; empty where they are not known.
+    """The steps of a question, in order; empty if they are not known.
 
-    They are those of its `decomposition` (MuSiQue: objects of `question` and `answer`; #1, which stands for the answer
-    of the first step, is replaced by it, and so on), or of its `evidences` (2WikiMultiHopQA: triples of a subject, a
-    relation and an object, which become a question for the object). Steps without an answer are left out.
+    They come from its `decomposition` (MuSiQue: objects with `question` and `answer`, where #1 is replaced by the
+    answer of the first step, and so on), else from its `evidences` (2WikiMultiHopQA: triples of a subject, a relation
+    and an object, which become a question for the object). Steps without an answer are left out.
     """
     if decomposition := list(decomposition_of(example)):
         return _resolved(decomposition)
@@ -29,7 +29,7 @@ def steps_of(example: dspy.Example) -> list[Step]:
 
 
 def decomposition_of(example: dspy.Example) -> Iterator[Step]:
-    """The steps of its `decomposition` as they are written there; an answer that is not known is empty."""
+    """The steps of its `decomposition` as they are written there; an unknown answer is empty."""
     for step in example.get("decomposition") or ():
         if isinstance(step, str):  # StrategyQA, Bamboogle: no answers
             yield Step(step, "")

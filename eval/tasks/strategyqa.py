@@ -6,18 +6,18 @@ that the authors' code splits off it.
 
 from typing import Any
 
-from eval.tasks.task import ABSTRACTS, Row, Task, Variant
+from eval.tasks.task import ABSTRACTS, RawQuestion, Task, Variant
 
 __all__ = ["TASK"]
 
 
-def _example(row: Row, n: int) -> dict[str, Any]:
+def _example(raw: RawQuestion, n: int) -> dict[str, Any]:
     return {
-        "id": row["qid"],
-        "question": row["question"],
-        "answers": ["yes" if row["answer"] else "no"],
-        "decomposition": list(row["decomposition"]),
-        "facts": list(row["facts"]),
+        "id": raw["qid"],
+        "question": raw["question"],
+        "answers": ["yes" if raw["answer"] else "no"],
+        "decomposition": list(raw["decomposition"]),
+        "facts": list(raw["facts"]),
     }
 
 

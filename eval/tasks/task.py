@@ -1,4 +1,4 @@
-"""What a data set's file says of it: where its rows are, what they become, and which of them the papers ask."""
+"""The declaration of a data set: where its questions are, what they become, and which of them the papers ask."""
 
 import json
 import random
@@ -17,17 +17,18 @@ __all__ = [
     "ABSTRACTS",
     "DPR",
     "SEED",
-    "Row",
+    "RawQuestion",
     "Task",
     "Variant",
     "contexts_by_title",
     "distinct",
 ]
 
-Row = Mapping[str, Any]
+RawQuestion = Mapping[str, Any]
+"""A question in the form that its data set has on the Hugging Face hub."""
 
 SEED = 0
-"""Of every random sub-sample. The papers that draw one publish neither seed nor ids."""
+"""The seed of every random sub-sample. The papers that draw one publish neither seed nor ids."""
 ABSTRACTS = "Wikipedia of 2017, the abstracts"
 """The corpus of HotpotQA, over which the public ColBERTv2 server searched."""
 DPR = "Wikipedia of 20 December 2018, 21,015,324 passages of 100 words"
@@ -39,23 +40,27 @@ class Variant:
     """Some of a data set's questions: all of a split, its first ones, or a sample of it."""
 
     split: str | None
-    """Name of the split on the hub; None where the hub does not have it."""
+    """Name of the split on the hub; None if the hub does not have it."""
     corpus: str
-    """What the paper searches for them."""
+    """The corpus that the paper searches."""
     source: str
-    """Where this is from."""
+    """The paper and section that names these questions."""
     first: int | None = None
-    """The first so many."""
+    """How many questions from the start of the split; None for all."""
     sample: int | None = None
-    """So many drawn at random with SEED, in the order of the split."""
+    """How many questions drawn at random with SEED, in the order of the split; None for no sample."""
     file: str = "dev"
-    """A local copy of the split is called after the task and this: hotpotqa.dev.jsonl.gz."""
+    """The middle part of the name of a local copy of the split, such as hotpotqa.dev.jsonl.gz."""
 
     def take(self, questions: list[dspy.Example], where: str) -> list[dspy.Example]:
         """The variant's questions among those of its split.
 
+        Args:
+            questions: The questions of the split.
+            where: Where they are from, for the message.
+
         Raises:
-            UsageError: there are too few.
+            UsageError: there are too few questions.
         """
         wanted = self.first or self.sample or 0
         if len(questions) < wanted:
@@ -74,26 +79,26 @@ class Task:
 
     name: str
     hub: str
-    """Its id on the Hugging Face hub; its rows are read by `datasets`, which keeps what it downloads."""
-    example: Callable[[Row, int], dict[str, Any]]
-    """From a row and its number in the split, from 0, to the fields of an example, as `eval.tasks.jsonl` has them."""
+    """Its id on the Hugging Face hub; `datasets` reads it, and keeps what it downloads."""
+    example: Callable[[RawQuestion, int], dict[str, Any]]
+    """Turns a raw question and its number in the split, from 0, into the fields of `eval.tasks.jsonl.example`."""
     variants: Mapping[str, Variant]
-    """By name; `all` is what the name of the task alone stands for."""
+    """The variants by name; the name of the task alone stands for `all`."""
     config: str | None = None
-    contexts: Callable[[Row], Iterable[tuple[str, str]]] | None = None
-    """From a row to its own passages, gold and distracting, as pairs of title and text; None where it has none."""
+    contexts: Callable[[RawQuestion], Iterable[tuple[str, str]]] | None = None
+    """The passages of a raw question, gold and distracting, as pairs of title and text; None if it brings none."""
 
     def questions(self, variant: str, data: Path | None) -> list[dspy.Example]:
         """The questions of a variant.
 
         Args:
             variant: Its name.
-            data: A directory with local copies: of the questions, NAME.dev.jsonl.gz (or .jsonl) as `eval.tasks.jsonl`
-                reads it, or of the data set as it is on the hub, a directory NAME. Without a copy there the hub is
-                asked.
+            data: A directory with local copies: a file NAME.dev.jsonl.gz (or .jsonl) of questions, as
+                `eval.tasks.jsonl` reads them, or a directory NAME with the data set as the hub has it. Without a copy,
+                the questions come from the hub.
 
         Raises:
-            UsageError: there is no such variant, or its questions cannot be had or are not as they should be.
+            UsageError: there is no such variant, or its questions are out of reach or malformed.
         """
         chosen = self._variant(variant)
         for file in self._files(chosen, data):
@@ -110,12 +115,10 @@ class Task:
         return chosen.take(questions, where)
 
     def passages(self, variant: str, data: Path | None) -> Iterator[Passage]:
-        """The passages that the split of a variant brings along for its questions, each once.
-
-        Their ids are made of title and text.
+        """The passages that the questions of a variant's split bring along, each once; ids are hashes of their content.
 
         Raises:
-            UsageError: it has none, or they cannot be had.
+            UsageError: the questions bring none, or are out of reach.
         """
         chosen = self._variant(variant)
         if self.contexts is None:
@@ -137,7 +140,7 @@ class Task:
         name = f"{self.name}.{variant.file}.jsonl"
         return [] if data is None else [data / f"{name}.gz", data / name]
 
-    def _rows(self, variant: Variant, data: Path | None) -> Iterable[Row]:
+    def _rows(self, variant: Variant, data: Path | None) -> Iterable[RawQuestion]:
         copy = None if data is None else data / self.name
         remedy = (
             f"put its questions into DIR/{self.name}.{variant.file}.jsonl.gz (lines of id, question, answers), or a "
@@ -145,8 +148,7 @@ class Task:
         )
         if variant.split is None:
             raise UsageError(f"{self.name} with {variant.source} is not on the hub: {remedy}")
-        # A heavy import, for this alone.
-        import datasets
+        import datasets  # a heavy import, only needed here
 
         try:
             return datasets.load_dataset(  # type: ignore[no-any-return]
@@ -154,7 +156,7 @@ class Task:
             )
         except ConnectionError as error:
             raise UsageError(f"cannot reach the hub for {self.hub}: {remedy}") from error
-        except (OSError, ValueError) as error:  # what `datasets` raises where there is no such data set, split or file
+        except (OSError, ValueError) as error:  # from `datasets`: no such data set, split or file
             first = " ".join(str(error).split())[:300]
             raise UsageError(f"cannot read the data set of {self.name}: {first}; {remedy}") from error
 
@@ -165,11 +167,11 @@ def distinct(*values: str) -> list[str]:
 
 
 def contexts_by_title(context: Mapping[str, Any], texts: str) -> Iterator[tuple[str, str]]:
-    """Titles and passages from the two lists in which HotpotQA and its kin keep them, the passages as sentences.
+    """Pairs of title and text from the two parallel lists in which HotpotQA and similar data sets keep passages.
 
     Args:
-        context: Has `title`, a list of strings, and a list of lists of sentences.
-        texts: The name of that one.
+        context: Has `title`, a list of strings, and a list of passages as lists of sentences.
+        texts: The name of the list of passages.
     """
     for title, sentences in zip(context["title"], context[texts], strict=True):
         yield title, " ".join(sentence.strip() for sentence in sentences).strip()

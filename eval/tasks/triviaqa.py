@@ -2,16 +2,16 @@
 
 from typing import Any
 
-from eval.tasks.task import DPR, Row, Task, Variant, distinct
+from eval.tasks.task import DPR, RawQuestion, Task, Variant, distinct
 
 __all__ = ["TASK"]
 
 
-def _example(row: Row, n: int) -> dict[str, Any]:
-    answer = row["answer"]
+def _example(raw: RawQuestion, n: int) -> dict[str, Any]:
+    answer = raw["answer"]
     return {
-        "id": row["question_id"],
-        "question": row["question"],
+        "id": raw["question_id"],
+        "question": raw["question"],
         "answers": distinct(answer["value"], *answer["aliases"]),
     }
 

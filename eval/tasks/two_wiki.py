@@ -2,19 +2,19 @@
 
 from typing import Any
 
-from eval.tasks.task import ABSTRACTS, DPR, Row, Task, Variant, contexts_by_title, distinct
+from eval.tasks.task import ABSTRACTS, DPR, RawQuestion, Task, Variant, contexts_by_title, distinct
 
 __all__ = ["TASK"]
 
 
-def _example(row: Row, n: int) -> dict[str, Any]:
-    triples = row["evidences"]
+def _example(raw: RawQuestion, n: int) -> dict[str, Any]:
+    triples = raw["evidences"]
     return {
-        "id": row["_id"],
-        "question": row["question"],
-        "answers": [row["answer"]],
-        "type": row["type"],
-        "gold_titles": distinct(*row["supporting_facts"]["title"]),
+        "id": raw["_id"],
+        "question": raw["question"],
+        "answers": [raw["answer"]],
+        "type": raw["type"],
+        "gold_titles": distinct(*raw["supporting_facts"]["title"]),
         "evidences": [list(t) for t in zip(triples["fact"], triples["relation"], triples["entity"], strict=True)],
     }
 
@@ -35,5 +35,5 @@ TASK = Task(
         "migres": Variant("validation", DPR, "MIGRES 4.1: 500 of the development set at random", sample=500),
         "study": Variant("train", DPR, "MIGRES 2.1: 500 of the training set at random", sample=500, file="train"),
     },
-    contexts=lambda row: contexts_by_title(row["context"], "content"),
+    contexts=lambda raw: contexts_by_title(raw["context"], "content"),
 )

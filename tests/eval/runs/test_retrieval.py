@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eval.__main__ import main
-from eval.metrics import found
+from eval.metrics import passage_metric
 from eval.reports.retrieval import retrieval_table
 from eval.runs.retrieval import evaluate_retriever
 from programs.commands.method import run
@@ -89,7 +89,7 @@ def test_recall_is_that_of_the_metrics(
     evaluate_retriever(Ranking({"q?": passages}), [asked], directory=out, ks=[k])
     (row,) = rows(out / "rows.jsonl")
     for suffix, by_id in ("", False), ("_by_id", True):
-        metric = found("recall", "passages", by_id=by_id, k=k, name="recall")
+        metric = passage_metric("recall", "passages", by_id=by_id, k=k, name="recall")
         expected = metric(asked, dspy.Prediction(passages=passages))
         assert row["scores"].get(f"recall{suffix}@{k}") == (None if expected is None else pytest.approx(expected))
         assert 0 <= row["scores"].get(f"ndcg{suffix}@{k}", 0) <= 1
