@@ -10,10 +10,8 @@ from hypothesis import strategies as st
 
 from eval.tasks import load
 from retrieval import UsageError
-from retrieval.corpora.reader import SAMPLE, read
 
 GOOD = {"id": "1", "question": "Who?", "answers": ["She", "Her"], "type": "bridge", "gold_titles": ["T"], "s_pop": 3}
-DATA = Path(__file__).parents[3] / ".." / "shared" / "data"
 
 
 def write(path: Path, *lines: Any) -> str:
@@ -33,15 +31,6 @@ def test_gzipped_files_blank_lines_and_keys_that_dspy_uses_itself(tmp_path: Path
         file.write("\n" + json.dumps(line) + "\n\n")
     (example,) = load(f"file:{tmp_path / 'q.jsonl.gz'}")
     assert example.toDict() == {**line, "answer": "She"}
-
-
-def test_the_sample_goes_with_the_sample_corpus() -> None:
-    passages = {passage.id: passage for passage in read(SAMPLE)}
-    examples = load("sample")
-    assert len(examples) >= 80
-    assert len(load("sample", 7)) == 7
-    for example in examples:
-        assert {passages[id_].title for id_ in example.gold_passages} == set(example.gold_titles)
 
 
 @pytest.mark.parametrize(
@@ -77,27 +66,3 @@ def test_whatever_a_line_holds_it_is_read_or_named(tmp_path_factory: pytest.Temp
     path.write_bytes(json.dumps(GOOD).encode() + b"\n" + line)
     with pytest.raises(UsageError, match=", line ") if line.strip() else nullcontext():
         load(f"file:{path}")
-
-
-def test_what_cannot_be_read_is_the_callers_mistake(tmp_path: Path) -> None:
-    (tmp_path / "cut.jsonl.gz").write_bytes(gzip.compress(json.dumps(GOOD).encode() * 100)[:-9])
-    for spec, complaint in {
-        "nothing": "there is no task 'nothing': use sample, file:QUESTIONS",
-        "file:": "there is no task 'file:'",
-        f"file:{tmp_path}/missing.jsonl": "cannot read .*missing.jsonl: No such file or directory",
-        f"file:{tmp_path}": "cannot read .*: Is a directory",
-        f"file:{tmp_path}/cut.jsonl.gz": "cut.jsonl.gz is a damaged gzip file, from line 1 on",
-        write(tmp_path / "empty.jsonl"): "empty.jsonl has no questions",
-    }.items():
-        with pytest.raises(UsageError, match=complaint):
-            load(spec)
-    with pytest.raises(UsageError, match="at least 1, not 0"):
-        load("sample", 0)
-
-
-@pytest.mark.skipif(not DATA.exists(), reason="needs the data in ../shared/data")
-def test_real_questions_load() -> None:
-    files = [*DATA.glob("*.dev.jsonl.gz"), *DATA.glob("*.questions.jsonl.gz")]
-    sizes = {file.name.split(".")[0]: len(load(f"file:{file}")) for file in files}
-    assert sizes["hotpotqa"] == 245
-    assert len(sizes) == 12
