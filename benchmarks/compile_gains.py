@@ -1,12 +1,11 @@
-"""What each recipe is worth, and whether equal seeds give equal files, with an LM that has to be taught.
+"""Measures what each recipe gains, and whether equal seeds give equal files, with an LM that has to be taught.
 
     PYTHONPATH=tests python benchmarks/compile_gains.py --data ../shared/data --pools musique_train --dir /var/tmp/gains
 
-The LM is `tests/support/learning_oracle.py`: it knows the gold and answers by it only as far as the program finds the
-passages, and does what it is asked well only where demonstrations or instructions show it how. Every compile is run
-three times: twice to see that the state files are equal, and with a learner that is deaf, which must gain nothing.
-A pool is a pair of files, NAME.questions.jsonl.gz and NAME.corpus.jsonl.gz; passages are found by BM25. Scores are on
-held-out questions.
+The LM is `tests/support/learning_oracle.py`. It knows the gold, but answers by it only as far as the program finds the
+passages, and replies well only if demonstrations or instructions show it how. Every compile runs three times: twice to
+compare the state files, and once with an LM that learns nothing, which must gain nothing. A pool is a pair of files,
+NAME.questions.jsonl.gz and NAME.corpus.jsonl.gz; BM25 finds the passages. Scores are on held-out questions.
 """
 
 import argparse
@@ -31,7 +30,7 @@ from optimizers.split import split
 from retrieval.bm25.search import BM25
 from retrieval.corpora.reader import read
 
-# Small ones: it is not the size of the gain that is measured, but that there is one. GEPA takes the predictors in turn.
+# Small, because the question is whether there is a gain and not how large it is. GEPA takes the predictors in turn.
 SETTINGS = {
     **SMALL,
     "mipro_v2": {"candidates": 6, "trials": 12},

@@ -1,18 +1,18 @@
-"""How much memory compiling takes beside the index: the index is neither copied nor read as a whole.
+"""Measures how much memory compiling takes besides the index, which is neither copied nor read as a whole.
 
     python benchmarks/compile_memory.py --dir /var/tmp/compile
 
-The index is BM25's over a synthetic corpus, that of bm25_scale.py; BlendFilter is compiled over it with the built-in
-extractive reader for its LM, each recipe in a process of its own, which imports beforehand what the recipe needs. MB,
-millions of bytes, are those
+The index is a BM25 index over the synthetic corpus of bm25_scale.py. BlendFilter is compiled over it with the built-in
+extractive reader as its LM. Each recipe runs in a process of its own, which first imports what the recipe needs. The
+figures are in MB, millions of bytes:
 
 idle       after ten questions, one at a time
-asking     at most while the held-out questions are asked, as many at a time as while compiling
-compiling  at most while the recipe runs, the same questions asked before and after
+asking     the most while the held-out questions are asked, as many at a time as while compiling
+compiling  the most while the recipe runs, and the same questions are asked before and after it
 
-As `python -m optimizers` does, the C library is told to give memory back at once. Anonymous memory is the process's
-own; the resident set has the pages of the mapped index that searches touched as well, which the system takes back when
-it needs them.
+As in `python -m optimizers`, the C library gives memory back at once. Anonymous memory is the process's own. The
+resident set also has the pages of the mapped index that searches touched; the system takes these back when it needs
+them.
 """
 
 import argparse
@@ -37,7 +37,7 @@ def memory() -> dict[str, float]:
 
 
 def compile_over(index: Path, asked: list[str], recipe: str, train: int, threads: int, tell: bool) -> dict[str, float]:
-    """Compile over the index, and see what memory it takes."""
+    """Compile over the index, and measure the memory."""
     import dspy
     import gepa  # noqa: F401
     import optuna  # noqa: F401
@@ -83,7 +83,7 @@ def compile_over(index: Path, asked: list[str], recipe: str, train: int, threads
 
 @contextmanager
 def most(found: dict[str, dict[str, float]], name: str) -> Iterator[None]:
-    """Keep the most memory that there is in the block, under this name."""
+    """Record the most memory used in the block, under this name."""
     ended = threading.Event()
     found[name] = memory()
 

@@ -1,6 +1,6 @@
 """Metrics of answers against the scripts that they reproduce.
 
-The values were computed by running the scripts' own functions on these cases, the best over the gold answers:
+The values come from the scripts' own functions, run on these cases; the best over the gold answers counts:
 
 em, f1          SQuAD's evaluate-v1.1.py: exact_match_score, f1_score
 hotpot_f1       github.com/hotpotqa/hotpot, hotpot_evaluate_v1.py (4c0fa5e): f1_score
@@ -9,8 +9,8 @@ popqa_accuracy  github.com/AlexTMallen/adaptive-retrieval, run_model.py (5b56a22
 cover_em,       github.com/AdelWang/MIGRES, code/evaluate.py (111a442): the loop that sets answer_match and strict
 migres_em
 
-and likewise has_answer of github.com/facebookresearch/DPR, dpr/data/qa_validation.py (10ca720, match type string), and
-update_sp of hotpot_evaluate_v1.py.
+So do those of has_answer of github.com/facebookresearch/DPR, dpr/data/qa_validation.py (10ca720, match type string),
+and of update_sp of hotpot_evaluate_v1.py.
 """
 
 import dspy
@@ -75,11 +75,11 @@ def test_answers(case: tuple[str, list[str], *tuple[float, ...]]) -> None:
     assert [metric(example, prediction) for metric in metrics] == pytest.approx(expected)
 
 
-def test_where_ours_is_not_the_scripts() -> None:
+def test_where_ours_differs_from_the_script() -> None:
     def score(answer: str, gold: str) -> float | None:
         return migres_em(dspy.Example(answers=[gold]), dspy.Prediction(answer=answer))
 
-    # The script knows gold answers that are true or false, of StrategyQA's files; ours say yes and no.
+    # The script expects gold answers that are true or false, as in its files of StrategyQA; ours say yes and no.
     assert (score("true", "yes"), score("False", "no"), score("yes", "false")) == (1, 1, 0)
 
 

@@ -1,7 +1,7 @@
 """Citations against ALCE's eval.py (github.com/princeton-nlp/ALCE, 3fdc2ed).
 
-The values were computed by running the loop of its compute_autoais with citation=True and at_most_citations=3, with the
-judge of entailment below in the place of its model.
+The values come from the loop of its compute_autoais with citation=True and at_most_citations=3, run with the judge of
+entailment below in place of its model.
 """
 
 import dspy

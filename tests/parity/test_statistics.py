@@ -1,4 +1,4 @@
-"""Intervals and tests against SciPy 1.17.1, whose values are written down here: the project does without SciPy."""
+"""Intervals and tests against values of SciPy 1.17.1, written down here because the project does without SciPy."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What the tests of the programs that cite share: replies with citations, and an LM that replies anything."""
+"""For tests of programs that cite: replies with citations, and an LM that replies with anything."""
 
 import json
 import random
@@ -38,21 +38,22 @@ ANYTHING = {
     "values": st.lists(_VALUES, min_size=5, max_size=5),
     "anything": st.lists(_JSON, min_size=3, max_size=3),
 }
-"""Arguments of `check_any_reply` and `Arbitrary`."""
+"""Hypothesis strategies for the arguments of `check_any_reply`."""
 
 
 def citing(to: type[dspy.Signature], *statements: tuple[str, Any], when: str = "", **fields: str) -> Reply:
-    """A reply with statements, each with the numbers that it cites."""
+    """A reply with statements, each with the numbers of the passages that it cites."""
     said = [{"statement": text, "passages": numbers} for text, numbers in statements]
     return Reply(to, {"statements": json.dumps(said), **fields}, when)
 
 
 def numbered(*lines: str) -> str:
+    """The lines with the numbers that a prompt shows them with."""
     return "\n".join(f"[{n}] {line}" for n, line in enumerate(lines, 1))
 
 
 def check_any_reply(program: dspy.Module, question: str, seed: int, values: list[str], anything: list[Any]) -> None:
-    """Ask the program over HOSTILES with replies of every kind, drawn with a seed, and look at what comes of it."""
+    """Ask the program over HOSTILES, with replies of every kind, and check its result and its prompts."""
     engine = Arbitrary(seed, [HOSTILE, *values], anything)
     with dspy.context(lm=engine_lm(Function(engine.reply))):
         seen = program(question=question)
@@ -74,7 +75,7 @@ def check_any_reply(program: dspy.Module, question: str, seed: int, values: list
 
 
 class Arbitrary:
-    """Replies of every kind, drawn with a seed."""
+    """An LM's replies of every kind, drawn at random from given values by a seed."""
 
     def __init__(self, seed: int, values: list[str], anything: list[Any]) -> None:
         self.draw = random.Random(seed)
@@ -85,7 +86,7 @@ class Arbitrary:
     def reply(self, system: str, user: str) -> str:
         self.prompts.append((system, user))
         fields: dict[str, Any] = {name: self.field(name) for name in wanted(user)}
-        # Mostly what was asked for with odd values, so that odd values get through to where they are used.
+        # Mostly the fields that were asked for, so that odd values reach the code that uses them.
         kind = self.draw.choice(["asked", "asked", "asked", "asked", "text", "json", "typed"])
         if kind == "text":
             return self.draw.choice(self.values)

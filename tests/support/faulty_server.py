@@ -1,4 +1,4 @@
-"""An OpenAI-compatible server on loopback that counts what is paid for, and misbehaves as told."""
+"""An OpenAI-compatible server on loopback that counts paid replies, and fails when a test says so."""
 
 import json
 import threading
@@ -14,15 +14,15 @@ FAULTS = ("429", "500", "timeout", "cut before", "cut within", "no JSON", "no co
 
 
 class Provider:
-    """Replies to a prompt's last message what `reply` makes of it, told how often this one was paid for before.
+    """Answers requests with `reply(last message, how often a reply to it was paid for before)`.
 
     Attributes:
-        asked: Requests that arrived.
-        paid: Replies that were sent, by prompt.
-        most: Requests that were being answered at the same time, at most.
-        fault: Which of FAULTS befalls the request with this number, counted from 1; None for none.
+        asked: How many requests arrived.
+        paid: How many replies were sent, by prompt.
+        most: The largest number of requests that were answered at the same time.
+        fault: Gives one of FAULTS for the number of a request, from 1; None for a normal reply.
         arrived: Called with the number of each request that arrives.
-        hold: While set, no request that arrives is answered, then or later.
+        hold: A request that arrives while this is set is never answered.
     """
 
     def __init__(self, reply: Callable[[str, int], str]) -> None:
@@ -53,10 +53,10 @@ class Provider:
                 pass
 
         class Server(ThreadingHTTPServer):
-            daemon_threads = True  # of connections that are kept open
+            daemon_threads = True  # connections stay open
 
             def handle_error(self, request: Any, client_address: Any) -> None:
-                pass  # the client is gone: it was killed, or has no more patience
+                pass  # the client is gone: it was killed or it timed out
 
         with running(Server(("127.0.0.1", 0), Handler)) as server:
             self.url = f"http://127.0.0.1:{server.server_port}/v1"

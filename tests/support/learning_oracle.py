@@ -1,8 +1,8 @@
-"""An LM that knows the answers and not how to go about it: it does what demonstrations show it or instructions say.
+"""An LM that knows the answers but has to learn, from demonstrations or instructions, how to reply well.
 
-Left to itself it answers in whole sentences, keeps every passage, draws statements from all of them, asks the question
-again and says of what is missing that something is. It imitates demonstrations, bad ones too: most of them decide,
-field by field. Of instructions it understands those in `KEYS`. A few questions it does well in any case.
+Untaught, it answers in whole sentences, keeps every passage, takes statements from all of them, repeats the question as
+a query, and says only that something is missing. It imitates demonstrations, good or bad: for each field the majority
+decides. It understands the instructions in `KEYS`. It replies well to a few questions in any case.
 """
 
 import json
@@ -27,9 +27,9 @@ KEYS = {
     "missing": "Say by name what is missing.",
     "passage": "Name everything that may help.",
 }
-"""What makes it do its best, by the output field that it concerns."""
+"""The instructions that teach it, by the output field that they concern."""
 
-_REASONS = {  # what it reads in feedback, and what it concludes
+_REASONS = {  # words of the feedback, and the fields whose instructions it then writes
     "it is to stand alone": ["answer"],
     "not needed and were kept": ["relevant"],
     "statements were taken from them": ["statements"],
@@ -43,10 +43,12 @@ _SHORT = 6  # words
 
 
 class LearningOracle(OracleEngine):
-    """Args:
-    golds: What is known of each question that will be asked.
-    knack: Percentage of the questions that it does well in any case.
-    deaf: It learns from nothing.
+    """The oracle, spoilt field by field unless it was taught.
+
+    Args:
+        golds: The gold of each question that will be asked.
+        knack: The percentage of the questions that it replies well to in any case.
+        deaf: Whether it learns nothing.
     """
 
     def __init__(self, golds: Iterable[Gold], *, knack: int = 25, deaf: bool = False) -> None:
@@ -54,7 +56,7 @@ class LearningOracle(OracleEngine):
         self._knack = knack
         self._deaf = deaf
         self.taught: list[str] = []
-        """The prompts in which it was asked for instructions."""
+        """The prompts that asked it for instructions."""
 
     def complete(self, request: Request) -> Response:
         system = request.system if isinstance(request.system, str) else "".join(p.text for p in request.system or ())
@@ -86,7 +88,7 @@ class LearningOracle(OracleEngine):
 
 
 def _clumsy(name: str, value: str, prompt: Prompt) -> str:
-    """What it says of this field when it is not shown how."""
+    """The untaught value of a field."""
     lines = {int(n): text for text in prompt.inputs.values() for n, text in _numbered(text)}
     if name == "answer":
         settled = value in ("True", "False", "true", "false") or value.startswith(("unanswerable", "unknown"))
@@ -104,7 +106,7 @@ def _clumsy(name: str, value: str, prompt: Prompt) -> str:
 
 
 def _is_good(name: str, asked: Mapping[str, str], said: str) -> bool:
-    """Whether a demonstration shows this field as it should be."""
+    """Whether a demonstration shows a good value of this field."""
     count = len(_numbered(asked[""]))
     if name == "answer":
         return len(said.split()) <= _SHORT
@@ -118,11 +120,11 @@ def _is_good(name: str, asked: Mapping[str, str], said: str) -> bool:
 
 
 def _proposed(prompt: Prompt, user: str) -> dict[str, Any] | None:
-    """What it says when it is asked for instructions: the keys that it sees reason for."""
+    """The reply to a prompt that asks for instructions: the keys that the feedback gives reason for; else None."""
     names = [field.name for field in prompt.outputs]
     fields = dict.fromkeys(field for reason, fields in _REASONS.items() if reason in user for field in fields)
     keys = " ".join(KEYS[field] for field in fields)
-    if "proposed_prefix_for_output_field" in names:  # COPRO: at first no good, with scores before its eyes better
+    if "proposed_prefix_for_output_field" in names:  # COPRO: good only once it sees scores
         text = " ".join(KEYS.values()) if "Resulting Score" in user else "Answer nicely ."
         return {"proposed_instruction": text, "proposed_prefix_for_output_field": "Answer:"}
     if "module_advice" in names:  # SIMBA
@@ -130,7 +132,7 @@ def _proposed(prompt: Prompt, user: str) -> dict[str, Any] | None:
         return {"discussion": "So .", "module_advice": json.dumps(dict.fromkeys(modules, keys) if keys else {})}
     if "new_instruction" in names:  # GEPA
         return {"new_instruction": keys or "Answer nicely ."}
-    if "proposed_instruction" in names:  # MIPROv2: now and then
+    if "proposed_instruction" in names:  # MIPROv2: good every other time
         good = zlib.crc32(user.encode()) % 2
         return {"proposed_instruction": " ".join(KEYS.values()) if good else "Answer nicely ."}
     if {"observations", "summary", "program_description", "module_description"} & set(names):
@@ -139,7 +141,7 @@ def _proposed(prompt: Prompt, user: str) -> dict[str, Any] | None:
 
 
 def _written(reply: Mapping[str, Any], user: str) -> str:
-    """In DSPy's chat format or, as GEPA asks for instructions, as JSON."""
+    """The reply in DSPy's chat format, or as JSON if the prompt asks for it, as GEPA does."""
     return json.dumps(reply) if "Respond with a JSON object" in user else render(dict(reply))
 
 

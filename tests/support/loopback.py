@@ -1,4 +1,4 @@
-"""HTTP servers of the tests, on this machine and while a block lasts."""
+"""Runs the tests' HTTP servers on this machine."""
 
 import threading
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ Server = TypeVar("Server", bound=HTTPServer)
 
 @contextmanager
 def running(server: Server) -> Iterator[Server]:
-    """The server answers inside the block; nothing of it is left behind."""
+    """Serve requests until the block ends; no thread or socket is left behind."""
     with server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()

@@ -1,4 +1,4 @@
-"""What a prompt asked, read back from the messages of DSPy's chat and JSON adapters."""
+"""Reads back what a prompt asked, from the messages of DSPy's chat and JSON adapters."""
 
 import re
 
@@ -8,7 +8,7 @@ _MARKER = re.compile(r"^\[\[ ## (\w+) ## \]\]$", re.MULTILINE)
 
 
 def inputs(user: str) -> dict[str, str]:
-    """The input fields of the last user message by name; a name that a marker repeats fails."""
+    """The input fields of the last user message, by name. Fails if a field is there twice."""
     body = user[: user.rindex("\n\nRespond with ")]
     names = _MARKER.findall(body)
     assert len(set(names)) == len(names), f"a field is there twice in:\n{user}"
@@ -16,7 +16,7 @@ def inputs(user: str) -> dict[str, str]:
 
 
 def declared(system: str) -> list[str]:
-    """The names of the input fields that the signature has."""
+    """The names of the signature's input fields."""
     declaration = system.partition("Your output fields are:")[0]
     return re.findall(r"^\d+\. `(\w+)`", declaration, re.MULTILINE)
 
@@ -27,7 +27,7 @@ def wanted(user: str) -> list[str]:
 
 
 def typed(user: str) -> set[str]:
-    """The names of those of them that are not text."""
+    """The names of the wanted output fields that are not plain text."""
     field = r"`(?:\[\[ ## )?(\w+)(?: ## \]\])?` \(must be formatted as a valid Python (?!Union\[str, NoneType\])"
     return set(re.findall(field, _request(user)))
 

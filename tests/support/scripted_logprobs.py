@@ -1,4 +1,4 @@
-"""The scripted LM with log-probabilities, and scorers with given scores."""
+"""A scripted LM that reports log-probabilities, and a scorer with given scores."""
 
 import math
 import threading
@@ -19,7 +19,7 @@ _HEAD = "[[ ## candidate ## ]]\n"
 
 
 class _Likely:
-    """The words of a candidate have given probabilities, those of others none."""
+    """Adds probabilities to the words of the candidates that have them; other replies have none."""
 
     supported_params = ("logprobs", "top_logprobs")
 
@@ -45,13 +45,13 @@ class _Likely:
 def with_logprobs(
     *replies: Reply, probabilities: Mapping[str, Sequence[float]], refuses: bool = False
 ) -> Iterator[Script]:
-    """As `scripted`, with an LM that gives the probabilities of the words of candidates, or refuses to."""
+    """Like `scripted`, with an LM that reports the probabilities of the words of candidates, or refuses to."""
     with scripted(*replies) as script, dspy.context(lm=engine_lm(_Likely(script, probabilities, refuses))):
         yield script
 
 
 class Given(Scorer):
-    """A scorer with given scores, by the beginnings of the texts; `scored` keeps what was asked."""
+    """A scorer that looks a score up by how the text begins; `scored` keeps the pairs that it was asked about."""
 
     def __init__(self, scores: Mapping[str, float]) -> None:
         self.scores = scores

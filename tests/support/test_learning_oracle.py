@@ -1,4 +1,4 @@
-"""The LM of the optimizers' tests learns from what it is shown, and can be taught wrong."""
+"""The LM of the optimizers' tests learns from what it is shown, right or wrong."""
 
 import dspy
 import pytest
