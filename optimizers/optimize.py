@@ -153,7 +153,7 @@ def _judged(
     if not summary.complete or summary.total.failed == summary.total.n:
         raise OdqaError(
             f"{summary.total.failed} of {len(held_out)} held-out questions failed, the first with "
-            f"{summary.first_error}; mend that, and the same command with its directory goes on"
+            f"{summary.first_error}; mend that and start again with the same directory: it goes on"
         )
     scores = summary.total.scores
     part_scores = {name: scores[part.__name__] for name, part in parts.items() if part.__name__ in scores}
@@ -202,12 +202,12 @@ def _compiled(
         pass
     except Exception as error:
         trouble = error
-    go_on = f"{directory.parent} for its directory it goes on, and pays nothing twice"
+    go_on = f"the directory {directory.parent}: it goes on, and pays nothing twice"
     if failures.caused(trouble):
-        raise OdqaError(clean(f"{failures}; mend that, and with {go_on}")) from failures.first
+        raise OdqaError(clean(f"{failures}; mend that and start again with {go_on}")) from failures.first
     if calls.stopped:
-        first = "mend that, and with" if failures.provider_failed else "with a higher limit and"
-        raise OdqaError(clean(f"{calls.stopped}, and the recipe has not ended; {first} {go_on}")) from trouble
+        remedy = "mend that and start again with" if failures.provider_failed else "start again with a higher limit and"
+        raise OdqaError(clean(f"{calls.stopped}, and the recipe has not ended; {remedy} {go_on}")) from trouble
     if isinstance(trouble, AdapterParseError):
         raise OdqaError(clean(f"the recipe cannot read what the LM writes for it ({one_line(trouble)})")) from trouble
     if trouble is not None:

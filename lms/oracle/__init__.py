@@ -35,7 +35,7 @@ from lms.engine import AsyncPromptEngine, PromptEngine
 from lms.extractive.fields import fill
 from lms.extractive.prompt import Prompt, parse, render
 from lms.oracle.gold import Gold, fold, leads_of
-from lms.oracle.replies import Replies
+from lms.oracle.reply import PerfectReply
 from retrieval.errors import UsageError
 
 __all__ = ["Gold", "OracleEngine", "oracle_lm"]
@@ -78,7 +78,7 @@ class OracleEngine(PromptEngine):
         if wrong:
             others = [other for other in self._golds.values() if other is not wrong]
             gold = lot.choice(others) if others else Gold("", ("unknown",))
-        return render(prompt, fill(prompt) if gold is None else Replies(prompt, gold, own, wrong).values())
+        return render(prompt, fill(prompt) if gold is None else PerfectReply(prompt, gold, own, wrong).values())
 
     def gold_for(self, prompt: Prompt) -> tuple[Gold | None, bool]:
         """The gold of the question that a prompt is about, and whether it asks that very question.

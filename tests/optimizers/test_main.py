@@ -125,7 +125,8 @@ def test_one_directory_is_one_run_and_a_budget_that_ends_is_said(
         return capsys.readouterr().err.splitlines()[-1]
 
     told = error("--recipe", "bootstrap_few_shot", "--budget-calls", "1")
-    assert "the limit of 1 LM calls is reached, and the recipe has not ended; with a higher limit and run for" in told
+    assert "the limit of 1 LM calls is reached, and the recipe has not ended" in told
+    assert "a higher limit and the directory run" in told
     told = error("--recipe", "labeled_few_shot")
     assert "run/before holds another run, with different recipe" in told
 

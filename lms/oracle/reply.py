@@ -8,7 +8,7 @@ from lms.extractive.fields import fill
 from lms.extractive.prompt import Field, Prompt, clean
 from lms.oracle.gold import Gold, fold, leads_of
 
-__all__ = ["Replies"]
+__all__ = ["PerfectReply"]
 
 _JOINT = " ¶ "  # between the passages of a document
 _NO_EVIDENCE = r"question|quer|topic|plan|history|missing|knowledge|analysis"  # all other inputs are evidence
@@ -19,8 +19,8 @@ _FINISH = re.compile("finish|stop|end|done|answer", re.I)
 _USUAL: Any = object()  # stands for the extractive reader's value, in fields that no gold is known for
 
 
-class Replies:
-    """Computes the values of one reply, field by field: `values`.
+class PerfectReply:
+    """The reply of a perfect model to one prompt: `values` gives the value of each field.
 
     Args:
         prompt: The prompt to reply to.
@@ -63,16 +63,16 @@ class Replies:
         if "enum" in schema:
             options: list[Any] = schema["enum"]
             ends = [option for option in options if _FINISH.fullmatch(str(option))]
-            return next((o for o in options if (o in ends) is self._answers()), options[0]) if ends else _USUAL
+            return next((o for o in options if (o in ends) is self._gives_answer()), options[0]) if ends else _USUAL
         if kind == "array":
             return self._list(_resolved(schema.get("items", {}), field))
         if kind == "boolean":
             if re.search("answer", name):
-                return None if optional and not self._answers() else self._truth()
-            return not self._answers() if re.search("need|missing", name) else self._answers()
+                return None if optional and not self._gives_answer() else self._truth()
+            return not self._gives_answer() if re.search("need|missing", name) else self._gives_answer()
         if kind in ("number", "integer"):
             if re.search("correct", name):
-                return int(self._answers())
+                return int(self._gives_answer())
             return 0 if bool(self._relevant) is bool(re.search("unknown|irrelevan", name)) else 1
         return self._text(name, optional) if kind == "string" else _USUAL
 
@@ -98,25 +98,25 @@ class Replies:
             parts = [*(line for _, line in self._relevant), *self._missing]
             return _JOINT.join(dict.fromkeys(map(_titled_text, parts)))
         if re.search(_LEADS, name):
-            if optional and self._answers():
+            if optional and self._gives_answer():
                 return None
             if re.search("follow|query", name):
-                return "" if self._answers() else self._queries()[0]
-            return "" if "missing" in name and self._answers() else self._known()
+                return "" if self._gives_answer() else self._queries()[0]
+            return "" if "missing" in name and self._gives_answer() else self._known()
         if re.search("candidate", name):
             return self._candidate()
         if re.search("answer", name):
-            return None if optional and not self._answers() else self._answer()
+            return None if optional and not self._gives_answer() else self._answer()
         return _USUAL
 
-    def _answers(self) -> bool:
+    def _gives_answer(self) -> bool:
         """Whether the reply gives an answer: what is shown covers it, or the call goes wrong."""
         return self._covered or self._wrong is not None
 
     def _answer(self) -> str:
         if not self._own:
             return self._intermediate()
-        if self._answers():
+        if self._gives_answer():
             return self._said()
         asks = f"{self._prompt.instructions} {' '.join(field.description for field in self._prompt.outputs)}".lower()
         return "unanswerable" if "unanswerable" in asks else "unknown"
