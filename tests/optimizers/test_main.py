@@ -72,7 +72,7 @@ STATE = {
     [
         ("direct --recipe magic", "there is no recipe 'magic'; there are: bootstrap_few_shot"),
         ("nosuch --recipe gepa", "there is no program 'nosuch'; there are: "),
-        ("direct --recipe gepa --out s.pkl", "a state file is JSON and its name ends in .json, unlike s.pkl"),
+        ("direct --recipe gepa --out s.pkl", "a state file is JSON: its name must end in .json, and s.pkl does not"),
         ("direct --recipe gepa --out file/s.json", "cannot write the state file file/s.json: "),
         ("direct --recipe gepa --out a.json", "cannot write the state file a.json: it is a directory"),
         ("direct --recipe gepa --train 9999", "141 different questions are too few for 9999 to train on"),

@@ -9,7 +9,6 @@ from eval.__main__ import main
 from eval.figures.comparison import Run, best_of, compare, read
 from eval.figures.statistics import difference_interval, interval
 from eval.reports.text import comparison_table
-from programs.commands.method import run as run_command
 from programs.instruments.cost import Cost, Spent
 from retrieval import UsageError
 
@@ -194,7 +193,7 @@ def test_the_table() -> None:
 
 def call(*arguments: str) -> int | str | None:
     with pytest.raises(SystemExit) as ended:
-        run_command("python -m eval", lambda: main(arguments))
+        main(arguments)
     return ended.value.code
 
 

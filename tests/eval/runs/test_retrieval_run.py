@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from eval.__main__ import main
 from eval.metrics import found
 from eval.runs.retrieval_run import evaluate, table
-from programs.commands.method import run
 from retrieval import Memory, Passage, RetrievalError, Retriever, UsageError
 from retrieval.bm25.search import BM25
 from retrieval.corpora.reader import read
@@ -173,7 +172,7 @@ def test_a_search_that_fails_ends_it(tmp_path: Path) -> None:
 
 def call(*arguments: str) -> int | str | None:
     with pytest.raises(SystemExit) as ended:
-        run("python -m eval", lambda: main(arguments))
+        main(arguments)
     return ended.value.code
 
 
