@@ -1,44 +1,55 @@
 """`python -m eval TASK --program NAME` asks a program the questions of a task; other subcommands use such runs."""
 
+import inspect
 import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
+import programs
 from eval.commands import compare, corpus, cost, export, mlflow, paper, report, retrieval, run, tasks
-from retrieval.command_line import Parser
-from retrieval.command_line import run as run_and_exit
+from programs.commands.flags import add_settings
+from retrieval import command_line
 
 _PROG = "python -m eval"
-_OTHERS = (compare, report, retrieval, cost, export, mlflow, tasks, corpus, paper)
-_NAMES = {command.__name__.rpartition(".")[2] for command in (run, *_OTHERS)}  # a command is named as its file
+_COMMANDS = {
+    command.__name__.rpartition(".")[2]: command
+    for command in (run, compare, report, retrieval, cost, export, mlflow, tasks, corpus, paper)
+}
 
 
 def main(argv: Sequence[str]) -> NoReturn:
     """Run one subcommand and exit."""
-    run_and_exit(_PROG, lambda: _main(argv))
+    command_line.run(_PROG, lambda: _main(argv))
 
 
-def make_parser(argv: Sequence[str]) -> Parser:
+def make_parser(argv: Sequence[str]) -> command_line.Parser:
     """Make the parser, with the settings of the program that the command line names.
 
     Raises:
         UsageError: There is no such program.
     """
-    parser = Parser(
+    parser = command_line.Parser(
         prog=_PROG,
         description="Ask programs the questions of a task, compare the runs and report them; judge retrievers.",
-        epilog="COMMAND --help lists its flags. Without COMMAND, TASK --program NAME is the same as run, and --program "
-        "NAME --help also lists the settings of that program.",
+        epilog="COMMAND --help lists its flags. Without COMMAND it is run: python -m eval TASK --program NAME.",
     )
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
-    run.add(commands, argv)
-    for other in _OTHERS:
-        other.add(commands)
+    for name, module in _COMMANDS.items():
+        about = inspect.getdoc(module) or ""
+        prog = _PROG if name == "run" else f"{_PROG} {name}"
+        command = commands.add_parser(name, prog=prog, allow_abbrev=False, help=about.split("\n")[0], description=about)
+        module.add_flags(command)
+        command.set_defaults(command=module.main)
+    chooser = command_line.Parser(prog=_PROG, add_help=False, allow_abbrev=False)
+    chooser.add_argument("--program")
+    chosen = chooser.parse_known_args(argv)[0].program
+    if chosen is not None:
+        add_settings(commands.choices["run"], programs.load(chosen))
     return parser
 
 
 def _main(argv: Sequence[str]) -> None:
-    if list(argv) not in (["-h"], ["--help"]) and not _NAMES.intersection(argv[:1]):
+    if list(argv) not in (["-h"], ["--help"]) and not _COMMANDS.keys() & argv[:1]:
         argv = ["run", *argv]
     args = make_parser(argv).parse_args(argv)
     args.command(args)

@@ -7,24 +7,25 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from tqdm import tqdm
 
-from retrieval.command_line import Commands, Parser, run, say
+from retrieval.command_line import Parser, run, say
 from retrieval.corpora.reader import read
 from retrieval.errors import UsageError
 from retrieval.passage import Passage
 from retrieval.specs import FORMS, load
 
+if TYPE_CHECKING:
+    _Commands = argparse._SubParsersAction[Parser]
+
 _PROG = "python -m retrieval"
 _bar = partial(tqdm, disable=None, file=sys.stderr)
 
 
-def _add_index(commands: Commands) -> None:
-    parser = commands.add_parser(
-        "index", help="build an index from a corpus", description="Build an index from a corpus."
-    )
+def _add_index(commands: "_Commands") -> None:
+    parser = commands.add_parser("index", help="build an index from a corpus")
     parser.add_argument("--backend", choices=_BUILDERS, required=True, help="kind of index")
     parser.add_argument("--corpus", type=Path, required=True, help='JSON lines {"id", "title", "text"}, .gz or plain')
     parser.add_argument("--out", type=Path, required=True, help="directory to make")
@@ -129,12 +130,8 @@ _BUILDERS: dict[str, Callable[[Iterable[Passage], argparse.Namespace], Any]] = {
 }
 
 
-def _add_fetch(commands: Commands) -> None:
-    parser = commands.add_parser(
-        "fetch",
-        help="download a corpus and unpack it into JSON lines",
-        description="Download a corpus, check it and unpack it into JSON lines. Continues an unfinished download.",
-    )
+def _add_fetch(commands: "_Commands") -> None:
+    parser = commands.add_parser("fetch", help="download a corpus, check it and unpack it into JSON lines")
     parser.add_argument("name", metavar="NAME", help="wiki17, wiki18 or hotpotqa17")
     parser.add_argument("--out", type=Path, required=True, help="directory to make, or one with an unfinished download")
     parser.add_argument("--file", type=Path, help="the archive, if it is on this machine already")
@@ -168,12 +165,8 @@ def _fetch(arguments: argparse.Namespace) -> None:
     print(json.dumps({"corpus": str(got.corpus), "passages": got.passages, "left_out": got.left_out}))
 
 
-def _add_search(commands: Commands) -> None:
-    parser = commands.add_parser(
-        "search",
-        help="search, and print the passages as JSON lines",
-        description="Search, and print the passages as JSON lines, the best first.",
-    )
+def _add_search(commands: "_Commands") -> None:
+    parser = commands.add_parser("search", help="search, and print the passages as JSON lines, the best first")
     parser.add_argument("retriever", metavar="SPEC", help=" or ".join(FORMS))
     parser.add_argument("query", help="what to search for")
     parser.add_argument("-k", type=int, default=5, help="print at most K passages (default: %(default)s)")
@@ -187,11 +180,9 @@ def _search(arguments: argparse.Namespace) -> None:
         print(json.dumps({"id": p.id, "title": p.title, "text": p.text, "score": p.score}, ensure_ascii=False))
 
 
-def _add_serve(commands: Commands) -> None:
+def _add_serve(commands: "_Commands") -> None:
     parser = commands.add_parser(
-        "serve",
-        help="serve searches over the ColBERTv2 protocol",
-        description="Serve searches over the ColBERTv2 protocol, for dspy.ColBERTv2 and for colbertv2:URL.",
+        "serve", help="serve searches over the ColBERTv2 protocol, for dspy.ColBERTv2 and colbertv2:URL"
     )
     parser.add_argument("retriever", metavar="SPEC", help=" or ".join(FORMS))
     parser.add_argument(

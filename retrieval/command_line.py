@@ -8,13 +8,13 @@ import os
 import re
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
 from dspy.utils.exceptions import LMError
 
 from retrieval.errors import OdqaError
 
-__all__ = ["Commands", "Parser", "run", "say", "without_secrets"]
+__all__ = ["Parser", "run", "say", "without_secrets"]
 
 
 class Parser(argparse.ArgumentParser):
@@ -22,13 +22,6 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         self.exit(2, f"{self.prog}: error: {message}; --help lists the flags\n")
-
-
-if TYPE_CHECKING:
-    Commands = argparse._SubParsersAction[Parser]
-else:
-    Commands = argparse._SubParsersAction
-"""What `Parser.add_subparsers` returns. Each subcommand adds its own parser to it."""
 
 
 def run(prog: str, command: Callable[[], None]) -> NoReturn:

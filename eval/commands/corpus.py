@@ -1,8 +1,12 @@
-"""`python -m eval corpus TASK --out FILE`: a corpus of the passages that come with a task's questions."""
+"""Write the passages that come with a task's questions as a corpus.
+
+They are the gold and the distracting ones; python -m retrieval index takes the corpus. With --add-to, another corpus is
+written first, and then the passages that it lacks.
+"""
 
 import json
 import sys
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from tqdm import tqdm
@@ -10,29 +14,17 @@ from tqdm import tqdm
 from eval.commands.options import add_data
 from eval.tasks import choose
 from eval.tasks.own_passages import write_corpus
-from retrieval.command_line import Commands
 from retrieval.corpora.reader import read
 
-__all__ = ["add"]
 
-
-def add(commands: Commands) -> None:
-    """Add the command."""
-    parser = commands.add_parser(
-        "corpus",
-        allow_abbrev=False,
-        help="write the passages that come with a task's questions as a corpus",
-        description="Write the passages that come with the questions of a task, gold and distracting, as a corpus for "
-        "python -m retrieval index. With --add-to, write another corpus first and then the passages that it lacks.",
-    )
+def add_flags(parser: ArgumentParser) -> None:
     parser.add_argument("task", metavar="TASK", help="NAME or NAME:VARIANT")
     parser.add_argument("--out", required=True, metavar="FILE", help="corpus to write, .jsonl or .jsonl.gz")
     parser.add_argument("--add-to", metavar="CORPUS", help="corpus to write first, .jsonl or .jsonl.gz")
     add_data(parser)
-    parser.set_defaults(command=_corpus)
 
 
-def _corpus(args: Namespace) -> None:
+def main(args: Namespace) -> None:
     task, variant = choose(args.task)
     own = task.passages(variant, None if args.data is None else Path(args.data))
     with tqdm(unit="passage", disable=None, file=sys.stderr) as bar:

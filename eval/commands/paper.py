@@ -1,8 +1,11 @@
-"""`python -m eval paper [TABLE …]`: the papers' tables, listed, or run with both figures side by side."""
+"""List the papers' tables, or run some and print the papers' figures beside ours.
+
+Runs that exist already are used again.
+"""
 
 import os
 import sys
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from tqdm import tqdm
@@ -12,20 +15,10 @@ from eval.runs.recorded_calls import Limits
 from programs.commands.flags import add_lm
 from retrieval import FORMS
 from retrieval import load as load_retriever
-from retrieval.command_line import Commands, without_secrets
-
-__all__ = ["add"]
+from retrieval.command_line import without_secrets
 
 
-def add(commands: Commands) -> None:
-    """Add the command."""
-    parser = commands.add_parser(
-        "paper",
-        allow_abbrev=False,
-        help="list the papers' tables, or run some and print both figures side by side",
-        description="List the tables and figures of the papers; or run the rows of some, and print the paper's figures "
-        "beside ours. Runs that exist already are used again.",
-    )
+def add_flags(parser: ArgumentParser) -> None:
     parser.add_argument("tables", nargs="*", metavar="TABLE", help="such as blendfilter:table1 (default: list all)")
     parser.add_argument("--show", action="store_true", help="print the tables as in the papers, and run nothing")
     parser.add_argument("--limit", type=int, metavar="N", help="ask only the first N questions of each task")
@@ -59,10 +52,9 @@ def add(commands: Commands) -> None:
     )
     add_lm(parser)
     add_data(parser)
-    parser.set_defaults(command=_paper)
 
 
-def _paper(args: Namespace) -> None:
+def main(args: Namespace) -> None:
     from eval.papers import paper
 
     tables = [paper.find(name) for name in args.tables]

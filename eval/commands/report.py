@@ -1,32 +1,24 @@
-"""`python -m eval report RUN … --out FILE.html`: one HTML page of a run, or of several side by side."""
+"""Write one HTML page of a run, or of several runs of one task side by side.
 
-from argparse import Namespace
+It has figures with their intervals, accuracy against cost, and what happened to each question. The file needs no
+network and no other file.
+"""
+
+from argparse import ArgumentParser, Namespace
 
 from eval.commands.options import add_runs
 from retrieval import UsageError
-from retrieval.command_line import Commands, say
-
-__all__ = ["add"]
+from retrieval.command_line import say
 
 
-def add(commands: Commands) -> None:
-    """Add the command."""
-    parser = commands.add_parser(
-        "report",
-        allow_abbrev=False,
-        help="write one HTML page of a run, or of several side by side",
-        description="Write one HTML file of a run, or of several runs of one task side by side: figures with their "
-        "intervals, accuracy against cost, and what happened to each question. The file needs no network and no other "
-        "file.",
-    )
+def add_flags(parser: ArgumentParser) -> None:
     add_runs(parser, "; several joined by commas count as one run with the best of their answers to each question")
     parser.add_argument(
         "--out", required=True, metavar="FILE.html", help="file to write; an existing file is overwritten"
     )
-    parser.set_defaults(command=_report)
 
 
-def _report(args: Namespace) -> None:
+def main(args: Namespace) -> None:
     from eval.reports.html.page import page, write
 
     if not args.out.endswith(".html"):

@@ -1,8 +1,12 @@
-"""`python -m eval retrieval --retriever SPEC --questions FILE`: a retriever judged by itself."""
+"""Judge a retriever by itself, or compare it with another one.
+
+Searches each question and compares what is found with the gold titles, passages and answers. One row per question goes
+to a directory; the figures are printed.
+"""
 
 import sys
 import time
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 
 from tqdm import tqdm
 
@@ -12,20 +16,10 @@ from eval.runs.runner import without_url_secrets
 from eval.tasks import load
 from retrieval import FORMS
 from retrieval import load as load_retriever
-from retrieval.command_line import Commands, say
-
-__all__ = ["add"]
+from retrieval.command_line import say
 
 
-def add(commands: Commands) -> None:
-    """Add the command."""
-    parser = commands.add_parser(
-        "retrieval",
-        allow_abbrev=False,
-        help="judge a retriever by itself, or against another one",
-        description="Search each question with a retriever and compare what is found with the gold titles, passages "
-        "and answers. One row per question goes to a directory; the figures are printed.",
-    )
+def add_flags(parser: ArgumentParser) -> None:
     parser.add_argument("--retriever", required=True, metavar="SPEC", help=" or ".join(FORMS))
     parser.add_argument(
         "--questions", required=True, metavar="FILE", help="QUESTIONS.jsonl[.gz], or sample for the packaged ones"
@@ -36,10 +30,9 @@ def add(commands: Commands) -> None:
     parser.add_argument("--against", metavar="SPEC", help="another retriever, to compare the first one with")
     parser.add_argument("--limit", type=int, metavar="N", help="search only the first N questions (default: all)")
     parser.add_argument("--run", metavar="DIR", help="directory for the rows (default: runs/retrieval-FILE-TIME)")
-    parser.set_defaults(command=_retrieval)
 
 
-def _retrieval(args: Namespace) -> None:
+def main(args: Namespace) -> None:
     examples = load(args.questions if args.questions == "sample" else f"file:{args.questions}", args.limit)
     specs = [spec for spec in (args.retriever, args.against) if spec]
     retriever = load_retriever(args.retriever)

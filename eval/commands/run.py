@@ -1,8 +1,13 @@
-"""`python -m eval TASK --program NAME`: a program asked the questions of a task, and what its answers are worth."""
+"""Ask a program the questions of a task and print its scores. The word run may be left out.
+
+One row per question goes to a directory. To continue a run that was cut short, repeat its command with --run and its
+directory. --lm oracle, or oracle:ERROR_RATE, gives the ceiling of the method with its retriever, --lm extractive the
+floor. With --program NAME, --help also lists the settings of that program.
+"""
 
 import sys
 import time
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
@@ -21,40 +26,18 @@ from eval.runs.fingerprints import fingerprints
 from eval.runs.recorded_calls import Limits
 from eval.runs.runner import evaluate, without_url_secrets
 from eval.tasks import SEED, load
-from programs.commands.flags import add_environment, add_settings, load_retriever, make, settings_of
+from programs.commands.flags import add_environment, load_retriever, make, settings_of
 from programs.instruments.plan import price
 from retrieval import OdqaError, UsageError
-from retrieval.command_line import Commands, Parser, say, without_secrets
+from retrieval.command_line import say, without_secrets
 
-__all__ = ["add"]
-
-_PROG = "python -m eval"  # `run` may be left out
 _NOT_IN_MANIFEST = {
     *("command", "run", "data", "threads", "lm_calls", "retries", "max_calls", "max_usd", "max_minutes", "mlflow")
 }
 """Flags that do not change what is asked: a run goes on where it stopped when they change."""
 
 
-def add(commands: Commands, argv: Sequence[str]) -> None:
-    """Add the command, with the settings of the program that `argv` names.
-
-    Raises:
-        UsageError: There is no such program.
-    """
-    chooser = Parser(prog=_PROG, add_help=False, allow_abbrev=False)
-    chooser.add_argument("--program")
-    name = chooser.parse_known_args(argv)[0].program
-    program = None if name is None else programs.load(name)
-    parser = commands.add_parser(
-        "run",
-        prog=_PROG,
-        allow_abbrev=False,
-        help="ask a program the questions of a task and print its scores; the word run may be left out",
-        description="Ask a program the questions of a task. One row per question goes to a directory; the figures are "
-        "printed. To continue a run that was cut short, repeat its command with --run and its directory. --lm oracle, "
-        "or oracle:ERROR_RATE, gives the ceiling of the method with its retriever, --lm extractive the floor.",
-        epilog=None if program else "With --program NAME, --help also lists the settings of this program.",
-    )
+def add_flags(parser: ArgumentParser) -> None:
     parser.add_argument(
         "task",
         metavar="TASK",
@@ -94,12 +77,9 @@ def add(commands: Commands, argv: Sequence[str]) -> None:
         help="trace each question to this MLflow experiment; to log the finished run, use python -m eval mlflow",
     )
     add_environment(parser)
-    if program:
-        add_settings(parser, program)
-    parser.set_defaults(command=_run)
 
 
-def _run(args: Namespace) -> None:
+def main(args: Namespace) -> None:
     program = programs.load(args.program)
     limits = Limits(calls=args.max_calls, usd=args.max_usd, minutes=args.max_minutes)
     examples = load(args.task, args.limit, data=args.data)

@@ -1,20 +1,15 @@
-"""`python -m eval tasks`: the tasks there are."""
+"""List the tasks: name, questions, corpus."""
 
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 
 from eval.tasks import TASKS
-from retrieval.command_line import Commands
-
-__all__ = ["add"]
 
 
-def add(commands: Commands) -> None:
-    """Add the command."""
-    description = "List the tasks: name, questions, corpus."
-    commands.add_parser("tasks", help="list the tasks", description=description).set_defaults(command=_tasks)
+def add_flags(parser: ArgumentParser) -> None:
+    """There are none."""
 
 
-def _tasks(args: Namespace) -> None:
+def main(args: Namespace) -> None:
     print("sample\tthe packaged questions\tthe retriever sample")
     for name, task in TASKS.items():
         for variant, of in task.variants.items():
