@@ -307,7 +307,7 @@ def _add_judge_api_base(parser: _cli.Parser) -> None:
 
 
 def _paper(argv: Sequence[str]) -> None:
-    from eval.papers import paper
+    from eval.papers import printing, running, setup, tables as papers
 
     parser = _command(
         "paper",
@@ -353,15 +353,15 @@ def _paper(argv: Sequence[str]) -> None:
     parser.add_argument("--temperature", type=float, default=None, metavar="T", help="sampling temperature of the LM")
     _add_data(parser)
     args = parser.parse_args(argv)
-    tables = [paper.find(name) for name in args.tables]
+    tables = [papers.find(name) for name in args.tables]
     if not tables:
-        print(paper.listing())
+        print(printing.listing())
         return
     if args.show:
-        print("\n\n".join(map(paper.show, tables)))
+        print("\n\n".join(map(printing.show, tables)))
         return
     with tqdm(unit="question", disable=None, file=sys.stderr) as bar:
-        setup = paper.Setup(
+        made = setup.Setup(
             lm=lambda examples, retriever: _lm(args, examples, retriever),
             retriever=load_retriever(args.retriever) if args.retriever else None,
             retriever_spec=args.retriever,
@@ -372,14 +372,14 @@ def _paper(argv: Sequence[str]) -> None:
             data=args.data,
             judge=args.judge,
             judge_api_base=args.judge_api_base,
-            settings=paper.assigned(args.set),
-            states=paper.states(args.state),
+            settings=setup.assigned(args.set),
+            states=setup.states(args.state),
             threads=args.threads,
             limits=Limits(calls=args.max_calls),
             on_row=lambda row: bar.update(),
             clean=_cli.without_secrets,
         )
-        results = [paper.run(table, setup) for table in tables]
+        results = [printing.beside(running.run(table, made)) for table in tables]
     print("\n\n".join(results))
 
 
