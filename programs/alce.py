@@ -8,13 +8,13 @@ question -> m passages, reranked -> k best, or k relevant ones made shorter -> a
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Literal
+from typing import ClassVar, Literal
 
 import dspy
 
 from programs.steps.citations import Cited, answer_citing, entailed, record
 from programs.steps.filtering import Candidate, shortened
-from programs.steps.result import result
+from programs.steps.result import Reading, Statements, result
 from programs.steps.side_by_side import in_thread, side_by_side
 from retrieval import Passage, Retriever, UsageError
 from signatures.answer import AnswerCiting, AnswerCitingYesNo
@@ -56,6 +56,8 @@ class ALCE(dspy.Module):
         entailment: Judges the citations with "rerank": lexical (compares words), nli:MODEL or true:MODEL. Paper:
             true:google/t5_xxl_true_nli_mixture.
     """
+
+    reads: ClassVar[dict[str, Reading]] = {"known_facts": Statements()}
 
     def __init__(
         self,

@@ -8,12 +8,12 @@ question -> [q, external draft + q, passage from memory + q] -> k passages each 
 """
 
 from functools import partial
-from typing import Literal
+from typing import ClassVar, Literal
 
 import dspy
 
 from programs.steps.ask import ask
-from programs.steps.result import result, say
+from programs.steps.result import Filtered, Reading, result, say
 from programs.steps.search import Search, external_searches, search_for
 from programs.steps.side_by_side import in_thread, side_by_side
 from programs.steps.text import blend, line
@@ -47,6 +47,8 @@ class BlendFilter(dspy.Module):
             (Remark 2); "off" keeps everything.
         hops: Turns of external augmentation, each drafting over what the last one found. Paper: 1 (Remark 1).
     """
+
+    reads: ClassVar[dict[str, Reading]] = {"kept": Filtered(found="found", whole="unfiltered")}
 
     def __init__(
         self,

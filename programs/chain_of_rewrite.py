@@ -13,14 +13,14 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Literal, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 import dspy
 
 from programs.steps.ask import ask
 from programs.steps.items import items
 from programs.steps.logprobs import ask_scored, bare, probability
-from programs.steps.result import result, say
+from programs.steps.result import PerPassage, Ranking, Reading, result, say
 from programs.steps.scorer import scorer_or_none
 from programs.steps.side_by_side import in_thread, side_by_side
 from programs.steps.text import blend, line
@@ -92,6 +92,13 @@ class ChainOfRewrite(dspy.Module):
             all N by default.
         in_flight: Documents analysed at the same time, and clarifications expanded.
     """
+
+    reads: ClassVar[dict[str, Reading]] = {
+        "retrieved": Ranking(),
+        "ranked": Ranking(),
+        "candidates": PerPassage(),
+        "relevance": PerPassage(),
+    }
 
     def __init__(
         self,

@@ -7,12 +7,12 @@ COLING 2025, Table 1.
 question -> k passages -> answer and its probability or "unanswerable", each -> the best by answer and question score
 """
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 import dspy
 
 from programs.steps.candidates import candidates_of, recorded
-from programs.steps.result import result
+from programs.steps.result import PerPassage, Ranking, Reading, result
 from programs.steps.scorer import scorer_or_none
 from programs.steps.side_by_side import in_thread
 from retrieval import Retriever, UsageError
@@ -47,6 +47,13 @@ class DAS(dspy.Module):
         upr: Scorer of the question: upr:MODEL for a local language model, as in the paper, or none.
         in_flight: Passages read at the same time.
     """
+
+    reads: ClassVar[dict[str, Reading]] = {
+        "ranked": Ranking(),
+        "candidates": PerPassage(),
+        "probabilities": PerPassage(),
+        "shares": PerPassage(),
+    }
 
     def __init__(
         self,

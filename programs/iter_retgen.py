@@ -7,12 +7,12 @@ training the retriever. BlendFilter's external augmentation is its first turn an
 question -> k passages -> (reasoning and answer + question -> k passages) T - 1 times -> reasoning and answer
 """
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 import dspy
 
 from programs.steps.ask import ask
-from programs.steps.result import result, say
+from programs.steps.result import Lists, Reading, result, say
 from programs.steps.search import external_searches
 from programs.steps.side_by_side import in_thread
 from retrieval import Retriever, UsageError, number, union
@@ -38,6 +38,8 @@ class IterRetGen(dspy.Module):
         style: Form of the answers: "short" for a short phrase (HotPotQA, 2WikiMultiHopQA), "yesno" for yes or no
             (StrategyQA).
     """
+
+    reads: ClassVar[dict[str, Reading]] = {"found": Lists()}
 
     def __init__(
         self, retriever: Retriever, *, k: int = 5, turns: int = 2, style: Literal["short", "yesno"] = "short"

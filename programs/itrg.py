@@ -7,12 +7,12 @@ here it is a document, and the question is answered from that alone. Zero-shot, 
 question -> k passages -> document -> (question + document -> k passages -> document) T - 1 times -> answer
 """
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 import dspy
 
 from programs.steps.ask import ask
-from programs.steps.result import result
+from programs.steps.result import Lists, Reading, result
 from programs.steps.search import Search, search_for
 from programs.steps.side_by_side import in_thread
 from programs.steps.text import blend, line
@@ -41,6 +41,8 @@ class ITRG(dspy.Module):
             with the last document, and shows it what the last turn did not find. The paper has both (2.3).
         style: Form of the answers: "short" for a short phrase, "yesno" for yes or no (StrategyQA).
     """
+
+    reads: ClassVar[dict[str, Reading]] = {"found": Lists()}
 
     def __init__(
         self,

@@ -12,7 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import dspy
 
@@ -20,7 +20,7 @@ from programs.steps.ask import ask
 from programs.steps.citations import Fact, record, supported
 from programs.steps.filtering import Candidate, shortened, threshold_for
 from programs.steps.items import items
-from programs.steps.result import result, say
+from programs.steps.result import Reading, Statements, Turns, result, say
 from programs.steps.side_by_side import in_thread, side_by_side
 from programs.steps.text import blend, line, passage_or_nothing
 from retrieval import Passage, Retriever, UsageError, number, union
@@ -108,6 +108,8 @@ class MIGRES(dspy.Module):
         answer_anyway: Where the rounds give no answer, have one given that may rest on what the LM knows, as the
             authors' code does. Without, the answer is empty.
     """
+
+    reads: ClassVar[dict[str, Reading]] = {"iterations": Turns(), "known_facts": Statements()}
 
     def __init__(
         self,

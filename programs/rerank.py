@@ -6,12 +6,12 @@ Lazaridou et al., "Internet-augmented language models through few-shot prompting
 question -> k passages -> answer and its probability, each -> the best by p(question, answer | passage)
 """
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 import dspy
 
 from programs.steps.candidates import candidates_of, recorded
-from programs.steps.result import result
+from programs.steps.result import PerPassage, Ranking, Reading, result
 from programs.steps.scorer import scorer_or_none
 from programs.steps.side_by_side import in_thread
 from retrieval import Retriever, UsageError
@@ -45,6 +45,13 @@ class Rerank(dspy.Module):
         upr: Scorer that gives p(question | passage): upr:MODEL for a local language model, or none.
         in_flight: Passages read at the same time.
     """
+
+    reads: ClassVar[dict[str, Reading]] = {
+        "ranked": Ranking(),
+        "candidates": PerPassage(),
+        "probabilities": PerPassage(),
+        "shares": PerPassage(),
+    }
 
     def __init__(
         self,

@@ -7,13 +7,13 @@ Retrieval-Augmented Generation", 2024; sections 3.2, 4.2 and 4.4, Table 3. The a
 question -> m passages -> those relevant, cut down to their relevant sentences -> k best -> answer with citations
 """
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 import dspy
 
 from programs.steps.citations import answer_citing, record
 from programs.steps.filtering import threshold_for
-from programs.steps.result import result
+from programs.steps.result import Reading, Statements, result
 from programs.steps.side_by_side import in_thread
 from retrieval import Retriever, UsageError
 from signatures.answer import AnswerCiting, AnswerCitingYesNo
@@ -44,6 +44,8 @@ class RetrieveRead(dspy.Module):
         reranker: Scores passages and sentences: lexical (compares words, on a scale like that of logits),
             cross-encoder:MODEL or upr:MODEL. Paper: cross-encoder:BAAI/bge-reranker-base (4.1).
     """
+
+    reads: ClassVar[dict[str, Reading]] = {"known_facts": Statements()}
 
     def __init__(
         self,

@@ -6,12 +6,12 @@ behind it, it is a row of Xin et al., "Chain-of-Rewrite", COLING 2025, Table 1.
 question -> m passages -> rank by log p(question | passage) -> k passages -> answer
 """
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 import dspy
 
 from programs.steps.ask import ask
-from programs.steps.result import result
+from programs.steps.result import Ranking, Reading, result
 from programs.steps.side_by_side import in_thread
 from retrieval import Retriever, UsageError, number
 from signatures.answer import AnswerShortDirectly, AnswerYesNoDirectly
@@ -41,6 +41,8 @@ class UPR(dspy.Module):
             cross-encoder:MODEL.
         style: Form of the answers: "short" for a short phrase, "yesno" for yes or no (StrategyQA).
     """
+
+    reads: ClassVar[dict[str, Reading]] = {"ranked": Ranking()}
 
     def __init__(
         self,

@@ -9,14 +9,14 @@ question -> k passages -> (sentence with citations -> verify -> look in memory -
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Literal
+from typing import ClassVar, Literal
 
 import dspy
 
 from programs.steps.ask import ask
 from programs.steps.citations import Fact, cited, entailed, record, supporting
 from programs.steps.items import items
-from programs.steps.result import result
+from programs.steps.result import Reading, Statements, result
 from programs.steps.search import Search, search_for
 from programs.steps.side_by_side import in_thread, side_by_side
 from retrieval import Passage, Retriever, UsageError, number, union
@@ -52,6 +52,8 @@ class VTG(dspy.Module):
         entailment: Verifies the sentences: lexical (compares words), nli:MODEL or true:MODEL. Paper: a model for
             natural language inference.
     """
+
+    reads: ClassVar[dict[str, Reading]] = {"known_facts": Statements()}
 
     def __init__(
         self,

@@ -14,7 +14,7 @@ from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, BinaryIO, Self
 
 import numpy as np
 
@@ -27,11 +27,15 @@ __all__ = [
     "Lines",
     "checked",
     "from_line",
+    "json_line",
+    "json_page",
     "locked",
     "publish",
     "read_about",
+    "replaced",
     "to_line",
     "write_about",
+    "write_whole",
 ]
 
 CORPUS = "corpus.jsonl"
@@ -104,11 +108,62 @@ class Lines(Sequence[bytes]):
 
 
 @contextmanager
-def locked(path: Path) -> Iterator[None]:
-    """Hold the lock of the build whose directory has the file `path`.
+def replaced(path: str | Path) -> Iterator[BinaryIO]:
+    """Write a file whole or not at all.
+
+    Gives a binary file to write to. When the block ends, what was written is on disk and takes the place of `path`.
+    When the block raises, `path` is as it was before. Until then the file is called ``PATH.part``; a killed process
+    leaves that behind, and the next writer overwrites it. So only one process at a time may write the same path.
 
     Raises:
-        UsageError: another process holds it.
+        OSError: the file cannot be written.
+    """
+    path = Path(path)
+    part = path.with_name(f"{path.name}.part")
+    try:
+        with part.open("wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(path)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
+
+
+def write_whole(path: str | Path, content: bytes | str) -> None:
+    """Write a file whole or not at all, text as UTF-8; see `replaced`.
+
+    Raises:
+        OSError: the file cannot be written.
+    """
+    with replaced(path) as file:
+        file.write(content.encode() if isinstance(content, str) else content)
+
+
+def json_line(value: Any) -> bytes:
+    """The value as one line of JSON, with its line end.
+
+    A lone surrogate, which an LM can write and UTF-8 cannot hold, becomes the escape that JSON has for it.
+    """
+    return (json.dumps(value, ensure_ascii=False) + "\n").encode("utf-8", "backslashreplace")
+
+
+def json_page(value: Any) -> bytes:
+    """The value as indented JSON with a line end, for files that people read too; lone surrogates as in `json_line`."""
+    return (json.dumps(value, ensure_ascii=False, indent=2) + "\n").encode("utf-8", "backslashreplace")
+
+
+@contextmanager
+def locked(path: Path, in_use: str) -> Iterator[None]:
+    """Hold a lock as long as the block runs. The lock is a file, which stays there.
+
+    Args:
+        path: The lock file; its directory must be there.
+        in_use: What to say when another process holds the lock.
+
+    Raises:
+        UsageError: another process holds the lock.
     """
     import fcntl  # here, because not every system that BM25 runs on has it
 
@@ -116,7 +171,7 @@ def locked(path: Path) -> Iterator[None]:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
-            raise UsageError(f"{path.parent} is in use: another process is building that index") from error
+            raise UsageError(in_use) from error
         yield
 
 

@@ -17,6 +17,7 @@ import pytest
 import lms
 from programs import load, names
 from programs.instruments.cost import measured
+from programs.steps.result import Filtered, Lists, PerPassage, Ranking, Reading, Statements, Turns
 from retrieval import Memory, Passage, Retriever, UsageError
 
 METHODS = names()
@@ -109,6 +110,39 @@ def test_the_form_of_the_file(name: str) -> None:
     (forward,) = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and node.name == "forward"]
     stored = [n for n in ast.walk(forward) if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store)]
     assert not stored, "nothing is assigned to self in forward"
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_the_fields_that_say_what_became_of_a_passage_look_as_declared(name: str) -> None:
+    seen = run(name)
+    reads: dict[str, Reading] = getattr(load(name), "reads", {})
+    assert all(_looks_like(seen, field, reading) for field, reading in reads.items())
+    undeclared = {"iterations", "known_facts", "ranked", "retrieved", "kept"} & set(seen.keys()) - set(reads)
+    assert not undeclared
+
+
+def _looks_like(seen: dspy.Prediction, field: str, reading: Reading) -> bool:
+    known, value = {passage.id for passage in seen.passages}, seen[field]
+
+    def ids(found: list[str]) -> bool:
+        return isinstance(found, list) and set(found) <= known
+
+    match reading:
+        case Filtered(found, whole):
+            kept_of_found = all(ids(kept) and set(kept) <= set(seen[found][name]) for name, kept in value.items())
+            return kept_of_found and set(seen[whole]) <= set(value) == set(seen[found])
+        case Turns():
+            return all(
+                ids(turn["retrieved"]) and ids(turn["kept"]) and isinstance(turn["shown"], list) for turn in value
+            )
+        case Statements():
+            return all(isinstance(fact["fact"], str) and isinstance(fact["passages"], list) for fact in value)
+        case Ranking():
+            return ids(value)
+        case Lists():
+            return all(ids(found) for found in value)
+        case PerPassage():
+            return set(value) <= known
 
 
 @pytest.mark.parametrize("name", METHODS)

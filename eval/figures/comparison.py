@@ -1,33 +1,24 @@
 """Runs side by side, on the questions that all of them asked: their figures, and what differs by more than chance.
 
-Several attempts at the same questions can stand for one run, the best of n, as in BlendFilter's Fig. 4: make a run of
-each, in a directory of its own and with another --temperature, for DSPy's cache gives the same answer to the same call
-of the same LM with the same settings. Then `best_of` them, or name their directories with commas between them.
+Several attempts at the same questions can count as one run, the best of n, as in BlendFilter's Fig. 4: make a run of
+each attempt, in a directory of its own and with another --temperature (with the same settings DSPy's cache gives the
+same answers again), then take the `best_of` them.
 """
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from math import fsum
-from pathlib import Path
-from typing import Any
 
 from eval.figures.statistics import difference_interval, holm, paired_test
-from eval.figures.summary import Row, Summary, summarise
+from eval.figures.summary import Summary, summarise, total, total_by_name
+from eval.runs.record import Manifest, Row
+from eval.runs.store import Run
+from programs.instruments.cost import Cost
+from programs.instruments.trace import Trace
 from retrieval import UsageError
 
-__all__ = ["Compared", "Comparison", "Difference", "Run", "best_of", "compare", "read"]
-
-
-@dataclass(frozen=True, slots=True)
-class Run:
-    """A run as its directory holds it."""
-
-    name: str
-    """The directory, as it was given."""
-    manifest: dict[str, Any]
-    rows: list[Row]
+__all__ = ["Compared", "Comparison", "Difference", "best_of", "compare"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,37 +66,29 @@ class Comparison:
     differences: list[Difference]
 
 
-def read(directory: str) -> Run:
-    """A run, finished or not.
-
-    Args:
-        directory: Its directory; several with commas between them are attempts at the same questions, of which the
-            best counts, see `best_of`.
-
-    Raises:
-        UsageError: a directory holds no run, or a damaged one; or several do not fit.
-    """
-    samples = [_read(path) for path in directory.split(",")]
-    return samples[0] if len(samples) == 1 else best_of(samples)
-
-
 def best_of(samples: Sequence[Run]) -> Run:
-    """What one would have who could choose the best of several answers to each question.
+    """The score of an oracle that picks the best of several answers to each question.
 
-    For each question that all samples have asked each metric has the highest score that an answer has, a question has
-    failed where all attempts at it have, and the costs are added up. There is no prediction in the rows.
+    It covers the questions that all samples asked. Each metric has its highest score over the answers. A question has
+    failed where all attempts failed. Costs are added up. The rows have no prediction and no trace.
 
     Raises:
         UsageError: they are of different tasks or have no question in common.
     """
     shared = _shared(samples)
     together = [list(rows) for rows in zip(*shared, strict=True)]
-    first, *others = (sample.manifest for sample in samples)
+    first, *others = (sample.manifest.entries() for sample in samples)
     same = {key: value for key, value in first.items() if all(other.get(key) == value for other in others)}
+    needed = {name: first[name] for name in ("format", "started", "metrics", "questions", "versions")}
+    gaps = [f"{sample.name}: {sample.gap}" for sample in samples if sample.gap]
     return Run(
-        ",".join(sample.name for sample in samples),
-        {**same, "best_of": [sample.manifest for sample in samples]},
-        [_best(rows) for rows in together],
+        name=", ".join(sample.name for sample in samples),
+        directories=tuple(directory for sample in samples for directory in sample.directories),
+        manifest=Manifest.model_validate(
+            {**needed, **same, "asked": len(together), "self_tests": {}, "best_of": [s.manifest for s in samples]}
+        ),
+        rows=[_best(rows) for rows in together],
+        gap="; ".join(gaps) or None,
     )
 
 
@@ -151,63 +134,46 @@ def compare(runs: Sequence[Run], metrics: Sequence[str] = ()) -> Comparison:
     )
 
 
-def _read(directory: str) -> Run:
-    path = Path(directory)
-    try:
-        manifest = json.loads((path / "manifest.json").read_bytes())
-        rows_file = path / "rows.jsonl"
-        lines = rows_file.read_bytes().splitlines(keepends=True) if rows_file.exists() else []
-        # A line without its end is being written, or was when the process was killed.
-        rows = [json.loads(line) for line in lines if line.endswith(b"\n")]
-        return Run(directory, dict(manifest), list({row["id"]: row for row in rows}.values()))
-    except OSError as error:
-        raise UsageError(f"{directory} holds no run: {error.strerror}") from error
-    except (ValueError, TypeError, KeyError) as error:
-        raise UsageError(f"the run in {directory} is damaged") from error
-
-
 def _shared(runs: Sequence[Run]) -> list[list[Row]]:
     """Each run's rows of the questions that all have asked, in the same order."""
     first, *others = runs
     for other in others:
         _check_task(first, other)
-    by_id = [{row["id"]: row for row in run.rows} for run in runs]
+    by_id = [{row.id: row for row in run.rows} for run in runs]
     ids = [id_ for id_ in by_id[0] if all(id_ in rows for rows in by_id)]
     if not ids:
         raise UsageError(f"the runs {', '.join(run.name for run in runs)} have no question in common")
     for id_ in ids:
-        if any(rows[id_][key] != by_id[0][id_][key] for rows in by_id for key in ("question", "answers")):
+        if any(
+            (rows[id_].question, rows[id_].answers) != (by_id[0][id_].question, by_id[0][id_].answers) for rows in by_id
+        ):
             raise UsageError(f"the question {id_!r} is not the same in all runs: they are of different tasks")
     return [[rows[id_] for id_ in ids] for rows in by_id]
 
 
 def _check_task(first: Run, other: Run) -> None:
-    if first.manifest.get("questions") == other.manifest.get("questions"):
+    if first.manifest.questions == other.manifest.questions:
         return  # the very same, whatever the file is called
-    tasks = [run.manifest.get("task") for run in (first, other)]
+    tasks = [run.manifest.task for run in (first, other)]
     if tasks[0] != tasks[1]:
         raise UsageError(f"{first.name} is of the task {tasks[0]}, {other.name} of {tasks[1]}: they cannot be compared")
 
 
 def _best(rows: Sequence[Row]) -> Row:
-    names = dict.fromkeys(name for row in rows for name in row["scores"])
-    scores = {name: [score for row in rows if (score := row["scores"].get(name)) is not None] for name in names}
-    return {
-        **rows[0],
-        "prediction": None,
-        "scores": {name: max(values, default=None) for name, values in scores.items()},
-        "error": rows[0]["error"] if all(row["error"] is not None for row in rows) else None,
-        "cost": _sum([row["cost"] for row in rows]),
-        "judging": _sum([row.get("judging") or {} for row in rows]),
-    }
-
-
-def _sum(costs: Sequence[Any]) -> Any:
-    """Numbers are added up, and what has the same name in mappings; what is unknown in one is unknown in the sum."""
-    if isinstance(costs[0], dict):
-        names = dict.fromkeys(name for cost in costs for name in cost)
-        return {name: _sum([cost[name] for cost in costs if name in cost]) for name in names}
-    return None if None in costs else sum(costs)
+    names = dict.fromkeys(name for row in rows for name in row.scores)
+    scores = {name: [score for row in rows if (score := row.scores.get(name)) is not None] for name in names}
+    cost = total(Cost, [row.cost for row in rows])
+    cost.predictors = total_by_name([row.cost.predictors for row in rows])
+    return rows[0].model_copy(
+        update={
+            "prediction": None,
+            "trace": Trace(),
+            "scores": {name: max(values, default=None) for name, values in scores.items()},
+            "error": rows[0].error if all(row.error is not None for row in rows) else None,
+            "cost": cost,
+            "judging": total_by_name([row.judging for row in rows]),
+        }
+    )
 
 
 def _difference(
@@ -215,9 +181,9 @@ def _difference(
 ) -> Difference | None:
     """None where the metric is not defined in both runs for any of these questions."""
     differences = [
-        (one["scores"][metric] or 0.0) - (other["scores"][metric] or 0.0)
+        (one.scores[metric] or 0.0) - (other.scores[metric] or 0.0)
         for one, other in zip(first[1], second[1], strict=True)
-        if type_ in (None, one["type"]) and metric in one["scores"] and metric in other["scores"]
+        if type_ in (None, one.type) and metric in one.scores and metric in other.scores
     ]
     if not differences:
         return None

@@ -1,23 +1,17 @@
-"""From the rows of a run to its figures: pure functions.
-
-A row is one question's record, as `eval.runs.runner` writes it: id, question, answers, type, gold_titles,
-gold_passages, searches, prediction, scores, error, cost, judging. `searches` is what was seen of the program from
-outside: each `query` sent to a retriever and the ids of the passages `found`, or None where the search failed. `scores`
-has one entry for each metric that is defined for the question: a number, or None where the question failed. `cost` is
-the program's; `judging` has what each metric that asks an LM cost.
-"""
+"""From the rows of a run to its figures: pure functions."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from math import fsum
-from typing import Any
+from typing import Any, TypeVar
 
 from eval.figures.statistics import interval
+from eval.runs.record import Manifest, Row
 from programs.instruments.cost import Cost, Spent
 
-__all__ = ["Figures", "Row", "Score", "Summary", "judges", "summarise", "sums"]
+__all__ = ["Figures", "Score", "Summary", "judges", "summarise", "total", "total_by_name"]
 
-Row = dict[str, Any]
+_Kind = TypeVar("_Kind", bound=Spent)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,54 +57,58 @@ class Summary:
     by_type: dict[str, Figures]
     """By the questions' type, in alphabetical order; those without one are not here."""
     first_error: str | None
-    manifest: dict[str, Any]
-    """What was run with what; see `eval.runs.runner.evaluate`."""
+    manifest: Manifest
+    """What was run with what."""
     stopped: str | None = None
     """Why the run stopped early, if a limit did it."""
     judges: dict[str, Spent] = field(default_factory=dict)
     """What the judges cost, see `judges`; no part of any other cost."""
 
 
-def summarise(rows: Sequence[Row], questions: int, manifest: dict[str, Any], stopped: str | None = None) -> Summary:
+def summarise(rows: Sequence[Row], questions: int, manifest: Manifest, stopped: str | None = None) -> Summary:
     """The figures of these rows, of which there may be fewer than `questions`."""
-    answered = [row for row in rows if row["error"] is None]
+    answered = [row for row in rows if row.error is None]
     # A program that reports no passages has no recall; its failed questions, of which nothing is known, must not give
     # it one of 0.
-    measured = {name: True for row in answered or rows for name in row["scores"]}
-    types = sorted({row["type"] for row in rows if row["type"] is not None})
+    measured = {name: True for row in answered or rows for name in row.scores}
+    types = sorted({row.type for row in rows if row.type is not None})
     return Summary(
         complete=len(rows) == questions,
         questions=questions,
         total=_figures(rows, measured),
-        by_type={type_: _figures([row for row in rows if row["type"] == type_], measured) for type_ in types},
-        first_error=next((row["error"] for row in rows if row["error"] is not None), None),
+        by_type={type_: _figures([row for row in rows if row.type == type_], measured) for type_ in types},
+        first_error=next((str(row.error) for row in rows if row.error is not None), None),
         manifest=manifest,
         stopped=stopped,
         judges=judges(rows, manifest),
     )
 
 
-def judges(rows: Sequence[Row], manifest: Mapping[str, Any]) -> dict[str, Spent]:
-    """What the judges cost altogether, by the names of their metrics: their tests, and these rows."""
-    tests = [run.get("self_tests") or {} for run in manifest.get("best_of", [manifest])]
-    spent = [*tests, *(row.get("judging") or {} for row in rows)]
-    names = dict.fromkeys(name for each in spent for name in each)
-    return {name: Spent(**sums(Spent, [each[name] for each in spent if name in each])) for name in names}
+def judges(rows: Sequence[Row], manifest: Manifest) -> dict[str, Spent]:
+    """What the judges cost altogether, by metric: their self-tests, and these rows."""
+    return total_by_name([*(run.self_tests for run in manifest.best_of or [manifest]), *(row.judging for row in rows)])
 
 
-def sums(kind: type[Spent], spent: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The sums by the names of this kind, `predictors` excepted; None where one of the summands is unknown."""
+def total(kind: type[_Kind], spent: Sequence[Spent]) -> _Kind:
+    """The sums of what was spent, without the shares of the predictors; None where a summand is unknown."""
     names = [field.name for field in fields(kind) if field.name != "predictors"]
-    values = {name: [each[name] for each in spent] for name in names}
-    return {name: None if None in each else _sum(each) for name, each in values.items()}
+    values = {name: [getattr(each, name) for each in spent] for name in names}
+    sums: dict[str, Any] = {name: None if None in each else _sum(each) for name, each in values.items()}
+    return kind(**sums)
+
+
+def total_by_name(spent: Sequence[Mapping[str, Spent]]) -> dict[str, Spent]:
+    """The sums of what was spent under each name."""
+    names = dict.fromkeys(name for each in spent for name in each)
+    return {name: total(Spent, [each[name] for each in spent if name in each]) for name in names}
 
 
 def _figures(rows: Sequence[Row], metrics: Iterable[str]) -> Figures:
-    scores = {name: [row["scores"][name] or 0.0 for row in rows if name in row["scores"]] for name in metrics}
+    scores = {name: [row.scores[name] or 0.0 for row in rows if name in row.scores] for name in metrics}
     return Figures(
         n=len(rows),
-        failed=sum(row["error"] is not None for row in rows),
-        unparsable=sum(row["cost"]["unparsable"] > 0 for row in rows),
+        failed=sum(row.error is not None for row in rows),
+        unparsable=sum(row.cost.unparsable > 0 for row in rows),
         scores={
             name: Score(_mean(values), len(values), *interval(values)) for name, values in scores.items() if values
         },
@@ -119,7 +117,7 @@ def _figures(rows: Sequence[Row], metrics: Iterable[str]) -> Figures:
 
 
 def _costs(rows: Sequence[Row]) -> dict[str, list[float]]:
-    return {f.name: [row["cost"][f.name] for row in rows] for f in fields(Cost) if f.name != "predictors"}
+    return {f.name: [getattr(row.cost, f.name) for row in rows] for f in fields(Cost) if f.name != "predictors"}
 
 
 def _sum(values: Sequence[float]) -> float:

@@ -1,22 +1,20 @@
-"""The LM calls of a run: every reply on disk at once, so that none is paid twice; how many at once, and when to stop.
+"""The LM calls of a run: every reply is on disk at once, so that none is paid twice; limits say when to stop.
 
-While a run lasts this takes the place of DSPy's cache, since that is where DSPy asks, before each call, whether it has
-to be made. A question that is asked again, after an error or after the run was killed, is answered from what was paid
-for it before, whether its LM's cache is on or not. A program that asks the same thing twice still gets two replies: the
-first time the first one, the second time the second. What is new goes on to the cache that was there, as the LM wants
-it.
+While a run lasts, this stands in the place of DSPy's cache, because DSPy asks its cache before each call whether the
+call has to be made. A question that is asked again, after an error or after the run was killed, gets the replies that
+were paid for before, whether its LM's cache is on or off. A program that asks the same thing twice still gets two
+replies: the first time the first one, the second time the second. New replies go on to the cache that was there, as the
+LM wants it.
 """
 
 import hashlib
 import json
-import os
 import threading
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import dspy
@@ -25,17 +23,19 @@ from dspy.clients.legacy_outputs import plain
 from dspy.utils.callback import BaseCallback
 from dspy.utils.exceptions import LMServerError
 
+from eval.runs.store import CallLog
 from programs.instruments.cost import REPLAYED, Spent
 from retrieval import UsageError
+from retrieval.files import json_line
 
-__all__ = ["Calls", "Limits", "Stopped"]
+__all__ = ["Limits", "RecordedCalls", "Stopped"]
 
 _QUESTION = "odqa_question"  # the setting that DSPy carries along to wherever the question's calls are made
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """When a run stops, with what it has; None is never. A judge's calls count too, its self-test's included.
+    """When a run stops with what it has; None means never. The calls of judges and of their self-tests count too.
 
     Raises:
         UsageError: one is not above 0.
@@ -46,7 +46,7 @@ class Limits:
     usd: float | None = None
     """US dollars, likewise. A call whose price is unknown stops the run too."""
     minutes: float | None = None
-    """Wall-clock time of this sitting."""
+    """Wall-clock time since the run was started or taken up."""
 
     def __post_init__(self) -> None:
         for name in self.__slots__:
@@ -56,36 +56,36 @@ class Limits:
 
 
 class Stopped(BaseException):
-    """Ends a question that is not to make any more LM calls. No error: programs and libraries that handle errors must
-    not take it for one."""
+    """Ends a question, because the run makes no more LM calls. It is no Exception, so that programs and libraries that
+    handle errors do not handle it."""
 
 
-class Calls(BaseCallback):
-    """The LM calls of one run, in its file calls.jsonl: a line for each that was paid for.
+class RecordedCalls(BaseCallback):
+    """Records the LM calls of one run and answers from the record; limits how many there are.
 
-    A limit is noticed when a call is about to be made: this one is not, and its question ends with `Stopped`. Those
-    that are under way are finished and may go past the limit.
+    Limits are checked before each call. When one is reached, the call is not made and its question ends with `Stopped`;
+    calls that are under way are finished, and may exceed the limit.
 
     Args:
-        path: The file; what is there is kept, but for a last line that is cut off.
+        log: The calls that were paid for so far, and where new ones are written.
         done: The ids of the questions that will not be asked again.
         at_once: LM calls under way at the same time.
         limits: When to stop.
-        before: What the run paid for before it had this file.
+        before: What the run paid for outside of the log.
 
     Raises:
         UsageError: the file cannot be used or is damaged.
     """
 
     def __init__(
-        self, path: Path, *, done: Set[str], at_once: int, limits: Limits, before: Iterable[Spent] = ()
+        self, log: CallLog, *, done: Set[str], at_once: int, limits: Limits, before: Iterable[Spent] = ()
     ) -> None:
         self.stopped: str | None = None
         """Why no more calls are made, if so."""
         self.paid = 0
         self.paid_usd: float | None = 0.0
         """None when the price of a call was unknown."""
-        self._path = path
+        self._log = log
         self._limits = limits
         self._end = None if limits.minutes is None else time.monotonic() + 60 * limits.minutes
         self._stop = threading.Event()
@@ -94,27 +94,22 @@ class Calls(BaseCallback):
         self._replies: dict[str, dict[str, list[Any]]] = defaultdict(lambda: defaultdict(list))  # by question and key
         for spent in before:
             self._count(spent.paid_usd, spent.lm_calls - spent.cached_calls)
-        try:
-            for call in _read(path):
-                self._count(call["usd"])
-                if call["question"] not in done:
-                    self._replies[call["question"]][call["key"]].append(call["reply"])
-        except OSError as error:
-            raise UsageError(f"cannot use {path}: {error.strerror}") from error
-        except (ValueError, KeyError, TypeError) as error:
-            raise UsageError(f"{path} is damaged; choose another directory for the run") from error
+        for call in log.read():
+            self._count(call["usd"])
+            if call["question"] not in done:
+                self._replies[call["question"]][call["key"]].append(call["reply"])
         self._behind: Any = None
         self._shared = True
 
     @contextmanager
-    def kept(self) -> Iterator[None]:
-        """Keep the calls that questions make in the block; one such block at a time in a process."""
-        if isinstance(dspy.cache, Calls):
+    def recording(self) -> Iterator[None]:
+        """Record the calls that questions make in the block; one such block at a time in a process."""
+        if isinstance(dspy.cache, RecordedCalls):
             raise UsageError("another run is under way in this process; start one when the other has ended")
         lm = dspy.settings.lm
         self._shared = lm is None or lm.cache
         settings = {"callbacks": [*dspy.settings.callbacks, self], "lm": None if lm is None else lm.copy(cache=True)}
-        with self._path.open("ab", buffering=0) as self._file, dspy.context(**settings):
+        with self._log.appending() as self._write, dspy.context(**settings):
             self._behind, dspy.cache = dspy.cache, self
             try:
                 yield
@@ -122,7 +117,7 @@ class Calls(BaseCallback):
                 dspy.cache = self._behind
 
     @contextmanager
-    def of(self, question: str) -> Iterator[None]:
+    def for_question(self, question: str) -> Iterator[None]:
         """The LM calls in the block are one try at the question."""
         with dspy.context(**{_QUESTION: _Try(self, question)}):
             yield
@@ -138,7 +133,7 @@ class Calls(BaseCallback):
             self.stopped = self.stopped or reason
             self._stop.set()
 
-    def over(self) -> bool:
+    def exhausted(self) -> bool:
         """Whether a limit is reached, or `stop` was called."""
         limits = self._limits
         if self._end is not None and time.monotonic() >= self._end:
@@ -152,16 +147,16 @@ class Calls(BaseCallback):
         return self.stopped is not None
 
     def pause(self, seconds: float) -> None:
-        """Wait; not on when the run stops."""
+        """Sleep, but return at once when the run stops."""
         self._stop.wait(seconds)
 
     # What DSPy asks of a callback.
 
     def on_lm_start(self, call_id: str, instance: Any, inputs: dict[str, Any]) -> None:
         self._free.acquire()
-        if self.over():
+        if self.exhausted():
             self._free.release()
-            raise Stopped  # DSPy keeps no more than Exceptions of a callback from its caller
+            raise Stopped  # DSPy swallows only Exception from callbacks; a BaseException reaches the caller
 
     def on_lm_end(self, call_id: str, outputs: Any, exception: BaseException | None = None) -> None:
         self._free.release()
@@ -209,9 +204,9 @@ class Calls(BaseCallback):
             key = _key(request, ignored_args_for_cache_key)
             usd = _usd(reply)
             call = {"question": current.question, "key": key, "usd": usd, "reply": reply}
-            line = (json.dumps(call, ensure_ascii=False) + "\n").encode("utf-8", "backslashreplace")
+            line = json_line(call)
             with self._lock:
-                self._file.write(line)
+                self._write(line)
                 self._replies[current.question][key].append(reply)
                 self._count(usd)
         if self._shared or current is None:
@@ -232,23 +227,10 @@ class Calls(BaseCallback):
 class _Try:
     """One try at a question."""
 
-    def __init__(self, calls: Calls, question: str) -> None:
+    def __init__(self, calls: RecordedCalls, question: str) -> None:
         self.calls = calls
         self.question = question
         self.asked: Counter[str] = Counter()  # how often each request was made
-
-
-def _read(path: Path) -> Iterator[dict[str, Any]]:
-    """The calls in the file. A last line that is cut off is removed: the process was killed while it wrote it."""
-    if not path.exists():
-        return
-    with path.open("rb+") as file:
-        for line in file:
-            if not line.endswith(b"\n"):
-                file.seek(-len(line), os.SEEK_END)
-                file.truncate()
-                return
-            yield json.loads(line)
 
 
 def _key(request: Mapping[str, Any], ignored: Sequence[str] | None) -> str:

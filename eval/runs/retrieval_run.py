@@ -22,11 +22,11 @@ from typing import Any
 
 import dspy
 
+from eval.figures.statistics import difference_interval, interval, paired_test
+from eval.figures.summary import Score
 from eval.metrics.dpr import has_answer
 from eval.metrics.squad import golds_of
 from eval.metrics.yesno import is_yes_no
-from eval.figures.statistics import difference_interval, interval, paired_test
-from eval.figures.summary import Score
 from retrieval import Passage, Retriever, UsageError
 
 __all__ = ["Difference", "Figures", "evaluate", "table"]

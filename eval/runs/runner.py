@@ -8,13 +8,11 @@ import contextvars
 import hashlib
 import json
 import logging
-import math
 import platform
 import re
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
-from dataclasses import asdict, fields
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -30,13 +28,16 @@ from dspy.utils.exceptions import (
     LMUnsupportedFeatureError,
 )
 
-from eval.runs.recorded_calls import Calls, Limits, Stopped
-from eval.runs.store import Ledger
+from eval.figures.summary import Summary, summarise
 from eval.metrics import Metric, self_test_of
 from eval.metrics.squad import golds_of
-from eval.runs.searches import Search, observed
-from eval.figures.summary import Row, Summary, summarise
+from eval.runs.record import Error, Prediction, Row, plain
+from eval.runs.record import prediction as recorded
+from eval.runs.recorded_calls import Limits, RecordedCalls, Stopped
+from eval.runs.store import Store
 from programs.instruments.cost import Cost, Spent, measured
+from programs.instruments.searches import Search, observed
+from programs.instruments.trace import Trace, trace
 from retrieval import Passage, UsageError
 
 __all__ = ["evaluate", "without_url_secrets"]
@@ -121,30 +122,26 @@ def evaluate(
         raise UsageError(f"retries must not be below 0, as {retries} is")
     _check(examples)
     full_manifest = {
-        **_plain(manifest or {}),
+        **plain(manifest or {}),
         "metrics": [metric.__name__ for metric in metrics],
         "questions": _fingerprint(examples),
         "versions": {"python": platform.python_version(), **{name: version(name) for name in ("dspy", "dspy-odqa")}},
     }
-    tests = {metric.__name__: _spent(test) for metric in metrics if (test := self_test_of(metric))}
-    ledger = Ledger(directory, full_manifest, asked=len(examples), self_tests=tests, resumable=manifest is not None)
-    done = {row["id"] for row in ledger.rows}
-    calls = Calls(
-        Path(directory) / "calls.jsonl",
-        done=done,
-        at_once=lm_calls,
-        limits=limits,
-        before=[Spent(**test) for test in ledger.manifest.get("self_tests", {}).values()],
+    tests = {metric.__name__: test for metric in metrics if (test := self_test_of(metric))}
+    store = Store(directory, full_manifest, asked=len(examples), self_tests=tests, resumable=manifest is not None)
+    done = {row.id for row in store.rows}
+    calls = RecordedCalls(
+        store.calls, done=done, at_once=lm_calls, limits=limits, before=list(store.manifest.self_tests.values())
     )
-    for row in ledger.rows:
+    for row in store.rows:
         on_row(row)
-    run = _Run(program, metrics, ledger, calls, on_row, clean, retries, pause)
+    run = _Run(program, metrics, store, calls, on_row, clean, retries, pause)
     try:
-        with calls.kept():
+        with calls.recording():
             run.ask([example for example in examples if example.id not in done], threads)
     finally:
-        summary = summarise(list(ledger.rows), len(examples), ledger.manifest, calls.stopped)
-        ledger.conclude(summary)
+        summary = summarise(list(store.rows), len(examples), store.manifest, calls.stopped)
+        store.conclude(summary)
     return summary
 
 
@@ -157,12 +154,12 @@ def without_url_secrets(text: str) -> str:
 class _Tried(NamedTuple):
     """What came of one try at a question."""
 
-    record: dict[str, Any] | None
-    searches: list[dict[str, Any]]
+    prediction: Prediction | None
+    trace: Trace
     scores: dict[str, float | None]
     error: Exception | None
     cost: Cost
-    judging: dict[str, dict[str, Any]]
+    judging: dict[str, Spent]
 
 
 class _Run:
@@ -170,8 +167,8 @@ class _Run:
         self,
         program: dspy.Module,
         metrics: Sequence[Metric],
-        ledger: Ledger,
-        calls: Calls,
+        store: Store,
+        calls: RecordedCalls,
         on_row: Callable[[Row], object],
         clean: Callable[[str], str],
         retries: int,
@@ -179,13 +176,13 @@ class _Run:
     ) -> None:
         self._program = program
         self._metrics = metrics
-        self._ledger = ledger
+        self._store = store
         self._calls = calls
         self._on_row = on_row
         self._clean = clean
         self._retries = retries
         self._pause = pause
-        self._state = threading.Condition()  # guards the ledger and what follows
+        self._state = threading.Condition()  # guards the store and what follows
         self._working = 0
         self._in_flight = 0
         self._answered = 0
@@ -232,7 +229,7 @@ class _Run:
     def _ask(self, example: dspy.Example) -> None:
         try:
             row = self._row(example)
-            if row["error"] is not None and self._calls.stopped:
+            if row.error is not None and self._calls.stopped:
                 raise Stopped  # the error may come of that
             with self._state:
                 self._keep(row)
@@ -247,7 +244,7 @@ class _Run:
 
     def _next(self, waiting: Iterator[dspy.Example]) -> dspy.Example | None:
         with self._state:
-            example = None if self._stopped or self._calls.over() else next(waiting, None)
+            example = None if self._stopped or self._calls.exhausted() else next(waiting, None)
             self._in_flight += example is not None
             return example
 
@@ -262,25 +259,25 @@ class _Run:
         if tried.error is not None:
             scores = dict.fromkeys(self._score(example, _NOTHING, {}))  # the metrics that count this question
         self._calls.forget(example.id)
-        return {
-            "id": example.id,
-            "question": example.get("question"),
-            "answers": golds_of(example),
-            "type": example.get("type"),
-            "gold_titles": _plain(example.get("gold_titles")),
-            "gold_passages": _plain(example.get("gold_passages")),
-            "searches": tried.searches,
-            "prediction": tried.record,
-            "scores": scores,
-            "error": None if tried.error is None else self._line(tried.error),
-            "cost": asdict(tried.cost),
-            "judging": tried.judging,
-        }
+        return Row(
+            id=example.id,
+            question=example.get("question"),
+            answers=tuple(golds_of(example)),
+            type=example.get("type"),
+            gold_titles=_texts(example.get("gold_titles")),
+            gold_passages=_texts(example.get("gold_passages")),
+            prediction=tried.prediction,
+            trace=tried.trace,
+            scores=scores,
+            error=None if tried.error is None else self._error(tried.error),
+            cost=tried.cost,
+            judging=tried.judging,
+        )
 
     def _try(self, example: dspy.Example) -> _Tried:
         prediction, record, scores, failure = None, None, {}, None
-        judging: dict[str, dict[str, Any]] = {}
-        with self._calls.of(example.id):
+        judging: dict[str, Spent] = {}
+        with self._calls.for_question(example.id):
             try:
                 with observed() as searches, measured() as cost:
                     prediction = self._program(**example.inputs())
@@ -291,13 +288,15 @@ class _Run:
             except Exception as error:
                 prediction, failure = None, error
             held = self._hold(prediction, searches)
+            steps = trace(self._program, searches, cost, None)
             if prediction is not None:
+                fields = dict(prediction.items())
                 try:
-                    record = {name: _plain(value, held) for name, value in prediction.items()}
+                    record, steps = recorded(fields, held), trace(self._program, searches, cost, fields)
                     scores = self._score(example, prediction, judging)
                 except Exception as error:
                     failure = error
-        return _Tried(record, _found(searches, prediction), scores, failure, cost, judging)
+        return _Tried(record, steps, scores, failure, cost, judging)
 
     def _hold(self, prediction: dspy.Prediction | None, searches: Sequence[Search]) -> set[tuple[str, str]]:
         """Have the ledger keep all passages, also those of questions that fail."""
@@ -305,15 +304,15 @@ class _Run:
         found = [passage for search in searches for passage in search.found or ()]
         found += [passage for passage in reported if isinstance(passage, Passage)] if isinstance(reported, list) else []
         with self._state:
-            return self._ledger.hold(found)
+            return self._store.hold(found)
 
-    def _line(self, error: Exception) -> str:
-        line = without_url_secrets(" ".join(f"{type(error).__name__}: {error}".split()))
+    def _error(self, error: Exception) -> Error:
+        line = without_url_secrets(" ".join(str(error).split()))
         line = re.sub(r"[^\s/:@('\"]+:[^\s/@]+@", "***@", line)  # DSPy writes addresses without their scheme, too
-        return self._clean(line)[:_LONGEST_ERROR]
+        return Error(kind=type(error).__name__, message=self._clean(line)[:_LONGEST_ERROR])
 
     def _score(
-        self, example: dspy.Example, prediction: dspy.Prediction, judging: dict[str, dict[str, Any]]
+        self, example: dspy.Example, prediction: dspy.Prediction, judging: dict[str, Spent]
     ) -> dict[str, float | None]:
         """The metrics that are defined; what they ask of LMs is added to `judging`."""
         scores: dict[str, float | None] = {}
@@ -323,14 +322,14 @@ class _Run:
                     score = metric(example, prediction)
             finally:
                 if cost.lm_calls:
-                    judging[metric.__name__] = _spent(cost)
+                    judging[metric.__name__] = cost.of_lms()
             if score is not None:
                 scores[metric.__name__] = float(score)
         return scores
 
     def _keep(self, row: Row) -> None:
-        self._ledger.add(row)
-        if row["error"] is None:
+        self._store.add(row)
+        if row.error is None:
             self._answered += 1
         else:
             self._failed += 1
@@ -349,38 +348,9 @@ def _check(examples: Sequence[dspy.Example]) -> None:
         raise UsageError(f"every question needs an id of its own, and {repeated[0]!r} is that of several")
 
 
-def _spent(cost: Spent) -> dict[str, Any]:
-    """What the LM calls come to, alone, as JSON holds it."""
-    return {field.name: getattr(cost, field.name) for field in fields(Spent)}
-
-
 def _fingerprint(examples: Sequence[dspy.Example]) -> str:
-    return hashlib.sha256(json.dumps([_plain(dict(e.items())) for e in examples], sort_keys=True).encode()).hexdigest()
+    return hashlib.sha256(json.dumps([plain(dict(e.items())) for e in examples], sort_keys=True).encode()).hexdigest()
 
 
-def _found(searches: Sequence[Search], prediction: dspy.Prediction | None) -> list[dict[str, Any]]:
-    """The queries with the ids of what they found. In the order of the prediction's own queries, where it has them:
-    searches that are made side by side begin in any order."""
-    queries = None if prediction is None else prediction.get("queries")
-    order = {str(query): n for n, query in enumerate(queries)} if isinstance(queries, list) else {}
-    return [
-        {"query": search.query, "found": None if search.found is None else [p.id for p in search.found]}
-        for search in sorted(searches, key=lambda search: order.get(search.query, len(order)))
-    ]
-
-
-def _plain(value: Any, held: Set[tuple[str, str]] = frozenset()) -> Any:
-    """The value as JSON holds it; passages of which id and text are held go without their texts."""
-    match value:
-        case None | bool() | int() | str():
-            return value
-        case float():
-            return value if math.isfinite(value) else str(value)
-        case Passage():
-            named = {"id": value.id, "title": value.title, "score": _plain(value.score)}
-            return named if (value.id, value.text) in held else {**named, "text": value.text}
-        case Mapping():
-            return {str(key): _plain(item, held) for key, item in value.items()}
-        case list() | tuple() | set() | frozenset():
-            return [_plain(item, held) for item in value]
-    return str(value)
+def _texts(values: Any) -> tuple[str, ...] | None:
+    return None if values is None else tuple(map(str, values))

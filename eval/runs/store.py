@@ -1,43 +1,89 @@
-"""The directory of a run, which keeps everything that is finished whatever happens to the run.
+"""The directory of a run: the one place that reads and writes it. What is finished is kept, whatever happens to a run.
 
-manifest.json   what is run with what; written first
-rows.jsonl      one row per question, in the order in which they finish, each on disk at once; see eval.figures.summary
+manifest.json   what is run with what (`eval.runs.record.Manifest`); written first
+rows.jsonl      one line per question (`eval.runs.record.Row`), in the order in which they finish, each on disk at once
 passages.jsonl  the passages that the rows speak of, with their texts, each once; on disk before the rows are
-calls.jsonl     one line per LM call that was paid for, each on disk at once; see eval.runs.recorded_calls
+calls.jsonl     one line per LM call that was paid for, each on disk at once; see `eval.runs.recorded_calls`
 summary.json    the figures; written at the end and when the run is interrupted
+
+A last line that is cut off is what a killed process was writing: readers leave it out, and a run that goes on removes
+it.
 """
 
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from eval.figures.summary import Row, Summary
+from pydantic_core import to_jsonable_python
+
+from eval.figures.summary import Summary
+from eval.runs.record import Manifest, Row
 from retrieval import Passage, UsageError, union
+from retrieval.files import json_line, json_page, write_whole
 
-__all__ = ["Ledger", "read_passages"]
+__all__ = ["CallLog", "Run", "Store", "read"]
 
-_OWN = ("started", "asked", "self_tests")  # what the manifest has of the ledger's
+_Parsed = TypeVar("_Parsed")
+
+_FORMAT = 1
+_ELSEWHERE = "choose another directory for the run"
+_OWN = ("format", "started", "asked", "self_tests")  # what the manifest has of the store's
 
 
-class Ledger:
-    """Makes the directory, or takes up the run in it that was cut short.
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A run as it is on disk, finished or not; or several that count as one."""
+
+    name: str
+    directories: tuple[Path, ...]
+    """One; of the best of several runs, those of all."""
+    manifest: Manifest
+    rows: list[Row]
+    """The last row of each question."""
+    gap: str | None
+    """Why the run is not complete, in words; None where it is."""
+
+    def passages(self) -> dict[str, Passage]:
+        """The passages that the rows speak of, by id.
+
+        Raises:
+            UsageError: a file cannot be read or is damaged.
+        """
+        files = [directory / "passages.jsonl" for directory in self.directories]
+        return {passage.id: passage for file in files if file.exists() for passage, _ in _passages(file)}
+
+
+def read(directory: str | Path) -> Run:
+    """A run, finished or not.
+
+    Raises:
+        UsageError: the directory holds no run, or one that is damaged or of another version's form.
+    """
+    path = Path(directory)
+    with _reading(f"{directory} holds no run", f"the run in {directory} is damaged"):
+        manifest = _manifest(path)
+        rows = list({row.id: row for row, _ in _lines(path / "rows.jsonl", Row.model_validate)}.values())
+        return Run(str(directory), (path,), manifest, rows, _gap(path, manifest, rows))
+
+
+class Store:
+    """Makes the directory of a run, or takes up the run in it that was cut short.
 
     Attributes:
-        manifest: As given, with `started`, the time when the run was first started, `asked`, how many questions it
-            is to ask, and `self_tests`, what the tests of its judges cost then.
-        rows: The rows so far. Of a run that is taken up those of the answered questions; the rows of questions that
-            failed are dropped from the file, to be asked again.
+        manifest: As given, with what the store adds.
+        rows: The rows so far. When a run is taken up, those of the answered questions; the rows of failed questions are
+            dropped from the file, and these questions are asked again.
 
     Args:
         directory: The directory, made where it is missing.
-        manifest: What this run is, as JSON holds it.
+        manifest: What this run is, as JSON holds it; see `eval.runs.record.Manifest`.
         asked: How many questions it is to ask.
-        self_tests: What the tests of its judges cost, as JSON holds it, by the names of their metrics.
+        self_tests: What the tests of its judges cost, by metric.
         resumable: Whether the manifest says enough to tell this run from another.
 
     Raises:
@@ -47,77 +93,78 @@ class Ledger:
     def __init__(
         self,
         directory: str | Path,
-        manifest: dict[str, Any],
+        manifest: Mapping[str, Any],
         *,
         asked: int,
-        self_tests: dict[str, Any],
+        self_tests: Mapping[str, Any],
         resumable: bool,
     ) -> None:
         self._directory = Path(directory)
         self._rows_file = self._directory / "rows.jsonl"
         self._passages_file = self._directory / "passages.jsonl"
         self._texts: dict[str, int] = {}  # of the passages in the file: hashes, for there may be very many
-        manifest_file = self._directory / "manifest.json"
         self.rows: list[Row] = []
         with self._usable():
             self._directory.mkdir(parents=True, exist_ok=True)
-            if manifest_file.exists():
-                self.manifest = self._take_up(manifest_file, manifest, resumable)
+            if (self._directory / "manifest.json").exists():
+                self.manifest = self._take_up(manifest, resumable)
             elif any(self._directory.iterdir()):
                 raise UsageError(f"{directory} holds other files than a run's; choose an empty or a new directory")
             else:
                 started = datetime.now(UTC).isoformat(timespec="seconds")
-                self.manifest = {**manifest, "started": started, "asked": asked, "self_tests": self_tests}
-                _replace(manifest_file, _pretty(self.manifest))
+                own = {"format": _FORMAT, "started": started, "asked": asked, "self_tests": self_tests}
+                self.manifest = Manifest.model_validate({**manifest, **own})
+                write_whole(self._directory / "manifest.json", json_page(self.manifest.entries()))
+
+    @property
+    def calls(self) -> "CallLog":
+        """The replies that this run paid for."""
+        return CallLog(self._directory / "calls.jsonl")
 
     def add(self, row: Row) -> None:
-        """Write a row; it is safe from the end of this process when this returns."""
+        """Write a row; when this returns, the row outlives this process."""
         with self._usable(), open(self._rows_file, "ab") as file:
-            file.write(_line(row))
+            file.write(json_line(row.model_dump(mode="json")))
         self.rows.append(row)
 
     def hold(self, passages: Sequence[Passage]) -> set[tuple[str, str]]:
         """Write those of the passages that were not written before; they are safe when this returns.
 
         Returns:
-            Ids and texts of those that the file has with this text. Another text of the same id it does not take in:
-            what speaks of that one has to bring the text along.
+            Ids and texts of the passages that the file has with just this text. The file keeps one text per id: where
+            a passage comes with a second text, the row has to keep that text itself.
         """
         new = [passage for passage in union(passages) if passage.id not in self._texts]
         if new:
             with self._usable(), open(self._passages_file, "ab") as file:
-                file.write(b"".join(_line({"id": p.id, "title": p.title, "text": p.text}) for p in new))
+                file.write(b"".join(json_line({"id": p.id, "title": p.title, "text": p.text}) for p in new))
             self._texts.update((passage.id, hash(passage.text)) for passage in new)
         return {(p.id, p.text) for p in passages if self._texts[p.id] == hash(p.text)}
 
     def conclude(self, summary: Summary) -> None:
         """Write the summary in place of an older one."""
         with self._usable():
-            _replace(self._directory / "summary.json", _pretty(asdict(summary)))
+            write_whole(self._directory / "summary.json", json_page(to_jsonable_python(summary)))
 
-    def _take_up(self, manifest_file: Path, manifest: dict[str, Any], resumable: bool) -> dict[str, Any]:
+    def _take_up(self, manifest: Mapping[str, Any], resumable: bool) -> Manifest:
         if not resumable:
             raise UsageError(f"{self._directory} holds a run already; choose another directory")
-        try:
-            old: dict[str, Any] = json.loads(manifest_file.read_bytes())
-            different = [key for key in {**manifest, **old} if key not in _OWN and old.get(key) != manifest.get(key)]
-            lines = self._rows_file.read_bytes().splitlines(keepends=True) if self._rows_file.exists() else []
-            if lines and not lines[-1].endswith(b"\n"):
-                del lines[-1]  # the process was killed while it wrote this one
-            self.rows = [row for row in map(json.loads, lines) if row["error"] is None]
-        except (ValueError, AttributeError, TypeError, KeyError) as error:
-            raise UsageError(f"the run in {self._directory} is damaged; choose another directory") from error
+        with _reading(f"cannot use {self._directory}", f"the run in {self._directory} is damaged; {_ELSEWHERE}"):
+            old = _manifest(self._directory)
+            was = old.entries()
+            different = [key for key in {**manifest, **was} if key not in _OWN and was.get(key) != manifest.get(key)]
+            self.rows = [row for row, _ in _lines(self._rows_file, Row.model_validate) if row.error is None]
         if different:
             raise UsageError(
                 f"{self._directory} holds another run, with different {', '.join(different)}; choose another directory"
             )
-        if self._passages_file.exists():  # a run without passages has none, nor one that is older than this file
+        if self._passages_file.exists():
             end = 0
             for passage, size in _passages(self._passages_file):
                 end += size
                 self._texts[passage.id] = hash(passage.text)
             os.truncate(self._passages_file, end)
-        _replace(self._rows_file, b"".join(map(_line, self.rows)))
+        write_whole(self._rows_file, b"".join(json_line(row.model_dump(mode="json")) for row in self.rows))
         return old
 
     @contextmanager
@@ -128,41 +175,86 @@ class Ledger:
             raise UsageError(f"cannot use the directory {self._directory}: {error.strerror}") from error
 
 
-def read_passages(directory: str | Path) -> dict[str, Passage]:
-    """A run's passages by their ids, those so far where it is under way; none where it is older than their file.
+class CallLog:
+    """The file with the LM calls that were paid for, each with its reply.
 
-    Raises:
-        UsageError: the file cannot be read or is damaged.
+    Args:
+        path: The file; it need not be there.
     """
-    path = Path(directory) / "passages.jsonl"
-    return {passage.id: passage for passage, _ in _passages(path)} if path.exists() else {}
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def read(self) -> list[dict[str, Any]]:
+        """The calls so far. A last line that is cut off is removed from the file.
+
+        Raises:
+            UsageError: the file cannot be used or is damaged.
+        """
+        calls: list[dict[str, Any]] = []
+        end = 0
+        with _reading(f"cannot use {self._path}", f"{self._path} is damaged; {_ELSEWHERE}"):
+            for call, size in _lines(self._path, dict):
+                calls.append(call)
+                end += size
+            if self._path.exists():
+                os.truncate(self._path, end)
+        return calls
+
+    @contextmanager
+    def appending(self) -> Iterator[Callable[[bytes], object]]:
+        """Gives a function that writes a call, as a line; when it returns, the call outlives this process."""
+        with self._path.open("ab", buffering=0) as file:
+            yield file.write
+
+
+@contextmanager
+def _reading(missing: str, damaged: str) -> Iterator[None]:
+    """Says in one line what is wrong with a file."""
+    try:
+        yield
+    except UsageError:
+        raise
+    except OSError as error:
+        raise UsageError(f"{missing}: {error.strerror}") from error
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise UsageError(damaged) from error
+
+
+def _manifest(directory: Path) -> Manifest:
+    content = json.loads((directory / "manifest.json").read_bytes())
+    if content.get("format") != _FORMAT:
+        raise UsageError(f"the run in {directory} has the form of another version of dspy-odqa: run it again")
+    return Manifest.model_validate(content)
 
 
 def _passages(path: Path) -> Iterator[tuple[Passage, int]]:
-    """The passages in the file, each with the length of its line in bytes. A line without its end is being written, or
-    was when the process was killed."""
-    try:
-        with path.open("rb") as file:
-            for line in file:
-                if line.endswith(b"\n"):
-                    yield Passage(**json.loads(line)), len(line)
-    except OSError as error:
-        raise UsageError(f"cannot read {path}: {error.strerror}") from error
-    except (ValueError, TypeError, KeyError) as error:
-        raise UsageError(f"{path} is damaged; choose another directory for the run") from error
+    """The passages in the file, each with the length of its line in bytes."""
+    with _reading(f"cannot read {path}", f"{path} is damaged; {_ELSEWHERE}"):
+        yield from _lines(path, lambda content: Passage(**content))
 
 
-def _line(row: dict[str, Any]) -> bytes:
-    # A lone surrogate, which an LM can write and UTF-8 cannot hold, becomes the escape that JSON has for it.
-    return (json.dumps(row, ensure_ascii=False) + "\n").encode("utf-8", "backslashreplace")
+def _lines(path: Path, parse: Callable[[Any], _Parsed]) -> Iterator[tuple[_Parsed, int]]:
+    """What the lines of a file hold, each with the length of its line in bytes; nothing of a line without its end, or
+    where there is no file."""
+    if not path.exists():
+        return
+    with path.open("rb") as file:
+        for line in file:
+            if line.endswith(b"\n"):
+                yield parse(json.loads(line)), len(line)
 
 
-def _pretty(content: dict[str, Any]) -> bytes:
-    return (json.dumps(content, ensure_ascii=False, indent=2) + "\n").encode("utf-8", "backslashreplace")
-
-
-def _replace(path: Path, content: bytes) -> None:
-    """Write a file whole or not at all."""
-    part = path.with_name(path.name + ".part")
-    part.write_bytes(content)
-    os.replace(part, path)
+def _gap(directory: Path, manifest: Manifest, rows: Sequence[Row]) -> str | None:
+    """Why the run is not complete. Its summary may be of an earlier sitting."""
+    if len(rows) == manifest.asked:
+        return None
+    file = directory / "summary.json"
+    summary = json.loads(file.read_bytes()) if file.exists() else None
+    if summary is None or summary["total"]["n"] != len(rows):
+        return "it was killed, or is under way"
+    if summary["stopped"]:
+        return str(summary["stopped"])
+    if rows and all(row.error is not None for row in rows):
+        return "all of the first questions failed"
+    return "it was interrupted"

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from math import fsum
 from typing import Any, NamedTuple
 
@@ -53,6 +53,10 @@ class Cost(Spent):
     """Wall-clock time."""
     predictors: dict[str, Spent] = field(default_factory=dict)
     """The LM calls by predictor, under the names that are the keys of saved states; in alphabetical order."""
+
+    def of_lms(self) -> Spent:
+        """What the LM calls alone come to."""
+        return Spent(**{part.name: getattr(self, part.name) for part in fields(Spent)})
 
 
 @contextmanager

@@ -1,5 +1,6 @@
-"""The one form in which every method returns what it did."""
+"""The one form in which every method returns what it did, and how fields of its own say what became of a passage."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import dspy
@@ -7,7 +8,46 @@ import dspy
 from retrieval import Passage
 from retrieval.passage import plain
 
-__all__ = ["result", "say"]
+__all__ = ["Filtered", "Lists", "PerPassage", "Ranking", "Reading", "Statements", "Turns", "result", "say"]
+
+
+@dataclass(frozen=True, slots=True)
+class Filtered:
+    """The field maps the name of each list to the ids that a filter left in it."""
+
+    found: str
+    """The field that maps the same names to the ids before the filter."""
+    whole: str
+    """The field that names the lists that were kept whole, because the LM's selection could not be parsed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Turns:
+    """The field is a list with one dict per round; its `retrieved`, `kept` and `shown` are lists of ids."""
+
+
+@dataclass(frozen=True, slots=True)
+class Statements:
+    """The field is a list of {"fact": text of a statement, "passages": ids of the passages that support it}."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """The field is a list of ids, best first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lists:
+    """The field is a list of lists of ids, one list per turn."""
+
+
+@dataclass(frozen=True, slots=True)
+class PerPassage:
+    """The field maps ids to a value: a text or a number."""
+
+
+Reading = Filtered | Turns | Statements | Ranking | Lists | PerPassage
+"""How a field of a result says what became of passages. A method declares its fields in the class attribute `reads`."""
 
 
 def result(

@@ -273,7 +273,7 @@ class ColBERT(Retriever):
         config |= {"kmeans_niters": kmeans_niters}
         work = _unfinished(out)
         work.mkdir(parents=True, exist_ok=True)
-        with locked(work / "lock"):
+        with locked(work / "lock", f"{work} is in use: another process is building that index"):
             publish(Builder(work, config, encoder, batch_size, progress).run(passages, resume), out)
         shutil.rmtree(work)
         return cls(out, device=device)

@@ -191,7 +191,7 @@ class Dense(Retriever):
         work = out.with_name(f"{out.name}.building")
         shards, index = work / "shards", work / "index"
         work.mkdir(parents=True, exist_ok=True)
-        with locked(work / "lock"):
+        with locked(work / "lock", f"{work} is in use: another process is building that index"):
             probe = model.probe()
             if not (resume and _same(work / _PROBE, probe)):
                 shutil.rmtree(shards, ignore_errors=True)

@@ -1,5 +1,8 @@
 """What indexes on disk have in common."""
 
+import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -7,7 +10,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from retrieval import Passage, RetrievalError, UsageError
-from retrieval.files import Lines, LineWriter, checked, from_line, publish, read_about, to_line, write_about
+from retrieval.files import (
+    Lines,
+    LineWriter,
+    checked,
+    from_line,
+    json_line,
+    json_page,
+    locked,
+    publish,
+    read_about,
+    replaced,
+    to_line,
+    write_about,
+    write_whole,
+)
 
 texts = st.text(st.characters(exclude_categories=["Cs"]))
 
@@ -44,6 +61,55 @@ def test_unfit_passages_are_refused_when_they_come() -> None:
         list(checked([*good, Passage("a", "y")]))
     with pytest.raises(UsageError, match="passage 'c' has no text"):
         list(checked([*good, Passage("c", " \n", "title")]))
+
+
+class TestWrittenWhole:
+    def test_what_was_there_is_replaced_when_the_block_ends(self, tmp_path: Path) -> None:
+        path = tmp_path / "file"
+        write_whole(path, b"old")
+        with replaced(path) as file:
+            file.write(b"new")
+            assert path.read_bytes() == b"old"
+        assert path.read_bytes() == b"new"
+        assert [file.name for file in tmp_path.iterdir()] == ["file"]
+
+    def test_an_error_leaves_what_was_there_and_nothing_else(self, tmp_path: Path) -> None:
+        path = tmp_path / "file"
+        write_whole(path, "é")
+        with pytest.raises(TypeError), replaced(path) as file:
+            file.writelines([b"half", None])  # type: ignore[list-item]
+        assert path.read_text(encoding="utf-8") == "é"
+        assert [file.name for file in tmp_path.iterdir()] == ["file"]
+
+    def test_what_a_killed_writer_left_is_in_nobodys_way(self, tmp_path: Path) -> None:
+        (tmp_path / "file.part").write_bytes(b"much more than what is written now")
+        write_whole(tmp_path / "file", b"new")
+        assert (tmp_path / "file").read_bytes() == b"new"
+        assert not (tmp_path / "file.part").exists()
+
+    def test_errors_of_the_disk_pass_through(self, tmp_path: Path) -> None:
+        with pytest.raises(FileNotFoundError):
+            write_whole(tmp_path / "none" / "file", b"")
+
+
+@pytest.mark.parametrize("value", [{"a": ["é…", None, 1.5]}, "two\nlines\u2028", {"\ud800": "before \udfff after"}])
+def test_json_comes_back_from_lines_and_pages_even_with_lone_surrogates(value: object) -> None:
+    line = json_line(value)
+    assert json.loads(line) == json.loads(json_page(value)) == value
+    assert line.count(b"\n") == 1
+    assert line.endswith(b"\n")
+
+
+def test_only_one_process_at_a_time_holds_a_lock(tmp_path: Path) -> None:
+    code = (
+        "import sys; from pathlib import Path; from retrieval.files import locked\n"
+        "with locked(Path(sys.argv[1]), 'in use'): print('got it')"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path / "lock")]
+    with locked(tmp_path / "lock", "in use"):
+        other = subprocess.run(command, capture_output=True, text=True)
+        assert "UsageError: in use" in other.stderr
+    assert subprocess.run(command, capture_output=True, text=True).stdout == "got it\n"
 
 
 class TestAbout:

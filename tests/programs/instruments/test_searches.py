@@ -7,7 +7,7 @@ import pytest
 from eval.figures.comparison import read
 from eval.metrics import em
 from eval.runs.runner import evaluate
-from eval.runs.searches import observed
+from programs.instruments.searches import observed
 from programs.steps.side_by_side import side_by_side
 from programs.steps.result import result
 from retrieval import Memory, Passage, RetrievalError, Retriever

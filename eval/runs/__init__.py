@@ -1,0 +1,1 @@
+"""Runs: every question asked, every reply and row kept on disk."""

@@ -1,0 +1,164 @@
+"""The record of a run: what stands in its files, as types that cannot be changed.
+
+`eval.runs.store` reads and writes them; `eval.runs.runner` makes them.
+"""
+
+import math
+from collections.abc import Mapping, Set
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from programs.instruments.cost import Cost, Spent
+from programs.instruments.trace import Trace
+from retrieval import Passage
+
+__all__ = ["Error", "Manifest", "Prediction", "Row", "Shown", "plain", "prediction", "shown"]
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Shown(_Record):
+    """A passage, as a prediction reports it."""
+
+    id: str
+    title: str = ""
+    score: float | None = None
+    text: str | None = None
+    """None where passages.jsonl of the run has the text."""
+
+
+class Prediction(_Record):
+    """What a program returned."""
+
+    answer: str | None
+    """None where the program gave none."""
+    queries: tuple[str, ...] | None = None
+    """None where the program does not report its queries; likewise for the next two."""
+    passages: tuple[Shown, ...] | None = None
+    evidence: tuple[Shown, ...] | None = None
+    own: dict[str, Any] = Field(default_factory=dict)
+    """The program's own fields, as JSON."""
+
+
+class Error(_Record):
+    """Why a question failed."""
+
+    kind: str
+    """The name of the exception's class."""
+    message: str
+    """On one line, without secrets."""
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.message}"
+
+
+class Row(_Record):
+    """One question of a run."""
+
+    id: str
+    question: str | None
+    answers: tuple[str, ...]
+    """The gold answers."""
+    type: str | None
+    """The kind of question, where the data set names one."""
+    gold_titles: tuple[str, ...] | None
+    gold_passages: tuple[str, ...] | None
+    """Ids."""
+    prediction: Prediction | None
+    """None where the question failed, and in the best of several runs."""
+    trace: Trace
+    """What happened, in order; the queries and what they found also where the question failed."""
+    scores: dict[str, float | None]
+    """By metric, those that are defined for this question; None where the question failed."""
+    error: Error | None
+    cost: Cost
+    """The program's alone."""
+    judging: dict[str, Spent]
+    """What each metric that asks an LM cost."""
+
+
+class Manifest(BaseModel):
+    """What a run is: what was asked of whom, with which settings. Who starts a run may add further names."""
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+    format: int
+    """Of the run's files."""
+    started: str
+    """When the run was first started: ISO 8601, UTC."""
+    asked: int
+    """How many questions the run is to ask."""
+    self_tests: dict[str, Spent]
+    """What the tests of the judges cost when the run was first started, by metric."""
+    metrics: tuple[str, ...]
+    questions: str
+    """A hash of the questions."""
+    versions: dict[str, str]
+    task: str | None = None
+    program: str | None = None
+    lm: str | None = None
+    retriever: str | None = None
+    settings: dict[str, Any] = Field(default_factory=dict)
+    """Of the program."""
+    state: dict[str, Any] | None = None
+    """The file with compiled prompts and its hash."""
+    best_of: tuple["Manifest", ...] = ()
+    """The runs that this one takes the best answers of; see `eval.figures.comparison.best_of`."""
+
+    def entries(self) -> dict[str, Any]:
+        """All that is known, by name; what was not said is left out."""
+        return self.model_dump(mode="json", exclude_unset=True)
+
+
+def plain(value: Any, held: Set[tuple[str, str]] = frozenset()) -> Any:
+    """The value as JSON holds it.
+
+    Args:
+        value: Any value; what JSON has no form for becomes its text.
+        held: Ids and texts of passages that are on disk already: these go without their texts.
+    """
+    match value:
+        case None | bool() | int() | str():
+            return value
+        case float():
+            return value if math.isfinite(value) else str(value)
+        case Passage():
+            return shown(value, held).model_dump(exclude_none=True)
+        case Mapping():
+            return {str(key): plain(item, held) for key, item in value.items()}
+        case list() | tuple() | set() | frozenset():
+            return [plain(item, held) for item in value]
+    return str(value)
+
+
+def shown(passage: Passage, held: Set[tuple[str, str]] = frozenset()) -> Shown:
+    """The passage as a prediction reports it; without its text if that is held."""
+    score = passage.score if passage.score is not None and math.isfinite(passage.score) else None
+    text = None if (passage.id, passage.text) in held else passage.text
+    return Shown(id=passage.id, title=passage.title, score=score, text=text)
+
+
+def prediction(fields: Mapping[str, Any], held: Set[tuple[str, str]] = frozenset()) -> Prediction:
+    """What a program returned, as a record. A common field that holds something else than it should is kept as one of
+    the program's own."""
+    answer, queries = fields["answer"], fields.get("queries")
+    passages, evidence = (_all_shown(fields.get(name), held) for name in ("passages", "evidence"))
+    read = Prediction(
+        answer=answer if answer is None or isinstance(answer, str) else str(plain(answer)),
+        queries=tuple(queries) if isinstance(queries, list) and all(isinstance(q, str) for q in queries) else None,
+        passages=passages,
+        evidence=evidence,
+    )
+    common = {name for name in Prediction.model_fields if getattr(read, name, None) is not None}
+    unread = {name: value for name, value in fields.items() if name not in common - {"own"}}
+    own = {n: plain(v, held) for n, v in unread.items() if v is not None or n not in Prediction.model_fields}
+    return read.model_copy(update={"own": own})
+
+
+def _all_shown(passages: Any, held: Set[tuple[str, str]]) -> tuple[Shown, ...] | None:
+    if not isinstance(passages, list) or not all(isinstance(passage, Passage) for passage in passages):
+        return None
+    return tuple(shown(passage, held) for passage in passages)
