@@ -307,7 +307,8 @@ def _add_judge_api_base(parser: _cli.Parser) -> None:
 
 
 def _paper(argv: Sequence[str]) -> None:
-    from eval.papers import printing, running, setup, tables as papers
+    from eval.papers import printing, running, setup
+    from eval.papers import tables as papers
 
     parser = _command(
         "paper",

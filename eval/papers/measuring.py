@@ -5,11 +5,12 @@ from dataclasses import dataclass
 
 from eval import metrics
 from eval.figures.costs import costs
-from eval.figures.summary import Row, Summary
+from eval.figures.summary import Summary
 from eval.papers.migres_studies import STUDIES
 from eval.papers.reported import reported
 from eval.papers.setup import Setup
 from eval.papers.tables import Column, Table, TableRow, all_tables
+from eval.runs.record import Row
 
 __all__ = ["Measured", "NotRun", "measure", "metrics_for"]
 
@@ -88,4 +89,5 @@ def _count(column: Column, summary: Summary, rows: Sequence[Row]) -> float | Non
 def _reported(field: str, rows: Sequence[Row]) -> float | None:
     """The mean of a field of the program's result; None where a question lacks it."""
     values = [report.get(field) for report in reported(rows)]
-    return sum(values) / len(values) if values and None not in values else None
+    numbers = [value for value in values if value is not None]
+    return sum(numbers) / len(numbers) if numbers and len(numbers) == len(values) else None

@@ -18,10 +18,11 @@ from typing import Any, Literal, NamedTuple
 import dspy
 
 from eval.figures.statistics import difference_interval, ratio_interval
-from eval.figures.summary import Row
 from eval.metrics import Metric, migres_em
 from eval.metrics.dpr import has_answer
 from eval.metrics.knowledge import sub_answers
+from eval.papers.reported import reported
+from eval.runs.record import Row
 from eval.tasks.steps import steps_of
 from programs.steps.ask import ask
 from programs.steps.citations import cited, record, supported
@@ -294,14 +295,14 @@ def _score(name: str) -> Metric:
 
 def _returned(rows: Sequence[Row]) -> Ratio | None:
     """RR: passages above the threshold, the other retriever's to the first one's."""
-    return _ratio([[len(ids) for ids in reversed(row["returned"])] for row in _reports(rows)])
+    return _ratio([[len(ids) for ids in reversed(row["returned"])] for row in reported(rows)])
 
 
 def _correct(which: int) -> Callable[[Sequence[Row]], Ratio | None]:
     """RC: positive to negative ones among a retriever's."""
 
     def ratio(rows: Sequence[Row]) -> Ratio | None:
-        counts = [(len(r["positive"][which]), len(r["returned"][which])) for r in _reports(rows)]
+        counts = [(len(r["positive"][which]), len(r["returned"][which])) for r in reported(rows)]
         return _ratio([[positive, returned - positive] for positive, returned in counts])
 
     return ratio
@@ -309,15 +310,11 @@ def _correct(which: int) -> Callable[[Sequence[Row]], Ratio | None]:
 
 def _won(rows: Sequence[Row]) -> Ratio | None:
     """WR: questions that the other retriever wins and the first does not, less those the other way round."""
-    gains = [float(report["won"][1]) - float(report["won"][0]) for report in _reports(rows)]
+    gains = [float(report["won"][1]) - float(report["won"][0]) for report in reported(rows)]
     if not gains:
         return None
     low, high = difference_interval(gains)
     return Ratio(sum(gains), low * len(gains), high * len(gains))
-
-
-def _reports(rows: Sequence[Row]) -> list[dict[str, Any]]:
-    return [row["prediction"] for row in rows if row["error"] is None]
 
 
 def _ratio(pairs: Sequence[Sequence[int]]) -> Ratio | None:

@@ -1,23 +1,24 @@
 """The rows of a table, run with the caller's LM and retriever.
 
-A row is run with the program and the settings that it names, on the questions of each column. The same run is made once,
-whichever tables ask for it: it has a directory of its own, and is taken up from there.
+A row is run with the program and the settings that it names, on the questions of each column. The same run is made only
+once, whichever tables ask for it: it has a directory of its own, and is taken up from there.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import partial
 from hashlib import sha256
 from inspect import Parameter, signature
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import dspy
 
 import programs
-from eval.figures.comparison import Run, best_of
-from eval.figures.summary import Row, Summary, summarise
+from eval.figures.comparison import best_of
+from eval.figures.summary import Summary, summarise
 from eval.papers.measuring import Measured, NotRun, measure, metrics_for
 from eval.papers.migres_studies import STUDIES, prepared
 from eval.papers.questions import Questions, find_questions
@@ -26,11 +27,14 @@ from eval.papers.tables import Column, Table, TableRow
 from eval.runs.ceiling import label
 from eval.runs.fingerprints import fingerprints
 from eval.runs.runner import evaluate, without_url_secrets
+from eval.runs.store import Run, read
 from eval.tasks import SEED
 from programs.instruments.state import load_state
 from retrieval import Retriever, UsageError
 
 __all__ = ["Cell", "TableRun", "run"]
+
+_Made = TypeVar("_Made")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +75,11 @@ def run(table: Table, setup: Setup) -> TableRun:
         for column, figure in zip(table.columns, row.figures, strict=True):
             ours, why_not = None, ""
             try:
-                ran = _run_on(table, row, column.task, questions, done, setup)
+                if column.task is None:
+                    raise NotRun("the paper's figure alone")
+                ran = _once(done, column.task, partial(_run_row, table, row, column.task, questions, setup))
                 differences |= dict.fromkeys(_differences(table, row, ran))
-                ours = measure(table, row, column, ran.summary, ran.rows, setup)
+                ours = measure(table, row, column, ran.summary, ran.run.rows, setup)
             except NotRun as error:
                 why_not = str(error)
             cells.append(Cell(row, column, figure, ours, why_not))
@@ -98,48 +104,39 @@ class _RowRun:
     """The run of a row on a task."""
 
     summary: Summary
-    rows: list[Row]
+    run: Run
     questions: Questions
 
 
-def _run_on(
-    table: Table,
-    row: TableRow,
-    task: str | None,
-    questions: dict[str, Questions | NotRun],
-    done: dict[str, _RowRun | NotRun],
-    setup: Setup,
-) -> _RowRun:
-    """The run of a row on a task, which `done` holds for the next column of the task; `questions` are those of the
-    table's tasks.
+def _once(made: dict[str, _Made | NotRun], task: str, make: Callable[[], _Made]) -> _Made:
+    """What `make` gives for the task, or the NotRun that it raises; it is called only the first time."""
+    if task not in made:
+        try:
+            made[task] = make()
+        except NotRun as error:
+            made[task] = error
+    known = made[task]
+    if isinstance(known, NotRun):
+        raise known
+    return known
+
+
+def _run_row(table: Table, row: TableRow, task: str, questions: dict[str, Questions | NotRun], setup: Setup) -> _RowRun:
+    """The run of a row on a task. What the row lacks is said before questions are looked for.
 
     Raises:
         NotRun: the row lacks something, there are no questions, or all of them failed.
     """
-    if task is None:
-        raise NotRun("the paper's figure alone")
-    if task not in done:
-        try:
-            made = _prepare(table, row, task, setup)
-            done[task] = _attempts(row, made, task, _questions(task, questions, setup), setup)
-        except NotRun as error:
-            done[task] = error
-    ran = done[task]
-    if isinstance(ran, NotRun):
-        raise ran
-    return ran
+    prepared_row = _prepare(table, row, task, setup)
+    asked = _once(questions, task, partial(_questions, task, setup))
+    return _attempts(row, prepared_row, task, asked, setup)
 
 
-def _questions(task: str, known: dict[str, Questions | NotRun], setup: Setup) -> Questions:
-    if task not in known:
-        try:
-            known[task] = find_questions(task, setup.limit, setup.data)
-        except UsageError as error:
-            known[task] = NotRun(str(error))
-    found = known[task]
-    if isinstance(found, NotRun):
-        raise found
-    return found
+def _questions(task: str, setup: Setup) -> Questions:
+    try:
+        return find_questions(task, setup.limit, setup.data)
+    except UsageError as error:
+        raise NotRun(str(error)) from error
 
 
 def _prepare(table: Table, row: TableRow, task: str, setup: Setup) -> _Prepared:
@@ -200,8 +197,8 @@ def _attempts(row: TableRow, made: _Prepared, task: str, questions: Questions, s
     runs = [_attempt(made, task, questions, setup, top_p) for top_p in row.top_p or (None,)]
     if len(runs) == 1:
         return runs[0]
-    best = best_of([Run(str(n), done.summary.manifest, done.rows) for n, done in enumerate(runs)])
-    return _RowRun(summarise(best.rows, runs[0].summary.questions, best.manifest), best.rows, questions)
+    best = best_of([done.run for done in runs])
+    return _RowRun(summarise(best.rows, runs[0].summary.questions, best.manifest), best, questions)
 
 
 def _attempt(made: _Prepared, task: str, questions: Questions, setup: Setup, top_p: float | None) -> _RowRun:
@@ -227,27 +224,22 @@ def _attempt(made: _Prepared, task: str, questions: Questions, setup: Setup, top
         "seed": SEED,
     }
     sign = sha256(json.dumps(manifest, sort_keys=True).encode()).hexdigest()[:12]
-    rows: list[Row] = []
-
-    def on_row(row: Row) -> None:
-        rows.append(row)
-        setup.on_row(row)
-
+    directory = setup.directory / f"{made.program}-{task.replace(':', '-')}-{sign}"
     with dspy.context(lm=lm):
         summary = evaluate(
             made.module,
             examples,
             metrics=metrics_for(task, made.program, setup),
-            directory=setup.directory / f"{made.program}-{task.replace(':', '-')}-{sign}",
+            directory=directory,
             threads=setup.threads,
             limits=setup.limits,
             manifest=manifest,
-            on_row=on_row,
+            on_row=setup.on_row,
             clean=setup.clean,
         )
     if summary.total.n and summary.total.failed == summary.total.n:
         raise NotRun(f"all {summary.total.n} questions that were asked failed, the first with {summary.first_error}")
-    return _RowRun(summary, rows, questions)
+    return _RowRun(summary, read(directory), questions)
 
 
 def _without_secrets(value: Any) -> Any:
@@ -258,11 +250,11 @@ def _without_secrets(value: Any) -> Any:
 def _differences(table: Table, row: TableRow, ran: _RowRun) -> Sequence[str]:
     """What a run and the paper's row do not have in common."""
     manifest, total = ran.summary.manifest, ran.summary.total
-    shots = f"with the state {manifest['state']['file']}" if manifest["state"] else "zero-shot"
-    found = [f"LM: {label(manifest['lm'])} (paper: {table.lm}); {shots}"]
-    if manifest["retriever"] != "none":
-        found.append(f"Retrieval: {manifest['retriever']} (paper: {table.corpus})")
-    if against := manifest["settings"].get("against"):
+    shots = f"with the state {manifest.state['file']}" if manifest.state else "zero-shot"
+    found = [f"LM: {label(str(manifest.lm))} (paper: {table.lm}); {shots}"]
+    if manifest.retriever != "none":
+        found.append(f"Retrieval: {manifest.retriever} (paper: {table.corpus})")
+    if against := manifest.settings.get("against"):
         found.append(f"Against: {against}")
     found.append(f"Questions: {total.n} of {ran.questions.where}")
     if total.failed:

@@ -9,7 +9,7 @@ from typing import Any
 import dspy
 
 import programs
-from eval.figures.summary import Row
+from eval.runs.record import Row
 from eval.runs.recorded_calls import Limits
 from eval.tasks import choose
 from retrieval import Retriever, UsageError
