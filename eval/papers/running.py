@@ -127,9 +127,8 @@ def _run_row(table: Table, row: TableRow, task: str, questions: dict[str, Questi
     Raises:
         NotRun: the row lacks something, there are no questions, or all of them failed.
     """
-    prepared_row = _prepare(table, row, task, setup)
-    asked = _once(questions, task, partial(_questions, task, setup))
-    return _attempts(row, prepared_row, task, asked, setup)
+    ready = _prepare(table, row, task, setup)
+    return _attempts(row, ready, task, _once(questions, task, partial(_questions, task, setup)), setup)
 
 
 def _questions(task: str, setup: Setup) -> Questions:

@@ -378,33 +378,6 @@ def test_the_papers_tables_run_with_them(tmp_path: Path, monkeypatch: pytest.Mon
     )
 
 
-@pytest.mark.parametrize("name", ["musique", "2wikimultihopqa"])
-def test_the_questions_are_drawn_from_the_training_set(name: str, tmp_path: Path) -> None:
-    for split, count in (("train", 600), ("dev", 700)):
-        lines = [json.dumps({"id": f"{split}{n}", "question": "q?", "answers": ["a"]}) for n in range(count)]
-        (tmp_path / f"{name}.{split}.jsonl").write_text("\n".join(lines))
-    drawn = [example.id for example in load(f"{name}:study", data=tmp_path)]
-    assert (len(drawn), len(set(drawn))) == (500, 500)
-    assert all(id_.startswith("train") for id_ in drawn)
-
-
-def test_of_a_smaller_copy_of_the_training_set_all_questions_are_asked(tmp_path: Path) -> None:
-    data = musique(tmp_path / "data")
-    lines = [json.dumps({**dict(EXAMPLE.items()), "id": str(n)}) for n in range(3)]
-    (data / "musique.train.jsonl").write_text("\n".join(lines))
-    setup = Setup(
-        lm=lambda examples, _: load_oracle("oracle", examples, None),
-        retriever=None,
-        retriever_spec=None,
-        directory=tmp_path / "runs",
-        data=data,
-    )
-    printed = beside(run_table(find("migres:table2"), setup))
-    assert re.search(r"Musique All Acc +86.8 +100.0 .* 3\n", printed)
-    assert re.search(r"WikiHop All Acc +91.2 +100.0 .* 1\n", printed)
-    assert "3 of the local copy of musique, in place of musique:study" in printed
-
-
 def test_a_table_of_a_study_says_where_there_is_no_gold(tmp_path: Path) -> None:
     data = tmp_path / "data"
     data.mkdir()

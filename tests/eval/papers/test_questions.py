@@ -9,17 +9,21 @@ from eval.papers.questions import find_questions
 from retrieval import UsageError
 
 
-def copy(directory: Path, split: str, count: int) -> Path:
+def copy(directory: Path, split: str, count: int, name: str = "musique") -> Path:
     lines = [json.dumps({"id": f"{split}{n}", "question": "q?", "answers": ["a"]}) for n in range(count)]
-    (directory / f"musique.{split}.jsonl").write_text("\n".join(lines))
+    (directory / f"{name}.{split}.jsonl").write_text("\n".join(lines))
     return directory
 
 
-def test_the_papers_questions_where_the_copy_has_enough(tmp_path: Path) -> None:
-    found = find_questions("musique:study", None, copy(tmp_path, "train", 600))
-    assert len(found.examples) == 500
-    assert found.where.startswith("musique:study, ")
-    assert len(find_questions("musique:study", 3, tmp_path).examples) == 3
+@pytest.mark.parametrize("name", ["musique", "2wikimultihopqa"])
+def test_the_papers_questions_where_the_copy_has_enough(name: str, tmp_path: Path) -> None:
+    copy(tmp_path, "dev", 700, name)
+    found = find_questions(f"{name}:study", None, copy(tmp_path, "train", 600, name))
+    drawn = [example.id for example in found.examples]
+    assert (len(drawn), len(set(drawn))) == (500, 500)
+    assert all(id_.startswith("train") for id_ in drawn)
+    assert found.where.startswith(f"{name}:study, ")
+    assert len(find_questions(f"{name}:study", 3, tmp_path).examples) == 3
 
 
 def test_all_questions_of_a_smaller_copy(tmp_path: Path) -> None:
@@ -29,7 +33,7 @@ def test_all_questions_of_a_smaller_copy(tmp_path: Path) -> None:
         found.where
         == "the local copy of musique, in place of musique:study, MIGRES 2.1: 500 of the training set at random"
     )
-    copy(tmp_path, "dev", 4)  # of the paper's split there is a copy
+    copy(tmp_path, "dev", 4)
     assert len(find_questions("musique:study", None, tmp_path).examples) == 3
 
 

@@ -102,7 +102,8 @@ def test_demonstrations_are_shown_where_the_paper_shows_some(sample: Retriever, 
         shown = json.loads((directory / "manifest.json").read_text())["state"] is not None
         tokens[shown] = json.loads((directory / "rows.jsonl").read_text())["cost"]["input_tokens"]
     assert tokens[False] < tokens[True]
-    of_another = setup(tmp_path / "others", sample, limit=1, data=data, states=states([f"cot={tmp_path / 'state.json'}"]))
+    files = states([f"cot={tmp_path / 'state.json'}"])
+    of_another = setup(tmp_path / "others", sample, limit=1, data=data, states=files)
     assert "is a state of Direct, not of CoT" in run_and_print(table, of_another)
 
 
