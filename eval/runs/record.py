@@ -11,9 +11,10 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from programs.instruments.cost import Cost, Spent
 from programs.instruments.trace import Trace
+from programs.steps.result import say
 from retrieval import Passage
 
-__all__ = ["Error", "Manifest", "Prediction", "Row", "Shown", "plain", "prediction", "shown"]
+__all__ = ["Error", "Manifest", "PaidCall", "Prediction", "Row", "Shown", "plain", "prediction", "shown"]
 
 
 class _Record(BaseModel):
@@ -78,6 +79,19 @@ class Row(_Record):
     """The program's alone."""
     judging: dict[str, Spent]
     """What each metric that asks an LM cost."""
+
+
+class PaidCall(_Record):
+    """One LM call that was paid for, with its reply."""
+
+    question: str
+    """The id of the question that it was made for."""
+    key: str
+    """A hash of the request."""
+    usd: float | None
+    """None where the price is unknown."""
+    reply: dict[str, Any]
+    """As DSPy's cache holds it."""
 
 
 class Manifest(BaseModel):
@@ -147,7 +161,7 @@ def prediction(fields: Mapping[str, Any], held: Set[tuple[str, str]] = frozenset
     answer, queries = fields["answer"], fields.get("queries")
     passages, evidence = (_all_shown(fields.get(name), held) for name in ("passages", "evidence"))
     read = Prediction(
-        answer=answer if answer is None or isinstance(answer, str) else str(plain(answer)),
+        answer=_text(answer),
         queries=tuple(queries) if isinstance(queries, list) and all(isinstance(q, str) for q in queries) else None,
         passages=passages,
         evidence=evidence,
@@ -156,6 +170,12 @@ def prediction(fields: Mapping[str, Any], held: Set[tuple[str, str]] = frozenset
     unread = {name: value for name, value in fields.items() if name not in common - {"own"}}
     own = {n: plain(v, held) for n, v in unread.items() if v is not None or n not in Prediction.model_fields}
     return read.model_copy(update={"own": own})
+
+
+def _text(answer: Any) -> str | None:
+    if isinstance(answer, bool):
+        return say(answer)
+    return answer if answer is None or isinstance(answer, str) else str(plain(answer))
 
 
 def _all_shown(passages: Any, held: Set[tuple[str, str]]) -> tuple[Shown, ...] | None:

@@ -22,7 +22,7 @@ from typing import Any, TypeVar
 from pydantic_core import to_jsonable_python
 
 from eval.figures.summary import Summary
-from eval.runs.record import Manifest, Row
+from eval.runs.record import Manifest, PaidCall, Row
 from retrieval import Passage, UsageError, union
 from retrieval.files import json_line, json_page, write_whole
 
@@ -185,16 +185,16 @@ class CallLog:
     def __init__(self, path: Path) -> None:
         self._path = path
 
-    def read(self) -> list[dict[str, Any]]:
+    def read(self) -> list[PaidCall]:
         """The calls so far. A last line that is cut off is removed from the file.
 
         Raises:
             UsageError: the file cannot be used or is damaged.
         """
-        calls: list[dict[str, Any]] = []
+        calls: list[PaidCall] = []
         end = 0
         with _reading(f"cannot use {self._path}", f"{self._path} is damaged; {_ELSEWHERE}"):
-            for call, size in _lines(self._path, dict):
+            for call, size in _lines(self._path, PaidCall.model_validate):
                 calls.append(call)
                 end += size
             if self._path.exists():

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import os
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ import dspy
 from dspy.utils.saving import get_dependency_versions
 
 from retrieval import UsageError
+from retrieval.files import write_whole
 
 __all__ = ["check_writable", "load_state", "save_state"]
 
@@ -41,10 +41,7 @@ def save_state(program: dspy.Module, path: str | Path, manifest: dict[str, Any])
     text = json.dumps(state, indent=2, ensure_ascii=False)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text + "\n")
-        os.replace(temporary, path)
+        write_whole(path, text + "\n")
     except OSError as error:
         raise UsageError(f"cannot write the state file {path}: {error.strerror}") from None
 

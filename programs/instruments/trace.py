@@ -7,7 +7,7 @@ knowledge of any program.
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 import dspy
 from pydantic import BaseModel, ConfigDict, Field
@@ -98,6 +98,8 @@ class Answer(_Step):
     text: str
 
 
+_Kind = TypeVar("_Kind", bound=_Step)
+
 Step = Annotated[Query | Found | Call | Turn | Kept | Dropped | Statement | Answer, Field(discriminator="kind")]
 
 
@@ -109,7 +111,7 @@ class Trace(BaseModel):
 
     steps: tuple[Step, ...] = ()
 
-    def of(self, kind: type[Any]) -> list[Any]:
+    def of(self, kind: type[_Kind]) -> list[_Kind]:
         """The steps of this class, in order."""
         return [step for step in self.steps if isinstance(step, kind)]
 

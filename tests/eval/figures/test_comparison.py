@@ -1,45 +1,40 @@
 import json
-from dataclasses import asdict
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from support.records import a_row, a_run
 
 from eval.__main__ import main
-from eval.figures.comparison import Run, best_of, compare, read
+from eval.figures.comparison import best_of, compare
 from eval.figures.statistics import difference_interval, interval
 from eval.reports.text import comparison_table
+from eval.runs.record import Row
+from eval.runs.store import Run
 from programs.commands.method import run as run_command
 from programs.instruments.cost import Cost, Spent
 from retrieval import UsageError
 
-COST = asdict(Cost(1, 0, 1200, 30, 0.5, searches=1, unparsable=1, seconds=2.0, predictors={"read": Spent(lm_calls=1)}))
+COST = Cost(1, 0, 1200, 30, 0.5, searches=1, unparsable=1, seconds=2.0, predictors={"read": Spent(lm_calls=1)})
 
 
-def row(id_: str, em: float | None, f1: float | None = None, **fields: Any) -> dict[str, Any]:
+def row(id_: str, em: float | None, f1: float | None = None, **fields: Any) -> Row:
     scores = {"em": em, "f1": em if f1 is None else f1}
-    return {
-        "id": id_,
-        "question": f"{id_}?",
-        "answers": ["Rome"],
-        "type": None,
-        "prediction": {"answer": "x"},
-        "scores": scores,
-        "error": None if em is not None else "LMTimeoutError: late",
-        "cost": dict(COST),
-        **fields,
-    }
+    error = None if em is not None else "LMTimeoutError: late"
+    return a_row(id_, answers=["Rome"], scores=scores, error=error, **{"cost": COST, **fields})
 
 
 def run(name: str, *scores: float | None, first: int = 0, **manifest: Any) -> Run:
     rows = [row(f"q{n}", score) for n, score in enumerate(scores, first)]
-    return Run(name, {"task": "t", "questions": f"hash of {first} to {first + len(scores)}", **manifest}, rows)
+    return a_run(name, rows, {"task": "t", "questions": f"hash of {first} to {first + len(scores)}", **manifest})
 
 
 def write(directory: Path, run: Run) -> str:
+    """The run as a run that is under way has it on disk."""
     directory.mkdir()
-    (directory / "manifest.json").write_text(json.dumps(run.manifest))
-    (directory / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in run.rows))
+    (directory / "manifest.json").write_text(json.dumps(run.manifest.entries()))
+    (directory / "rows.jsonl").write_text("".join(row.model_dump_json() + "\n" for row in run.rows))
     return str(directory)
 
 
@@ -81,7 +76,7 @@ def test_p_values_are_corrected_for_all_pairs_of_a_metric() -> None:
 def test_by_type() -> None:
     def typed(name: str, *scores: float) -> Run:
         rows = [row(f"q{n}", score, type=("x", "y", None)[n % 3]) for n, score in enumerate(scores)]
-        return Run(name, {"task": "t"}, rows)
+        return a_run(name, rows, {"task": "t"})
 
     comparison = compare([typed("a", 1, 1, 0, 1, 0, 0), typed("b", 0, 1, 0, 0, 0, 1)], ["em"])
     assert [(d.type, d.n, d.mean) for d in comparison.differences] == [(None, 6, 1 / 6), ("x", 2, 1), ("y", 2, 0)]
@@ -94,7 +89,7 @@ def test_a_metric_counts_where_both_have_it() -> None:
     for rows, values in ((one.rows, [1.0, "undefined", 0.5, None]), (other.rows, [0.5, 0.5, "undefined", 1.0])):
         for r, value in zip(rows, values, strict=True):
             if value != "undefined":
-                r["scores"]["judged"] = value
+                r.scores["judged"] = value
     (difference,) = compare([one, other], ["judged"]).differences
     assert (difference.n, difference.mean) == (2, -0.25)  # the failed question counts 0
 
@@ -112,7 +107,7 @@ def test_what_cannot_be_compared() -> None:
             compare(runs)
     with pytest.raises(UsageError, match="not all of the runs have the metric 'rouge_l'; what they all have: em, f1"):
         compare([a, b], ["em", "rouge_l"])
-    b.rows[1]["answers"] = ["Paris"]
+    b.rows[1] = row("q1", 0, answers=["Paris"])
     with pytest.raises(UsageError, match="the question 'q1' is not the same in all runs"):
         compare([a, b])
 
@@ -123,54 +118,38 @@ def test_the_same_questions_from_another_file_are_the_same_task() -> None:
 
 def test_best_of() -> None:
     samples = [run("a", 1, 0, None, None, 0), run("b", 0, 0, None, 0, 1), run("c", 0, 0, None, 1, 0)]
-    samples[1].rows[1]["scores"]["f1"] = 0.5
+    samples[1].rows[1].scores["f1"] = 0.5
     best = best_of(samples)
-    assert best.name == "a,b,c"
-    assert [r["scores"] for r in best.rows] == [
+    assert (best.name, best.gap) == ("a, b, c", None)
+    assert [r.scores for r in best.rows] == [
         {"em": 1, "f1": 1},
         {"em": 0, "f1": 0.5},
         {"em": None, "f1": None},
         {"em": 1, "f1": 1},
         {"em": 1, "f1": 1},
     ]
-    assert [r["error"] is None for r in best.rows] == [True, True, False, True, True]
-    assert best.rows[0]["cost"]["lm_calls"] == 3
-    assert best.rows[0]["cost"]["predictors"] == {"read": asdict(Spent(lm_calls=3))}
-    assert best.rows[0]["cost"]["usd"] == 1.5
-    assert (best.manifest["task"], len(best.manifest["best_of"])) == ("t", 3)
-    assert best_of(samples[:1]).rows[0]["scores"] == samples[0].rows[0]["scores"]
+    assert [r.error is None for r in best.rows] == [True, True, False, True, True]
+    assert best.rows[0].cost.lm_calls == 3
+    assert best.rows[0].cost.predictors == {"read": Spent(lm_calls=3)}
+    assert best.rows[0].cost.usd == 1.5
+    assert (best.manifest.task, len(best.manifest.best_of)) == ("t", 3)
+    assert best_of(samples[:1]).rows[0].scores == samples[0].rows[0].scores
 
 
 def test_best_of_where_a_price_is_unknown() -> None:
     samples = [run("a", 1), run("b", 1)]
-    samples[1].rows[0]["cost"]["usd"] = None
-    assert best_of(samples).rows[0]["cost"]["usd"] is None
+    samples[1].rows[0] = row("q0", 1, cost=replace(COST, usd=None))
+    assert best_of(samples).rows[0].cost.usd is None
 
 
-def test_a_run_is_read_as_it_is_on_disk(tmp_path: Path) -> None:
-    original = run("r", 1, None, 0)
-    directory = write(tmp_path / "r", original)
-    assert asdict(read(directory)) == {**asdict(original), "name": directory}
-    with open(tmp_path / "r" / "rows.jsonl", "a") as file:
-        file.write('{"id": "q3", "sco')  # being written
-    assert len(read(directory).rows) == 3
-    other = write(tmp_path / "s", run("s", 0, 0, 1))
-    assert [r["scores"]["em"] for r in read(f"{directory},{other}").rows] == [1, 0, 1]
-
-
-def test_what_is_no_run(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="nowhere holds no run: No such file or directory"):
-        read(str(tmp_path / "nowhere"))
-    directory = write(tmp_path / "r", run("r", 1))
-    (tmp_path / "r" / "rows.jsonl").write_text("[]\n")
-    with pytest.raises(UsageError, match=r"the run in .*/r is damaged"):
-        read(directory)
+def test_the_best_of_runs_of_which_one_was_cut_short_says_so() -> None:
+    assert best_of([run("a", 1), replace(run("b", 1), gap="it was interrupted")]).gap == "b: it was interrupted"
 
 
 def test_the_table() -> None:
     a = run("runs/a", *[1] * 30, *[0] * 9, None, program="direct", settings={"k": 1, "style": "short"})
     b = run("runs/b", *[0] * 20, *[1] * 21, program="direct", settings={"k": 5, "style": "short"})
-    b.rows[3]["cost"] = {**COST, "usd": None}
+    b.rows[3] = row("q3", 0, cost=replace(COST, usd=None))
     text = comparison_table(compare([a, b], ["em"]))
     assert text.split("\n\nMeans in percent")[0].splitlines() == [
         "R1  runs/a: task t, program direct, k 1",

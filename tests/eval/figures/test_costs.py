@@ -1,15 +1,23 @@
-from dataclasses import asdict
+from collections.abc import Sequence
 from typing import Any
 
-from eval.figures.costs import costs
-from eval.figures.summary import Row, summarise
+from support.records import a_manifest, a_row
+
+from eval.figures.costs import Costs, costs
+from eval.figures.summary import summarise
 from eval.reports.text import cost_table
+from eval.runs.record import Row
 from programs.instruments.cost import Cost, Spent
+from programs.instruments.trace import Found, Trace, Turn
 
 
-def row(cost: Cost, iterations: Any = None, error: str | None = None) -> Row:
-    prediction = None if error else {"answer": "a", **({} if iterations is None else {"iterations": iterations})}
-    return {"scores": {}, "error": error, "type": None, "prediction": prediction, "cost": asdict(cost)}
+def row(cost: Cost, turns: Sequence[Sequence[str] | None] = (), error: str | None = None, found: Any = ()) -> Row:
+    steps = [Turn(number=n, shown=shown) for n, shown in enumerate(turns, 1)]
+    return a_row(cost=cost, error=error, trace=Trace(steps=(*found, *steps)))
+
+
+def costs_of(rows: Sequence[Row]) -> Costs:
+    return costs(rows, a_manifest())
 
 
 READ, DRAFT = Spent(2, 1, 20, 4, 0.5, 10, 2, 0.25), Spent(1, 0, 10, 2, 0.25, 10, 2, 0.25)
@@ -18,7 +26,7 @@ ONE = Cost(1, 0, 10, 2, 0.25, 10, 2, 0.25, searches=1, seconds=0.5, predictors={
 
 
 def test_costs_add_up_by_predictor_and_in_total() -> None:
-    found = costs([row(TWO), row(ONE), row(Cost(seconds=2.0), error="LMTimeoutError")], {})
+    found = costs_of([row(TWO), row(ONE), row(Cost(seconds=2.0), error="LMTimeoutError")])
     assert (found.n, found.iterations, found.passages) == (3, None, None)
     total = found.total
     assert (total.lm_calls, total.cached_calls, total.searches, total.seconds) == (4, 1, 3, 4.0)
@@ -29,25 +37,24 @@ def test_costs_add_up_by_predictor_and_in_total() -> None:
 def test_a_price_that_is_unknown_is_not_0() -> None:
     unknown = Cost(1, 0, 10, 2, None, 0, 0, 0.0, predictors={"read": Spent(1, 1, 10, 2, None, 0, 0, 0.0)})
     rows = [row(TWO), row(unknown)]
-    found = costs(rows, {})
+    found = costs_of(rows)
     assert (found.total.usd, found.total.paid_usd) == (None, 0.5)
     assert (found.total.predictors["read"].usd, found.total.predictors["draft"].usd) == (None, 0.25)
-    means = summarise(rows, 2, {}).total.cost
+    means = summarise(rows, 2, a_manifest()).total.cost
     assert "usd" not in means
     assert means["paid_usd"] == 0.25
 
 
 def test_iterations_and_the_passages_in_them() -> None:
-    turns = [{"shown": ["1", "2", "lm:knowledge-1"]}, {"shown": []}, {"shown": ["3"]}]
-    found = costs([row(ONE, turns), row(ONE, [{"shown": ["4"]}]), row(ONE, []), row(ONE, "many"), row(ONE)], {})
-    assert (found.iterations, found.passages) == (4 / 3, 4 / 4)
-    assert costs([row(ONE, [{"facts": []}])], {}).passages is None
+    found = costs_of([row(ONE, [["1", "2", "lm:knowledge-1"], [], ["3"]]), row(ONE, [["4"]]), row(ONE)])
+    assert (found.iterations, found.passages) == (4 / 2, 4 / 4)
+    without = costs_of([row(ONE, [None, None])])
+    assert (without.iterations, without.passages) == (2, None)
 
 
 def test_the_table() -> None:
-    searches = [{"query": "a", "found": ["1", "2"]}, {"query": "b", "found": ["3", "1"]}, {"query": "c", "found": None}]
-    first = {**row(TWO, [{"shown": ["1"]}]), "searches": searches}
-    text = cost_table(costs([first, row(ONE)], {}))
+    found = [Found(query=n, passages=ids) for n, ids in enumerate((("1", "2"), ("3", "1"), None), 1)]
+    text = cost_table(costs_of([row(TWO, [["1"]], found=found), row(ONE)]))
     assert [line.rstrip() for line in text.split("\n")] == [
         "                    LM calls  tokens in  tokens out       USD  searches  seconds",
         "per question of 2       2.00      20.00        4.00  0.500000      1.50     1.00",
@@ -59,5 +66,5 @@ def test_the_table() -> None:
         "iterations per question: 1.00",
         "retrieved passages shown per iteration: 1.00",
     ]
-    assert "unknown" in cost_table(costs([row(Cost(1, usd=None, paid_usd=None))], {}))
-    assert cost_table(costs([], {})).startswith("      ")
+    assert "unknown" in cost_table(costs_of([row(Cost(1, usd=None, paid_usd=None))]))
+    assert cost_table(costs_of([])).startswith("      ")

@@ -13,16 +13,16 @@ from support.faulty_server import Provider
 from support.scripted import Function, engine_lm, render
 
 from eval.__main__ import main
-from eval.runs.recorded_calls import Limits
 from eval.figures.comparison import best_of, read
 from eval.figures.costs import costs
+from eval.figures.summary import Summary, judges
 from eval.metrics import Metric, acc_judge, em, self_test_of
 from eval.papers.tables import Column, TableRow, find
 from eval.reports.text import cost_table, table
+from eval.runs.recorded_calls import Limits
 from eval.runs.runner import evaluate
-from eval.figures.summary import Summary, judges
-from programs.steps.ask import ask
 from programs.commands.method import run as run_command
+from programs.steps.ask import ask
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning", "ignore::UserWarning"),

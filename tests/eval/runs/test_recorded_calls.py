@@ -17,10 +17,10 @@ import pytest
 from support.faulty_server import FAULTS, Provider
 from support.scripted import Function, engine_lm, render
 
-from eval.runs.recorded_calls import Limits
-from eval.metrics import em
-from eval.runs.runner import evaluate
 from eval.figures.summary import Summary
+from eval.metrics import em
+from eval.runs.recorded_calls import Limits
+from eval.runs.runner import evaluate
 from programs.steps.ask import ask
 from programs.steps.side_by_side import side_by_side
 from retrieval import UsageError

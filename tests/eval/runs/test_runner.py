@@ -13,10 +13,12 @@ import dspy
 import pytest
 from support.scripted import Function, engine_lm, render
 
-from eval.runs.store import read_passages
-from eval.metrics import STANDARD, em, f1, recall_passages
-from eval.runs.runner import evaluate, without_url_secrets
 from eval.figures.summary import Figures
+from eval.metrics import STANDARD, em, f1, recall_passages
+from eval.runs.record import Prediction, Row, Shown
+from eval.runs.runner import evaluate, without_url_secrets
+from eval.runs.store import read
+from programs.instruments.trace import Found, Query
 from programs.steps.ask import ask
 from programs.steps.result import result
 from retrieval import Memory, Passage, UsageError
@@ -31,12 +33,12 @@ def questions(*texts: str, **fields: Any) -> list[dspy.Example]:
     ]
 
 
-def rows(directory: Path) -> dict[str, dict[str, Any]]:
-    lines = (directory / "rows.jsonl").read_text(encoding="utf-8").split("\n")
-    assert lines.pop() == ""
-    found = [json.loads(line) for line in lines]
-    assert len({row["id"] for row in found}) == len(found)
-    return {row["id"]: row for row in found}
+def rows(directory: Path) -> dict[str, Row]:
+    lines = (directory / "rows.jsonl").read_bytes().splitlines(keepends=True)
+    assert all(line.endswith(b"\n") for line in lines)
+    found = read(directory).rows
+    assert len(found) == len(lines)
+    return {row.id: row for row in found}
 
 
 def means(figures: Figures) -> dict[str, tuple[float, int]]:
@@ -86,22 +88,22 @@ def test_failed_unparsable_wrong_and_right_are_told_apart(tmp_path: Path) -> Non
         summary = evaluate(Reader(), asked, metrics=STANDARD, directory=tmp_path / "run", threads=3, pause=0.0)
     crashed, mumbled, wrong, right = (rows(tmp_path / "run")[f"q{n}"] for n in range(4))
 
-    assert crashed["error"].endswith("cannot reach http://***@host/v1?*** (***@host)")  # at the third try
-    assert crashed["prediction"] is None
-    assert crashed["scores"] == {"em": None, "f1": None, "recall_passages": None, "recall_evidence": None}
-    assert (crashed["cost"]["lm_calls"], crashed["cost"]["searches"]) == (1, 1)  # what it cost, it cost
+    assert str(crashed.error).endswith("cannot reach http://***@host/v1?*** (***@host)")  # at the third try
+    assert crashed.prediction is None
+    assert crashed.scores == {"em": None, "f1": None, "recall_passages": None, "recall_evidence": None}
+    assert (crashed.cost.lm_calls, crashed.cost.searches) == (1, 1)  # what it cost, it cost
 
     scores = {"em": 0.0, "f1": 0.0, "recall_passages": 1.0, "recall_evidence": 1.0}
-    assert (mumbled["error"], mumbled["cost"]["unparsable"], mumbled["scores"]) == (None, 1, scores)
-    assert (wrong["error"], wrong["cost"]["unparsable"], wrong["scores"]) == (None, 0, scores)
-    assert right["scores"] == {**scores, "em": 1.0, "f1": 1.0}
+    assert (mumbled.error, mumbled.cost.unparsable, mumbled.scores) == (None, 1, scores)
+    assert (wrong.error, wrong.cost.unparsable, wrong.scores) == (None, 0, scores)
+    assert right.scores == {**scores, "em": 1.0, "f1": 1.0}
 
     assert (summary.complete, summary.total.n, summary.total.failed, summary.total.unparsable) == (True, 4, 1, 1)
     assert means(summary.total)["em"] == (1 / 4, 4)
     assert means(summary.total)["recall_passages"] == (3 / 4, 4)
     assert summary.total.cost["lm_calls"] == (1 + 2 + 1 + 1) / 4
     assert means(summary.by_type["t"])["em"] == (1 / 3, 3)
-    assert summary.first_error == crashed["error"]
+    assert summary.first_error == str(crashed.error)
 
 
 def test_a_row_keeps_what_led_to_the_answer(tmp_path: Path) -> None:
@@ -109,17 +111,18 @@ def test_a_row_keeps_what_led_to_the_answer(tmp_path: Path) -> None:
     with dspy.context(lm=lm):
         evaluate(Reader(), questions("rome paris", type="bridge"), metrics=[em], directory=tmp_path)
     (row,) = rows(tmp_path).values()
-    found = [{"id": "1", "title": "Rome", "score": 1.0}, {"id": "2", "title": "Paris", "score": 1.0}]
-    assert row["prediction"] == {
-        "answer": "Rome",
-        "queries": ["rome paris"],
-        "passages": found,
-        "evidence": [found[0], {"id": "lm:1", "title": "", "score": None, "text": "written"}],
-        "note": ["\ud800", found[0]],  # a lone surrogate survives
-    }
-    assert (row["question"], row["answers"], row["type"]) == ("rome paris", ["Rome"], "bridge")
-    assert row["searches"] == [{"query": "rome paris", "found": ["1", "2"]}]
-    assert {"lm_calls": 1, "searches": 1, "input_tokens": 10, "output_tokens": 2}.items() <= row["cost"].items()
+    rome, paris = Shown(id="1", title="Rome", score=1.0), Shown(id="2", title="Paris", score=1.0)
+    assert row.prediction == Prediction(
+        answer="Rome",
+        queries=("rome paris",),
+        passages=(rome, paris),  # their texts are in passages.jsonl
+        evidence=(rome, Shown(id="lm:1", text="written")),
+        own={"note": ["\ud800", {"id": "1", "title": "Rome", "score": 1.0}]},  # a lone surrogate survives
+    )
+    assert read(tmp_path).passages() == {passage.id: passage for passage in PASSAGES}
+    assert (row.question, row.answers, row.type) == ("rome paris", ("Rome",), "bridge")
+    assert row.trace.steps[:2] == (Query(number=1, text="rome paris"), Found(query=1, passages=("1", "2")))
+    assert (row.cost.lm_calls, row.cost.searches, row.cost.input_tokens, row.cost.output_tokens) == (1, 1, 10, 2)
 
 
 def test_any_module_and_what_json_cannot_hold(tmp_path: Path) -> None:
@@ -128,7 +131,7 @@ def test_any_module_and_what_json_cannot_hold(tmp_path: Path) -> None:
     (example,) = questions("one", gold_titles=["Rome"])
     summary = evaluate(program, [dspy.Example(example, answers=["yes"])], metrics=STANDARD, directory=tmp_path)
     (row,) = rows(tmp_path).values()
-    assert (row["prediction"]["answer"], row["scores"], row["error"]) == (True, {"em": 1.0, "f1": 1.0}, None)
+    assert (row.prediction.answer, row.scores, row.error) == ("yes", {"em": 1.0, "f1": 1.0}, None)
     assert set(summary.total.scores) == {"em", "f1"}  # a program without passages has no recall, and not one of 0
 
 
@@ -189,8 +192,8 @@ def test_rows_are_on_disk_when_they_are_reported(tmp_path: Path) -> None:
     seen: list[str] = []
 
     def on_row(row: dict[str, Any]) -> None:
-        assert row["id"] in rows(tmp_path)
-        seen.append(row["id"])
+        assert row.id in rows(tmp_path)
+        seen.append(row.id)
 
     evaluate(Answer(lambda q: "Rome"), questions(*"abcdefgh"), metrics=[em], directory=tmp_path, on_row=on_row)
     assert sorted(seen) == [f"q{n}" for n in range(8)]
@@ -208,8 +211,9 @@ def test_a_run_is_taken_up_where_it_stopped(tmp_path: Path) -> None:
     after = evaluate(second, asked, metrics=[em], directory=tmp_path, manifest={"k": 5}, on_row=reported.append)
     assert sorted(second.asked) == ["b", "d", "e"]
     assert (after.complete, after.total.n, means(after.total)["em"]) == (True, 5, (1.0, 5))
-    assert set(rows(tmp_path)) == {row["id"] for row in reported} == {f"q{n}" for n in range(5)}
-    assert after.manifest == before.manifest == json.loads((tmp_path / "manifest.json").read_text())
+    assert set(rows(tmp_path)) == {row.id for row in reported} == {f"q{n}" for n in range(5)}
+    assert after.manifest == before.manifest
+    assert after.manifest.entries() == json.loads((tmp_path / "manifest.json").read_text())
     assert json.loads((tmp_path / "summary.json").read_text())["total"]["n"] == 5
 
     third = Answer(lambda question: "Rome")
@@ -326,7 +330,7 @@ def test_rows_survive_a_kill_and_nothing_is_asked_twice(tmp_path: Path) -> None:
         process.send_signal(signal.SIGKILL)
         process.wait()
     assert set(rows(directory)) == set("abdf")
-    assert {f"of {name}" for name in "abdf"} <= set(read_passages(directory))
+    assert {f"of {name}" for name in "abdf"} <= set(read(directory).passages())
     assert not (directory / "summary.json").exists()
     (tmp_path / "go").touch()
     with started(directory, 3, "abcdef", "ce") as process:

@@ -4,12 +4,14 @@ from pathlib import Path
 import dspy
 import pytest
 
-from eval.figures.comparison import read
 from eval.metrics import em
+from eval.runs.record import Row
 from eval.runs.runner import evaluate
+from eval.runs.store import read
 from programs.instruments.searches import observed
-from programs.steps.side_by_side import side_by_side
+from programs.instruments.trace import Found, Query
 from programs.steps.result import result
+from programs.steps.side_by_side import side_by_side
 from retrieval import Memory, Passage, RetrievalError, Retriever
 
 PASSAGES = [Passage(id_, f"text of {id_}", id_) for id_ in "abc"]
@@ -48,6 +50,11 @@ def test_a_row_has_them_in_the_order_of_the_queries_and_those_of_a_failed_questi
 
     examples = [dspy.Example(id=q, question=q, answers=["x"]).with_inputs("question") for q in ("up", "down")]
     evaluate(Program(), examples, metrics=[em], directory=tmp_path / "run", threads=1)
-    up, down = read(str(tmp_path / "run")).rows
-    assert up["searches"] == [{"query": query, "found": [query]} for query in "abc"]
-    assert down["searches"] == [*({"query": query, "found": [query]} for query in "cba"), {"query": "d", "found": None}]
+
+    def searched(row: Row) -> list[tuple[str, tuple[str, ...] | None]]:
+        found = {step.query: step.passages for step in row.trace.of(Found)}
+        return [(step.text, found[step.number]) for step in row.trace.of(Query)]
+
+    up, down = read(tmp_path / "run").rows
+    assert searched(up) == [(query, (query,)) for query in "abc"]
+    assert searched(down) == [*((query, (query,)) for query in "cba"), ("d", None)]

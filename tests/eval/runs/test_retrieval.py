@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from eval.__main__ import main
 from eval.metrics import found
-from eval.runs.retrieval_run import evaluate, table
+from eval.reports.retrieval import retrieval_table
+from eval.runs.retrieval import evaluate_retriever
 from programs.commands.method import run
 from retrieval import Memory, Passage, RetrievalError, Retriever, UsageError
 from retrieval.bm25.search import BM25
@@ -56,7 +57,7 @@ P = [Passage(f"p{n}", text, title, 1.0) for n, (title, text) in enumerate([
 
 def test_every_measure_of_a_case_done_by_hand(tmp_path: Path) -> None:
     asked = question("q", answers=["Eiffel Tower", "no"], gold_titles=["Paris", "Rome"], gold_passages=["p1", "p9"])
-    figures = evaluate(Ranking({"q?": [P[3], *P[:3]]}), [asked], directory=tmp_path / "run", ks=[2, 4, 3])
+    figures = evaluate_retriever(Ranking({"q?": [P[3], *P[:3]]}), [asked], directory=tmp_path / "run", ks=[2, 4, 3])
     (row,) = rows(tmp_path / "run" / "rows.jsonl")
     assert [p["id"] for p in row["passages"]] == ["p3", "p0", "p1", "p2"]  # the scores tie: the ranks count
     assert row["passages"][0] == {"id": "p3", "title": "Oslo", "score": 1.0}
@@ -85,7 +86,7 @@ def test_recall_is_that_of_the_metrics(
     ids = [f"{title}{n}" for n, title in enumerate(gold)]
     asked = question("q", answers=["text"], gold_titles=gold, gold_passages=ids)
     out = tmp_path_factory.mktemp("run")
-    evaluate(Ranking({"q?": passages}), [asked], directory=out, ks=[k])
+    evaluate_retriever(Ranking({"q?": passages}), [asked], directory=out, ks=[k])
     (row,) = rows(out / "rows.jsonl")
     for suffix, by_id in ("", False), ("_by_id", True):
         metric = found("recall", "passages", by_id=by_id, k=k, name="recall")
@@ -99,7 +100,7 @@ def test_questions_are_searched_in_batches_and_keep_their_order(tmp_path: Path) 
     asked = [question(f"q{n}", gold_passages=[f"p{n % 4}"]) for n in range(150)]
     retriever = Ranking({f"q{n}?": P[n % 4 : n % 4 + 1] for n in range(150)})
     steps: list[int] = []
-    figures = evaluate(retriever, asked, directory=tmp_path, ks=[1], progress=steps.append)
+    figures = evaluate_retriever(retriever, asked, directory=tmp_path, ks=[1], progress=steps.append)
     assert retriever.batches == steps == [64, 64, 22]
     assert [row["id"] for row in rows(tmp_path / "rows.jsonl")] == [f"q{n}" for n in range(150)]
     assert figures.scores["recall_by_id@1"].mean == 1
@@ -113,7 +114,7 @@ def test_questions_without_gold_are_not_counted(tmp_path: Path) -> None:
         question("nothing"),
     ]
     retriever = Ranking({"both?": [P[2]], "titles?": [], "answer?": [P[0]], "nothing?": P})
-    figures = evaluate(retriever, asked, directory=tmp_path, ks=[5])
+    figures = evaluate_retriever(retriever, asked, directory=tmp_path, ks=[5])
     assert {name: (score.mean, score.n) for name, score in figures.scores.items()} == {
         "recall@5": (0.5, 2),
         "answer_recall@5": (0.5, 2),
@@ -121,14 +122,14 @@ def test_questions_without_gold_are_not_counted(tmp_path: Path) -> None:
         "ndcg@5": (0.5, 2),
     }
     assert rows(tmp_path / "rows.jsonl")[3]["scores"] == {}
-    assert "the others are not counted" in table(figures)
+    assert "the others are not counted" in retrieval_table(figures)
 
 
 def test_comparison_is_by_question(tmp_path: Path) -> None:
     asked = [question(f"q{n}", gold_titles=["Paris"]) for n in range(12)]
     better = Ranking({f"q{n}?": [P[2]] if n < 10 else [] for n in range(12)})
     worse = Ranking({f"q{n}?": [P[2]] if n in (0, 11) else [] for n in range(12)})
-    figures = evaluate(better, asked, directory=tmp_path, ks=[1], against=worse, manifest={"name": "it"})
+    figures = evaluate_retriever(better, asked, directory=tmp_path, ks=[1], against=worse, manifest={"name": "it"})
     assert figures.differences is not None
     difference = figures.differences["recall@1"]
     assert (difference.n, difference.mean) == (12, pytest.approx(8 / 12))
@@ -138,26 +139,26 @@ def test_comparison_is_by_question(tmp_path: Path) -> None:
     summary = json.loads((tmp_path / "summary.json").read_text(encoding="utf-8"))
     assert summary["name"] == "it"
     assert summary["against"]["recall@1"]["mean"] == pytest.approx(2 / 12)
-    assert "+66.7" in table(figures)
-    assert "0.021" in table(figures)
+    assert "+66.7" in retrieval_table(figures)
+    assert "0.021" in retrieval_table(figures)
 
 
 def test_what_cannot_be_evaluated_is_said_before_a_search(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     retriever, asked = Ranking({}), [question("q", gold_titles=["Paris"])]
     for ks in [], [5, 0]:
         with pytest.raises(UsageError, match="must be at least 1"):
-            evaluate(retriever, asked, directory=tmp_path / "run", ks=ks)
+            evaluate_retriever(retriever, asked, directory=tmp_path / "run", ks=ks)
     for none in [], [question("q", gold_titles=[])]:
         with pytest.raises(UsageError, match="no question has gold"):
-            evaluate(retriever, none, directory=tmp_path / "run")
+            evaluate_retriever(retriever, none, directory=tmp_path / "run")
     (tmp_path / "thesis.tex").touch()
     with pytest.raises(UsageError, match="is not empty"):
-        evaluate(retriever, asked, directory=tmp_path)
+        evaluate_retriever(retriever, asked, directory=tmp_path)
     with pytest.raises(UsageError, match="cannot use the directory"):
-        evaluate(retriever, asked, directory=tmp_path / "thesis.tex")
+        evaluate_retriever(retriever, asked, directory=tmp_path / "thesis.tex")
     monkeypatch.setitem(__import__("sys").modules, "ir_measures", None)
     with pytest.raises(UsageError, match=r"ir_measures is not installed, get it by: pip install 'dspy-odqa\[eval\]'"):
-        evaluate(retriever, asked, directory=tmp_path / "run")
+        evaluate_retriever(retriever, asked, directory=tmp_path / "run")
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
 
 
@@ -167,7 +168,7 @@ def test_a_search_that_fails_ends_it(tmp_path: Path) -> None:
             raise RetrievalError("down")
 
     with pytest.raises(RetrievalError, match="down"):
-        evaluate(Down([]), [question("q", gold_titles=["Paris"])], directory=tmp_path)
+        evaluate_retriever(Down([]), [question("q", gold_titles=["Paris"])], directory=tmp_path)
     assert not (tmp_path / "summary.json").exists()
 
 
