@@ -55,17 +55,18 @@ def add_flags(parser: ArgumentParser) -> None:
 
 
 def main(args: Namespace) -> None:
-    from eval.papers import paper
+    from eval.papers import printing, running, setup
+    from eval.papers.tables import find
 
-    tables = [paper.find(name) for name in args.tables]
+    tables = [find(name) for name in args.tables]
     if not tables:
-        print(paper.listing())
+        print(printing.listing())
         return
     if args.show:
-        print("\n\n".join(map(paper.show, tables)))
+        print("\n\n".join(map(printing.show, tables)))
         return
     with tqdm(unit="question", disable=None, file=sys.stderr) as bar:
-        setup = paper.Setup(
+        made = setup.Setup(
             lm=lambda examples, retriever: load_lm(args, examples, retriever),
             retriever=load_retriever(args.retriever) if args.retriever else None,
             retriever_spec=args.retriever,
@@ -76,12 +77,12 @@ def main(args: Namespace) -> None:
             data=args.data,
             judge=args.judge,
             judge_api_base=args.judge_api_base,
-            settings=paper.assigned(args.set),
-            states=paper.states(args.state),
+            settings=setup.assigned(args.set),
+            states=setup.states(args.state),
             threads=args.threads,
             limits=Limits(calls=args.max_calls),
             on_row=lambda row: bar.update(),
             clean=without_secrets,
         )
-        results = [paper.run(table, setup) for table in tables]
+        results = [printing.beside(running.run(table, made)) for table in tables]
     print("\n\n".join(results))

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from dataclasses import asdict
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from eval.figures.comparison import best_of, read
 from eval.figures.costs import costs
 from eval.figures.summary import Summary, judges
 from eval.metrics import Metric, acc_judge, em, self_test_of
-from eval.papers.paper_tables import TABLES
+from eval.papers.tables import Column, TableRow, find
 from eval.reports.text import cost_table, table
 from eval.runs.recorded_calls import Limits
 from eval.runs.runner import evaluate
@@ -146,8 +147,10 @@ def test_a_judge_without_a_price_cannot_be_held_to_one(
 def test_the_judge_of_a_papers_table_has_an_address_too(
     provider: Provider, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    one = {"columns": "Hotpot | hotpotqa:migres | acc_judge", "rows": "Direct | direct retriever=none | 51.8"}
-    monkeypatch.setitem(TABLES, "migres:table8", {**TABLES["migres:table8"], **one})
+    column = Column(name="Hotpot", task="hotpotqa:migres", metric="acc_judge")
+    row = TableRow(name="Direct", figures=(Decimal("51.8"),), program="direct", retriever="none")
+    table = find("migres:table8").model_copy(update={"columns": (column,), "rows": (row,)})
+    monkeypatch.setattr("eval.papers.tables.all_tables", lambda: [table])
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     question = {"id": "1", "question": "Which river is long?", "answers": ["Orm"]}
     (tmp_path / "hotpotqa.dev.jsonl").write_text(json.dumps(question))
