@@ -27,14 +27,14 @@ class Compared:
 
     name: str
     left_out: int
-    """How many of its questions are left out, for not all runs have asked them."""
+    """How many of its questions are left out because not all runs asked them."""
     summary: Summary
-    """Of the questions that all runs have asked."""
+    """Of the questions that all runs asked."""
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Of two runs in the mean of a metric over the questions for which it is defined in both."""
+    """The difference of two runs in the mean of a metric, over the questions for which both have it."""
 
     metric: str
     type: str | None
@@ -60,7 +60,7 @@ class Comparison:
     """Two runs or more, and each with each."""
 
     questions: int
-    """How many all runs have asked."""
+    """How many questions all runs asked."""
     metrics: list[str]
     runs: list[Compared]
     differences: list[Difference]
@@ -93,15 +93,15 @@ def best_of(samples: Sequence[Run]) -> Run:
 
 
 def compare(runs: Sequence[Run], metrics: Sequence[str] = ()) -> Comparison:
-    """Each run with each, on the questions that all of them have asked.
+    """Each run with each other run, on the questions that all of them asked.
 
     Args:
         runs: At least two, with names of their own.
         metrics: What to compare by; by default all metrics that all runs have.
 
     Raises:
-        UsageError: there are too few runs, or one twice; they are of different tasks, or have no question or metric in
-            common; or some run does not have a metric.
+        UsageError: there are fewer than two runs, or one is given twice; or the runs are of different tasks, or have no
+            question or metric in common; or a run lacks one of `metrics`.
     """
     if len(runs) < 2:
         raise UsageError("there must be at least two runs to compare")
@@ -135,7 +135,7 @@ def compare(runs: Sequence[Run], metrics: Sequence[str] = ()) -> Comparison:
 
 
 def _shared(runs: Sequence[Run]) -> list[list[Row]]:
-    """Each run's rows of the questions that all have asked, in the same order."""
+    """The rows of the questions that all runs asked, by run, in the same order."""
     first, *others = runs
     for other in others:
         _check_task(first, other)
@@ -153,7 +153,7 @@ def _shared(runs: Sequence[Run]) -> list[list[Row]]:
 
 def _check_task(first: Run, other: Run) -> None:
     if first.manifest.questions == other.manifest.questions:
-        return  # the very same, whatever the file is called
+        return  # the same questions, whatever the file is called
     tasks = [run.manifest.task for run in (first, other)]
     if tasks[0] != tasks[1]:
         raise UsageError(f"{first.name} is of the task {tasks[0]}, {other.name} of {tasks[1]}: they cannot be compared")
@@ -179,7 +179,7 @@ def _best(rows: Sequence[Row]) -> Row:
 def _difference(
     metric: str, type_: str | None, first: tuple[str, list[Row]], second: tuple[str, list[Row]]
 ) -> Difference | None:
-    """None where the metric is not defined in both runs for any of these questions."""
+    """None if there is no such question for which both runs have the metric."""
     differences = [
         (one.scores[metric] or 0.0) - (other.scores[metric] or 0.0)
         for one, other in zip(first[1], second[1], strict=True)
@@ -195,7 +195,7 @@ def _difference(
 
 
 def _family(members: Sequence[Difference | None]) -> list[Difference]:
-    """Those that there are, their p-values corrected for their number."""
+    """The differences that exist, with p-values corrected for their number."""
     differences = [member for member in members if member]
     corrected = holm([difference.p for difference in differences])
     return [replace(difference, p_corrected=p) for difference, p in zip(differences, corrected, strict=True)]

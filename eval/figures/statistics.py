@@ -1,7 +1,7 @@
-"""How sure figures are: confidence intervals, paired tests, and the correction for many of them.
+"""How certain figures are: confidence intervals, paired tests, and the correction for several tests.
 
-The questions are taken for a random sample of those that could have been asked; nothing here knows how an LM's answers
-vary from one run to the next. All random numbers are seeded: the same scores give the same figures.
+The questions count as a random sample of all that could have been asked. How an LM's answers vary from run to run is
+not known here. All random numbers are seeded: the same scores give the same figures.
 """
 
 import math
@@ -24,10 +24,10 @@ _Z = _NORMAL.inv_cdf(0.975)  # for 95 %, two-sided
 def interval(scores: Sequence[float]) -> tuple[float, float]:
     """The 95 % confidence interval of the mean of scores from 0 to 1.
 
-    Of scores that are all 0 or 1 it is Wilson's (1927), which holds what it promises for few questions too, and where
-    all or none are right. Of others it is a BCa bootstrap interval (Efron 1987). Where that has too little to go by,
-    fewer than 20 scores besides the most frequent one, it is Wilson's again, which is too wide for them rather than too
-    narrow: no scores from 0 to 1 with this mean vary more than those that are all 0 or 1.
+    For scores that are all 0 or 1 it is Wilson's interval (1927), which is right for few questions too, and where all
+    or none are right. For other scores it is a BCa bootstrap interval (Efron 1987). If fewer than 20 scores differ from
+    the most frequent one, the bootstrap has too little to go by, and it is Wilson's again. That is then too wide rather
+    than too narrow, because no scores from 0 to 1 with the same mean vary more than those that are all 0 or 1.
 
     Args:
         scores: At least one.
@@ -40,9 +40,10 @@ def interval(scores: Sequence[float]) -> tuple[float, float]:
 def difference_interval(differences: Sequence[float]) -> tuple[float, float]:
     """The 95 % confidence interval of the mean difference of two scores from 0 to 1 of the same question.
 
-    Where all differences are -1, 0 or 1, as between scores of 0 and 1, it is that of Bonett and Price (2012): Wald's
-    with one question more on either side. Of others it is a BCa bootstrap interval; or where fewer than 20 differ from
-    the most frequent difference, which is mostly 0, the former again, which is then rather too wide.
+    If all differences are -1, 0 or 1, as between scores of 0 and 1, it is the interval of Bonett and Price (2012):
+    Wald's with one question added on either side. For other differences it is a BCa bootstrap interval. If fewer than
+    20 differ from the most frequent difference, which is mostly 0, it is Bonett and Price's again, which is then rather
+    too wide.
 
     Args:
         differences: First score less second, of each question; at least one.
@@ -55,7 +56,8 @@ def difference_interval(differences: Sequence[float]) -> tuple[float, float]:
 def ratio_interval(over: Sequence[float], under: Sequence[float]) -> tuple[float, float]:
     """The 95 % confidence interval of sum(over) / sum(under), where each question has a number in both.
 
-    It is the percentile bootstrap's, over questions; resamples in which `under` comes to 0 give an infinite ratio.
+    It comes from the percentile bootstrap over questions. A resample in which `under` sums to 0 gives an infinite
+    ratio.
 
     Args:
         over: Numbers from 0 on, of each question.
@@ -70,11 +72,11 @@ def ratio_interval(over: Sequence[float], under: Sequence[float]) -> tuple[float
 
 
 def paired_test(differences: Sequence[float]) -> float:
-    """How probable a mean difference as far from 0 as this one is, or farther, if the two runs were equally good.
+    """The probability of a mean difference at least this far from 0 if the two runs were equally good (a p-value).
 
-    The two-sided randomisation test: if it made no difference which run a score is from, the sign of each question's
-    difference could as well be the other one. Scores of 0 and 1 make it McNemar's exact test. All choices of signs are
-    looked at where that is feasible, else 10,000 random ones and the observed one.
+    This is the two-sided randomisation test: if the runs were equally good, the sign of each question's difference
+    could as well be the other one. For scores of 0 and 1 it is McNemar's exact test. All choices of signs are
+    enumerated where that is feasible; else 10,000 random choices and the observed one are taken.
 
     Args:
         differences: First score less second, of each question.
@@ -97,7 +99,7 @@ def paired_test(differences: Sequence[float]) -> float:
 def holm(ps: Sequence[float]) -> list[float]:
     """The p-values corrected for their number by Holm's step-down method (1979), in the order given.
 
-    Calling those below a level significant errs, in all of them together, no more often than the level says.
+    If all tests below a level are called significant, the chance that any of these calls is wrong is at most the level.
     """
     corrected = [0.0] * len(ps)
     largest = 0.0

@@ -30,7 +30,7 @@ class Score:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What a group of questions comes to."""
+    """The figures of a group of questions."""
 
     n: int
     """Questions, the failed ones included."""
@@ -39,7 +39,7 @@ class Figures:
     unparsable: int
     """Questions with at least one LM reply that did not fit its signature; most of them are answered all the same."""
     scores: dict[str, Score]
-    """By the metric's name. A metric that the program gives nothing to look at for is not here."""
+    """By metric. A metric that the program reports nothing for is not here."""
     cost: dict[str, float]
     """Means over all n, by the names of `programs.instruments.cost.Cost`; no dollars where the price of any call is
     unknown."""
@@ -47,7 +47,7 @@ class Figures:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What a run comes to."""
+    """The figures of a run."""
 
     complete: bool
     """Whether every question has a row."""
@@ -55,21 +55,20 @@ class Summary:
     """How many questions were to be asked."""
     total: Figures
     by_type: dict[str, Figures]
-    """By the questions' type, in alphabetical order; those without one are not here."""
+    """By the type of question, in alphabetical order. Questions without a type are not here."""
     first_error: str | None
     manifest: Manifest
     """What was run with what."""
     stopped: str | None = None
-    """Why the run stopped early, if a limit did it."""
+    """The limit that stopped the run early, in words."""
     judges: dict[str, Spent] = field(default_factory=dict)
-    """What the judges cost, see `judges`; no part of any other cost."""
+    """What the judges cost, by metric; not part of any other cost."""
 
 
 def summarise(rows: Sequence[Row], questions: int, manifest: Manifest, stopped: str | None = None) -> Summary:
     """The figures of these rows, of which there may be fewer than `questions`."""
     answered = [row for row in rows if row.error is None]
-    # A program that reports no passages has no recall; its failed questions, of which nothing is known, must not give
-    # it one of 0.
+    # A program that reports no passages has no recall. Its failed questions must not give it a recall of 0.
     measured = {name: True for row in answered or rows for name in row.scores}
     types = sorted({row.type for row in rows if row.type is not None})
     return Summary(

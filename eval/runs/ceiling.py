@@ -1,6 +1,6 @@
-"""Ceilings and floors: the oracle as the LM of a run, with what a task knows of its questions.
+"""The ceiling of a run: the oracle as its LM, which is told what the task knows of each question.
 
-`lms.oracle` says what such a run measures; the extractive reader, which is no language model, is the floor.
+`lms.oracle` says what such a run measures. The extractive reader, which is no language model, gives the floor.
 """
 
 from collections.abc import Iterable, Sequence
@@ -19,7 +19,7 @@ _FEW = 20  # passages among which one is looked for by its title
 
 
 def label(model: str) -> str:
-    """The name of an LM, with what its figures are where they are no language model's."""
+    """The name of an LM; if it is no language model, also what its figures stand for."""
     return next((f"{model} = {text}" for start, text in _LABELS.items() if model.startswith(start)), model)
 
 
@@ -48,7 +48,7 @@ def load_oracle(spec: str, examples: Sequence[dspy.Example], retriever: Retrieve
 
 
 def gold_of(example: dspy.Example, retriever: Retriever | None = None) -> Gold:
-    """What the oracle is to know of a question, from the fields that the tasks have.
+    """What the oracle knows of a question, from the fields that the tasks have.
 
     Where annotators disagree (`gold_by_annotator`, lists of ids) the passages of any one of them suffice; else all
     `gold_titles` are needed.

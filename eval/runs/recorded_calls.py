@@ -31,7 +31,7 @@ from retrieval.files import json_line
 
 __all__ = ["Limits", "RecordedCalls", "Stopped"]
 
-_QUESTION = "odqa_question"  # the setting that DSPy carries along to wherever the question's calls are made
+_QUESTION = "odqa_question"  # a setting, which DSPy carries to every thread in which the question makes calls
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,12 +119,12 @@ class RecordedCalls(BaseCallback):
 
     @contextmanager
     def for_question(self, question: str) -> Iterator[None]:
-        """The LM calls in the block are one try at the question."""
+        """The LM calls in the block belong to one try at the question."""
         with dspy.context(**{_QUESTION: _Try(self, question)}):
             yield
 
     def forget(self, question: str) -> None:
-        """The question will not be tried again by this process; its calls stay in the file."""
+        """Drop the question's replies from memory: this process will not try it again. They stay in the file."""
         with self._lock:
             self._replies.pop(question, None)
 
@@ -179,7 +179,7 @@ class RecordedCalls(BaseCallback):
                 return None
         reply = self._behind.get(request, ignored_args_for_cache_key)
         if current is not None and getattr(reply, "cache_hit", False):
-            # DSPy has cleared the usage of LiteLLM's reply; what its cache keeps still has it.
+            # DSPy clears the usage of LiteLLM's reply on a cache hit; the copy in its memory cache still has it.
             kept = self._behind.memory_cache.get(self._behind.cache_key(request, ignored_args_for_cache_key))
             reply.usage = getattr(kept, "usage", {})
         return reply
@@ -194,8 +194,8 @@ class RecordedCalls(BaseCallback):
         """Keep the reply to this request.
 
         Raises:
-            LMServerError: the reply has neither text nor usage. That is what becomes of JSON that is no completion,
-                from a gateway for example, and no LM's answer.
+            LMServerError: the reply has neither text nor usage. DSPy makes that of JSON that is no completion, such as
+                a gateway's message; it is no answer of an LM.
         """
         current = self._current()
         if current is not None:
@@ -235,13 +235,13 @@ class _Try:
 
 
 def _key(request: Mapping[str, Any], ignored: Sequence[str] | None) -> str:
-    """A hash of the request. DSPy's own cannot be had of every request, and it does without where there is none."""
+    """A hash of the request. DSPy's own hash is not used because some requests have none."""
     kept = {name: value for name, value in request.items() if name not in (ignored or ())}
     return hashlib.sha256(json.dumps(kept, sort_keys=True, default=repr).encode()).hexdigest()
 
 
 def _plain(value: Any) -> dict[str, Any]:
-    """What DSPy puts into its cache, as JSON holds it: a result of the native engine, or a reply of LiteLLM's."""
+    """What DSPy puts into its cache, as JSON: a result of its own engine, or a reply of LiteLLM."""
     if isinstance(value, dict):
         return value
     price = getattr(value, "_hidden_params", {}).get("response_cost")
@@ -249,7 +249,7 @@ def _plain(value: Any) -> dict[str, Any]:
 
 
 def _again(reply: Mapping[str, Any]) -> dict[str, Any]:
-    """The kept reply as DSPy takes it out of its cache."""
+    """The recorded reply, in the form that DSPy expects from its cache."""
     if reply.get("_dspy_format") == CACHE_FORMAT:
         return {**reply, "cost_details": {**reply["cost_details"], REPLAYED: True}}
     return attributes({**reply, REPLAYED: True})  # type: ignore[no-any-return]

@@ -1,7 +1,7 @@
-"""A run: every question asked of a program side by side, one row each, on disk the moment it is finished.
+"""A run: a program is asked every question, many at a time, and each row is on disk as soon as it is finished.
 
-`dspy.Evaluate` would score a crash 0 without saying so, lose everything when it is interrupted, and ask slow questions
-twice; its ParallelExecutor takes a time that grows with the square of the number of questions.
+`dspy.Evaluate` is not used because it scores a crash 0 without saying so, loses everything when it is interrupted and
+asks slow questions twice; the time of its ParallelExecutor grows with the square of the number of questions.
 """
 
 import contextvars
@@ -44,12 +44,12 @@ __all__ = ["evaluate", "without_url_secrets"]
 
 logger = logging.getLogger(__name__)
 
-# So many questions that fail before any is answered stop a run: it is not the questions.
+# When so many questions fail before any is answered, the fault is not in the questions: the run stops.
 _HOPELESS = 10
 _LONGEST_ERROR = 1000  # characters
 _NOTHING = dspy.Prediction(answer="", queries=[], passages=[], evidence=[], known_facts=[])
-# What asking again does not cure. `dspy.LM` itself tries again after limits, time-outs, server errors and cut
-# connections, and not after a body that is no reply.
+# Errors that asking again does not cure. `dspy.LM` itself tries again after rate limits, time-outs, server errors and
+# cut connections, but not after a body that is no reply.
 _LASTING = (
     LMAuthError,
     LMBillingError,
@@ -75,51 +75,50 @@ def evaluate(
     on_row: Callable[[Row], object] = lambda row: None,
     clean: Callable[[str], str] = str,
 ) -> Summary:
-    """Ask the program every question and write down what comes of it, in the files that `eval.runs.store` names.
+    """Ask the program every question and write the results to the files that `eval.runs.store` names.
 
-    A question that ends in an exception, of the program or of a metric, has a row with the error and without scores,
-    and the run goes on; but when the first ten all fail it stops, and its summary is not complete.
+    A question that ends in an exception, of the program or of a metric, gets a row with the error and without scores,
+    and the run goes on. When the first ten questions all fail, the run stops and its summary is not complete.
 
-    A run's costs are the program's. What a metric asks of an LM is counted apart, under `judging` in the rows and
-    `judges` in the summary, which has the judge's test before the run too, as it cost when the run was first started.
+    The costs of a run are the program's. What a metric asks of an LM is counted apart: under `judging` in the rows and
+    under `judges` in the summary, where the judge's test before the run is included.
 
-    A run that was cut short goes on where it stopped when it is started again with the same directory, questions,
-    metrics and manifest: questions that were answered are not asked again, those that failed are. No LM call that was
-    answered is paid again, not even those of questions that were not finished; this holds for DSPy's current LM, and
-    for a predictor's own and a judge's where its cache is on.
+    To go on with a run that was cut short, start it again with the same directory, questions, metrics and manifest.
+    Questions that were answered are not asked again; those that failed are. No LM call that was answered is paid again,
+    not even for a question that was not finished. This holds for DSPy's current LM, and for the LM of a predictor or a
+    judge if its cache is on.
 
     Args:
-        program: Any module that takes a question and gives a prediction with an answer; `passages` and `evidence`,
-            lists of `retrieval.Passage`, are looked at where it has them. Its LM is DSPy's current one, a `dspy.LM`.
-        examples: The questions, each with an `id` of its own, as from `eval.tasks.load`.
-        metrics: What to score; see `eval.metrics`.
+        program: Any module that takes a question and returns a prediction with an `answer`. If the prediction has
+            `passages` and `evidence`, lists of `retrieval.Passage`, these are used too. The LM is DSPy's current one.
+        examples: The questions, each with its own `id`, as from `eval.tasks.load`.
+        metrics: See `eval.metrics`.
         directory: Where the files go.
         threads: Questions in flight at the same time.
         lm_calls: LM calls in flight at the same time, over all questions.
-        retries: How often a question is asked again after an error of the LM's provider that may pass: after those that
-            `dspy.LM` has tried again already, and after replies that are none. Calls that were answered are not made
-            again.
-        pause: Seconds before the first of these times; twice as long before each further one.
-        limits: When to stop with what there is: no question begins any more, those in flight end without a row at their
-            next LM call, and the summary says why. What they paid is kept for when the run is taken up.
-        manifest: What this run is: LM, program, settings, retriever …; plain values, no secrets. Recorded with the
-            metrics, a hash of the questions, and versions. Without it nothing would tell this run from another, and
-            so it cannot be taken up again.
-        on_row: Called with each row that is on disk, those of a run that is taken up first; from any thread, one call
-            at a time.
-        clean: Applied to the message of every error before it is written; what URLs hold of secrets is removed anyway.
+        retries: How often a question is asked again after an error of the LM's provider that may pass. Calls that were
+            answered are not made again.
+        pause: Seconds before the first such retry; twice as long before each further one.
+        limits: When to stop early: no further question begins, questions in flight end without a row at their next LM
+            call, and the summary says why. Replies that they paid for are kept for the next sitting.
+        manifest: What this run is: LM, program, settings, retriever …; plain values without secrets. It is recorded
+            with the metrics, a hash of the questions and the versions. A run without a manifest cannot be taken up
+            again, since nothing tells it from another run.
+        on_row: Called with each row once it is on disk, first with the rows of earlier sittings; from any thread, one
+            call at a time.
+        clean: Applied to every error message before it is written. Secrets in URLs are removed in any case.
 
     Raises:
         UsageError: an argument or the directory cannot be used.
-        KeyboardInterrupt: as it came, when the questions in flight are finished and the summary is written; a second
-            one does not wait for them, and they end at their next LM call.
+        KeyboardInterrupt: passed on after the questions in flight are finished and the summary is written. A second
+            interrupt does not wait: the questions in flight end at their next LM call.
     """
     if threads < 1:
         raise UsageError(f"threads must be at least 1, not {threads}")
     if lm_calls < 1:
         raise UsageError(f"the number of LM calls in flight must be at least 1, not {lm_calls}")
     if retries < 0:
-        raise UsageError(f"retries must not be below 0, as {retries} is")
+        raise UsageError(f"retries must be 0 or more, not {retries}")
     _check(examples)
     full_manifest = {
         **plain(manifest or {}),
@@ -146,13 +145,13 @@ def evaluate(
 
 
 def without_url_secrets(text: str) -> str:
-    """The text with what URLs in it may hold of secrets, user with password and query, blotted out."""
+    """The text with the parts of URLs that may be secret, user with password and query, replaced by ***."""
     text = re.sub(r"(\w://)[^/\s]*@", r"\1***@", text)
     return re.sub(r"(\w://[^?\s]*\?)[^\s\"')]+", r"\1***", text)
 
 
 class _Tried(NamedTuple):
-    """What came of one try at a question."""
+    """The outcome of one try at a question."""
 
     prediction: Prediction | None
     trace: Trace
@@ -230,12 +229,12 @@ class _Run:
         try:
             row = self._row(example)
             if row.error is not None and self._calls.stopped:
-                raise Stopped  # the error may come of that
+                raise Stopped  # the stop may have caused the error
             with self._state:
                 self._keep(row)
         except Stopped:
-            pass  # no row: the question is asked when the run is taken up
-        except Exception as error:  # not the question's trouble but the run's: a full disk, a metric that always fails
+            pass  # no row: the question is asked when the run goes on
+        except Exception as error:  # the run's trouble, not the question's: a full disk, a broken metric
             self._trouble = error
             self._stopped = True
         finally:
@@ -283,7 +282,7 @@ class _Run:
                     prediction = self._program(**example.inputs())
                 if not isinstance(prediction, dspy.Prediction) or "answer" not in prediction:
                     raise UsageError(
-                        "the program gives no prediction with an answer, and nothing else can be evaluated"
+                        "the program returned no prediction with an answer, and nothing else can be evaluated"
                     )
             except Exception as error:
                 prediction, failure = None, error
@@ -299,7 +298,7 @@ class _Run:
         return _Tried(record, steps, scores, failure, cost, judging)
 
     def _hold(self, prediction: dspy.Prediction | None, searches: Sequence[Search]) -> set[tuple[str, str]]:
-        """Have the ledger keep all passages, also those of questions that fail."""
+        """Have the store keep all passages, also those of questions that fail."""
         reported = [] if prediction is None else prediction.get("passages")
         found = [passage for search in searches for passage in search.found or ()]
         found += [passage for passage in reported if isinstance(passage, Passage)] if isinstance(reported, list) else []
@@ -314,7 +313,7 @@ class _Run:
     def _score(
         self, example: dspy.Example, prediction: dspy.Prediction, judging: dict[str, Spent]
     ) -> dict[str, float | None]:
-        """The metrics that are defined; what they ask of LMs is added to `judging`."""
+        """The scores of the metrics that are defined; their LM calls are added to `judging`."""
         scores: dict[str, float | None] = {}
         for metric in self._metrics:
             try:
@@ -345,7 +344,7 @@ def _check(examples: Sequence[dspy.Example]) -> None:
     if None in ids:
         raise UsageError("every question needs an id")
     if repeated := [id_ for id_, count in ids.items() if count > 1]:
-        raise UsageError(f"every question needs an id of its own, and {repeated[0]!r} is that of several")
+        raise UsageError(f"every question needs its own id, but several have {repeated[0]!r}")
 
 
 def _fingerprint(examples: Sequence[dspy.Example]) -> str:

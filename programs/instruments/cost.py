@@ -1,4 +1,4 @@
-"""What a call costs, measured from outside the programs by a DSPy callback."""
+"""What a program costs, measured from outside by a DSPy callback."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -16,26 +16,26 @@ from retrieval import Retriever
 __all__ = ["REPLAYED", "Cost", "Spent", "measured"]
 
 REPLAYED = "replayed"
-"""Key in what a cached reply says of its cost: it was paid for earlier in the same run, and counts as paid now."""
+"""Key in a cached reply's cost details. The reply was paid for earlier in the same run, and counts as paid now."""
 
 
 @dataclass(slots=True)
 class Spent:
-    """What LM calls come to. `paid_…` is what was paid now: the rest was answered from DSPy's cache."""
+    """The cost of LM calls. `paid_…` is the part that was paid now; the rest was answered by DSPy's cache."""
 
     lm_calls: int = 0
-    """Calls of an LM; those answered from DSPy's cache and the second try after an unparsable reply included."""
+    """Calls of an LM, including those that DSPy's cache answered and second tries after unparsable replies."""
     cached_calls: int = 0
-    """Those of them that DSPy's cache answered: nothing was paid for them now."""
+    """The calls among them that DSPy's cache answered, for which nothing was paid now."""
     input_tokens: int = 0
-    """Prompt tokens as the provider reported them; for a cached reply, those of the call that was paid for. DSPy's
-    LiteLLM engine forgets these: its cached replies count 0, except in `eval.runs.runner`, which looks into the
-    cache."""
+    """Prompt tokens as the provider reported them; for a cached reply, the tokens of the call that was paid for. DSPy's
+    LiteLLM engine forgets these, so its cached replies count 0, except in a run: `eval.runs.recorded_calls` looks into
+    the cache."""
     output_tokens: int = 0
     """Likewise for the replies."""
     usd: float | None = 0.0
-    """US dollars, by DSPy's price list; for a cached reply, what the call cost when it was paid for. None where the
-    price of any call is unknown."""
+    """US dollars, by DSPy's price list; for a cached reply, what the call cost when it was paid for. None if the price
+    of any call is unknown."""
     paid_input_tokens: int = 0
     paid_output_tokens: int = 0
     paid_usd: float | None = 0.0
@@ -55,7 +55,7 @@ class Cost(Spent):
     """The LM calls by predictor, under the names that are the keys of saved states; in alphabetical order."""
 
     def of_lms(self) -> Spent:
-        """What the LM calls alone come to."""
+        """The cost of the LM calls alone."""
         return Spent(**{part.name: getattr(self, part.name) for part in fields(Spent)})
 
 
@@ -96,7 +96,7 @@ class _Reply(NamedTuple):
 
 
 class _History(list[Any]):
-    """Hands records on instead of keeping them: DSPy drops the oldest of a history that is full."""
+    """Passes records on and keeps none, because DSPy drops the oldest records of a full history."""
 
     def __init__(self, take: Callable[[dict[str, Any]], object]) -> None:
         super().__init__()
@@ -107,7 +107,7 @@ class _History(list[Any]):
 
 
 class _Meter(BaseCallback):
-    """Its lists grow from many threads, by `append` alone."""
+    """Many threads add to its lists; they only use `append`, which is safe."""
 
     def __init__(self) -> None:
         self.calls: list[str] = []  # the predictors' names

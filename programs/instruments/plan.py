@@ -1,7 +1,7 @@
-"""What a program is going to cost, found out without asking an LM: stand-ins are asked, and the calls counted.
+"""What a program will cost, found out without an LM: the program runs with stand-ins, and its calls are counted.
 
-Nothing that a method's file says is believed here, and nothing has to be kept in step with it: the program itself runs,
-with its settings and its retriever. What its class docstring promises is printed beside what is counted.
+The program runs with its own settings and retriever, so no figure has to be kept up to date by hand. What its class
+docstring promises is printed beside what was counted.
 """
 
 import inspect
@@ -26,13 +26,13 @@ QUESTIONS = (
     "Who wrote the novel on which the film is based that won the first Academy Award for Best Picture?",
     "Could a person who was born in 1950 have voted in the first elections after the Second World War?",
 )
-"""What is asked where the caller has no question."""
+"""Asked when the caller has no question."""
 _CHARACTERS = 4  # of English in a token, about
 
 
 @dataclass(frozen=True, slots=True)
 class Amount:
-    """How much of something a question takes."""
+    """How much of something one question takes."""
 
     least: float
     typical: float
@@ -40,15 +40,15 @@ class Amount:
 
 
 def plan(program: dspy.Module, reader: dspy.LM, questions: Sequence[str] = QUESTIONS) -> dict[str, Amount]:
-    """What the questions take: `lm_calls`, `searches`, `input_tokens` and `output_tokens`.
+    """How many `lm_calls`, `searches`, `input_tokens` and `output_tokens` a question takes.
 
-    Two stand-ins answer. The reader does what it can: the typical amount is its median. The other one's replies are all
-    empty: every call is made a second time, and a loop goes on to its end unless it stops for that. Least and most are
-    the extremes over both; an LM can go beyond them where a method has paths that neither takes.
+    Two stand-ins answer. The first is the reader; its median is the typical amount. The second gives empty replies
+    only, so that every call is made a second time and most loops run to their end. Least and most are the extremes over
+    both. A real LM can go beyond them where a method has paths that neither stand-in takes.
 
     Args:
         program: The program, as it would be run.
-        reader: An LM of an engine that replies in every format without being one, such as the extractive reader's.
+        reader: A stand-in that replies in every format, such as the extractive reader.
         questions: At least one.
     """
     answered = [_counts(program, _StandIn(reader.engine), question) for question in questions]
@@ -64,7 +64,7 @@ def plan(program: dspy.Module, reader: dspy.LM, questions: Sequence[str] = QUEST
 
 
 def price(lm: dspy.LM, input_tokens: float, output_tokens: float) -> float | None:
-    """US dollars for so many tokens, by DSPy's price list; None where it does not know this LM's price."""
+    """US dollars for so many tokens, by DSPy's price list; None if the list does not have this LM."""
     if not isinstance(lm.engine, str):
         return None
     provider, _, model = lm.model.partition("/")
@@ -80,7 +80,7 @@ def price(lm: dspy.LM, input_tokens: float, output_tokens: float) -> float | Non
 
 
 def promise(program: type[dspy.Module]) -> str:
-    """What the class docstring says of a question's cost."""
+    """What the class docstring says about the cost of a question."""
     paragraphs = (inspect.getdoc(program) or "").split("\n\n")
     return next((" ".join(text.split()) for text in paragraphs if re.search(r"\bLM calls?\b", text)), "")
 
@@ -98,7 +98,7 @@ def _counts(program: dspy.Module, stand_in: "_StandIn", question: str) -> dict[s
 
 
 class _StandIn:
-    """An engine that replies what another one does, or nothing, and reports estimated tokens."""
+    """An engine that gives another engine's replies, or empty ones, and reports estimated tokens."""
 
     def __init__(self, engine: Any | None) -> None:
         self._engine = engine

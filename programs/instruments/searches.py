@@ -1,4 +1,4 @@
-"""What a program searched for and what it found, seen from outside by a DSPy callback."""
+"""What a program searched for and what was found, seen from outside by a DSPy callback."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -34,7 +34,7 @@ def observed() -> Iterator[list[Search]]:
 
 
 class _Observer(BaseCallback):
-    """Its list grows from many threads, by `append` alone."""
+    """Many threads add to its list; they only use `append`, which is safe."""
 
     def __init__(self) -> None:
         self.searches: list[Search] = []

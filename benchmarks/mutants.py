@@ -1,0 +1,228 @@
+"""How many one-line faults in a method the method's own tests notice.
+
+    python benchmarks/mutants.py blendfilter qpaug chain_of_rewrite migres --count 80
+
+Each mutant is a copy of a method's file, or of one of the steps that it uses, with one small fault: another comparison,
+another constant, another variable handed to a call, a keyword left out, a condition turned round, a statement removed.
+The tests in tests/programs/test_METHOD.py run against it in a process of its own. A mutant that no test notices is
+printed with its line; so is the share of those that were noticed. Equal seeds give equal mutants.
+"""
+
+import argparse
+import ast
+import copy
+import importlib.abc
+import importlib.util
+import io
+import os
+import random
+import select
+import signal
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import redirect_stderr, redirect_stdout
+from importlib.machinery import ModuleSpec
+from pathlib import Path
+from types import ModuleType
+from typing import NamedTuple
+
+import dspy  # noqa: F401  # imported once, before the processes are forked
+import pytest
+
+ROOT = Path(__file__).parents[1]
+LIMIT = 60.0  # seconds that the tests of one mutant may take; a loop without end is noticed
+OTHER = {ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq}
+OTHER |= {ast.Is: ast.IsNot, ast.IsNot: ast.Is, ast.In: ast.NotIn, ast.NotIn: ast.In}
+OTHER |= {ast.And: ast.Or, ast.Or: ast.And, ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult}
+FUNCTIONS = {"min": "max", "max": "min", "any": "all", "all": "any"}
+
+
+class Mutant(NamedTuple):
+    module: str
+    line: int
+    was: str
+    source: str
+    now: str
+
+
+def mutants_of(module: str) -> Iterator[Mutant]:
+    """All mutants of a module, in the order of its lines."""
+    path = ROOT / (module.replace(".", "/") + ".py")
+    source = path.read_text(encoding="utf-8")
+    tree = ast.parse(source)
+    lines = source.split("\n")
+    for function in ast.walk(tree):
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+            for node in _of_body(function):
+                for change in _changes(node, _variables(function, node)):
+                    changed = _with(tree, node, change)
+                    now = ast.unparse(change) if isinstance(change, ast.expr) else "(left out)"
+                    yield Mutant(module, node.lineno, lines[node.lineno - 1].strip(), ast.unparse(changed), now)
+
+
+def _of_body(function: ast.AST) -> Iterator[ast.AST]:
+    """The nodes of a function, without its annotations, its docstring and functions inside."""
+    todo: list[ast.AST] = list(getattr(function, "body", []))
+    arguments = function.args  # type: ignore[attr-defined]
+    todo += [default for default in [*arguments.defaults, *arguments.kw_defaults] if default is not None]
+    while todo:
+        node = todo.pop(0)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            continue
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            continue
+        yield node
+        todo += [child for child in ast.iter_child_nodes(node) if child is not getattr(node, "annotation", None)]
+
+
+def _variables(function: ast.AST, node: ast.AST) -> set[str]:
+    """The function's arguments, and what it has assigned in the lines before the node."""
+    arguments = {argument.arg for argument in ast.walk(function) if isinstance(argument, ast.arg)}
+    stored = [n for n in ast.walk(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
+    return (arguments | {n.id for n in stored if n.lineno < getattr(node, "lineno", 0)}) - {"self"}
+
+
+def _changes(node: ast.AST, names: set[str]) -> Iterator[ast.AST]:
+    """What may stand in the place of the node."""
+    new = copy.deepcopy(node)
+    match new:
+        case ast.Compare(ops=[op]) if type(op) in OTHER:
+            new.ops = [OTHER[type(op)]()]
+            yield new
+        case ast.BoolOp() | ast.BinOp() if type(new.op) in OTHER:
+            new.op = OTHER[type(new.op)]()
+            yield new
+        case ast.UnaryOp(op=ast.Not()):
+            yield new.operand
+        case ast.IfExp():
+            new.body, new.orelse = new.orelse, new.body
+            yield new
+        case ast.Constant(value=bool()):
+            yield ast.copy_location(ast.Constant(not new.value), node)
+        case ast.Constant(value=int() | float()):
+            yield ast.copy_location(ast.Constant(new.value + 1), node)
+        case ast.Slice(upper=None, lower=None):
+            pass
+        case ast.Call():
+            yield from _changed_calls(new, names)
+        case ast.Expr(value=ast.Call()) | ast.AugAssign():
+            yield ast.copy_location(ast.Pass(), node)
+        case ast.If():
+            new.test = ast.UnaryOp(ast.Not(), new.test)
+            yield new
+        case ast.Return(value=ast.expr()):
+            new.value = ast.Constant(None)
+            yield new
+
+
+def _changed_calls(call: ast.Call, names: set[str]) -> Iterator[ast.AST]:
+    if isinstance(call.func, ast.Name) and call.func.id in FUNCTIONS:
+        yield _replaced(call, "func", ast.Name(FUNCTIONS[call.func.id], ast.Load()))
+    for n, argument in enumerate(call.args):
+        for name in sorted(names - {getattr(argument, "id", "")}) if isinstance(argument, ast.Name) else []:
+            yield _replaced(call, "args", [*call.args[:n], ast.Name(name, ast.Load()), *call.args[n + 1 :]])
+    for n, keyword in enumerate(call.keywords):
+        others = [*call.keywords[:n], *call.keywords[n + 1 :]]
+        yield _replaced(call, "keywords", others)
+        if isinstance(keyword.value, ast.Name):
+            for name in sorted(names - {keyword.value.id}):
+                other = ast.keyword(keyword.arg, ast.Name(name, ast.Load()))
+                yield _replaced(call, "keywords", [*call.keywords[:n], other, *call.keywords[n + 1 :]])
+
+
+def _replaced(node: ast.AST, field: str, value: object) -> ast.AST:
+    new = copy.deepcopy(node)
+    setattr(new, field, value)
+    return new
+
+
+def _with(tree: ast.Module, node: ast.AST, change: ast.AST) -> ast.Module:
+    """The tree with one node changed."""
+
+    class Exchange(ast.NodeTransformer):
+        def visit(self, visited: ast.AST) -> ast.AST:
+            return change if visited is node else super().generic_visit(_shallow(visited))
+
+    return ast.fix_missing_locations(Exchange().visit(tree))
+
+
+def _shallow(node: ast.AST) -> ast.AST:
+    new = copy.copy(node)
+    for name, value in ast.iter_fields(node):
+        if isinstance(value, list):
+            setattr(new, name, list(value))
+    return new
+
+
+class _Loader(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Imports the mutant in place of the module."""
+
+    def __init__(self, mutant: Mutant) -> None:
+        self._mutant = mutant
+
+    def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
+        if name != self._mutant.module:
+            return None
+        file = str(ROOT / (name.replace(".", "/") + ".py"))
+        return importlib.util.spec_from_loader(name, self, origin=file)
+
+    def exec_module(self, module: ModuleType) -> None:
+        module.__file__ = str(ROOT / (self._mutant.module.replace(".", "/") + ".py"))
+        exec(compile(self._mutant.source, module.__file__, "exec"), module.__dict__)
+
+
+def survives(mutant: Mutant | None, tests: Path) -> bool:
+    """Whether all tests pass with the mutant in place of its module."""
+    child = os.fork()
+    if child == 0:
+        if mutant is not None:
+            sys.meta_path.insert(0, _Loader(mutant))
+        with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
+            options = ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--hypothesis-seed=0"]
+            code = pytest.main([*options, str(tests)])
+        os._exit(int(code))
+    watched = os.pidfd_open(child)
+    ended, _, _ = select.select([watched], [], [], LIMIT)
+    os.close(watched)
+    if not ended:
+        os.kill(child, signal.SIGKILL)
+    _, status = os.waitpid(child, 0)
+    return os.waitstatus_to_exitcode(status) == 0
+
+
+def modules_of(method: str) -> list[str]:
+    """The method's module, and those of the steps that it imports."""
+    tree = ast.parse((ROOT / "programs" / f"{method}.py").read_text(encoding="utf-8"))
+    imported = [node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module]
+    return [f"programs.{method}", *sorted({name for name in imported if name.startswith("programs.steps.")})]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("methods", nargs="+")
+    parser.add_argument("--count", type=int, default=80, help="mutants per method (default: %(default)s)")
+    parser.add_argument("--seed", type=int, default=0)
+    args = parser.parse_args()
+    os.chdir(ROOT)
+    sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
+    for method in args.methods:
+        tests = ROOT / "tests" / "programs" / f"test_{method}.py"
+        if not survives(None, tests):
+            sys.exit(f"the tests of {method} fail as it is")
+        own, *steps = (list(mutants_of(module)) for module in modules_of(method))
+        rng = random.Random(args.seed)
+        of_steps = [mutant for module in steps for mutant in module]
+        chosen = rng.sample(own, min(len(own), args.count * 3 // 4))
+        chosen += rng.sample(of_steps, min(len(of_steps), args.count - len(chosen)))
+        started, left = time.perf_counter(), []
+        for mutant in sorted(chosen):
+            if survives(mutant, tests):
+                left.append(mutant)
+                print(f"  {mutant.module}:{mutant.line}: {mutant.was}\n      now {mutant.now}", flush=True)
+        seconds = time.perf_counter() - started
+        print(f"{method}: {len(chosen)} mutants, {len(chosen) - len(left)} noticed, {seconds:.0f} s", flush=True)
+
+
+if __name__ == "__main__":
+    main()
