@@ -15,6 +15,16 @@ class Recipe(Protocol):
     """Returns a new, compiled program; the retriever is shared, not copied.
 
     A recipe's own settings are keyword-only arguments with defaults, and flags of `python -m optimizers`.
+
+    Args:
+        program: The program; stays as it is.
+        train: Questions with gold answers, to learn from.
+        metric: Judges the answers.
+        seed: Decides what is drawn at random.
+        threads: Questions in flight at the same time.
+
+    Raises:
+        UsageError: there are too few questions, or a setting is too small: see the `LEAST` of the recipe's module.
     """
 
     def __call__(

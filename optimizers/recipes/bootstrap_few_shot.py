@@ -25,15 +25,10 @@ def compile(
     """Run the program on the examples in order; the calls of the first runs with a right answer become demonstrations.
 
     Args:
-        program: The program; stays as it is.
-        train: Questions with gold answers.
         metric: Judges the answers; only the full score, 1, counts as right.
         seed: Not used: the order of the examples decides.
         threads: Not used: DSPy runs one example after the other.
         demonstrations: How many right answers to collect.
-
-    Raises:
-        UsageError: a setting is below its `LEAST`.
     """
     check_settings(LEAST, train, demonstrations=demonstrations)
     optimizer = BootstrapFewShot(

@@ -30,16 +30,12 @@ def compile(
     The program without demonstrations takes part too, and wins if no set does better.
 
     Args:
-        program: The program; stays as it is.
         train: Questions with gold answers; candidates are made from them and judged by them.
         metric: Judges the answers; only the full score, 1, makes a demonstration.
         seed: DSPy numbers its candidates; the first one tried is number seed * candidates.
         threads: Questions in flight while a candidate is judged.
         demonstrations: The most right answers to collect; each candidate draws its own number from 1 to this.
         candidates: How many sets to try, besides the one from the examples in their order.
-
-    Raises:
-        UsageError: a setting is below its `LEAST`.
     """
     check_settings(LEAST, train, demonstrations=demonstrations, candidates=candidates)
     first = seed * candidates

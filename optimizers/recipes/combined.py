@@ -30,17 +30,10 @@ def compile(
     """Find instructions by one recipe with its defaults, then demonstrations by bootstrap_random_search.
 
     Args:
-        program: The program; stays as it is.
-        train: Questions with gold answers.
-        metric: Judges the answers.
         seed: The seed of both recipes.
-        threads: Questions in flight at the same time.
         instructions: The recipe that writes the instructions.
         demonstrations: As in bootstrap_random_search.
         candidates: As in bootstrap_random_search.
-
-    Raises:
-        UsageError: a setting is below its `LEAST`.
     """
     check_settings(LEAST, train, demonstrations=demonstrations, candidates=candidates)
     instructed = _INSTRUCTIONS[instructions](program, train, metric, seed, threads)

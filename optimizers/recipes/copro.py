@@ -30,17 +30,11 @@ def compile(
     its predictors. The instructions that a predictor had are tried too.
 
     Args:
-        program: The program; stays as it is.
-        train: Questions with gold answers.
-        metric: Judges the answers.
         seed: Not used: only the LM draws at random.
         threads: Questions in flight while instructions are judged.
         breadth: How many instructions to try for each predictor in each turn, the old ones included.
         depth: How many turns.
         novelty: The temperature at which the LM writes instructions.
-
-    Raises:
-        UsageError: a setting is below its `LEAST`.
     """
     check_settings(LEAST, train, breadth=breadth, depth=depth, novelty=novelty)
     optimizer = COPRO(metric=zero_if_undefined(metric), breadth=breadth, depth=depth, init_temperature=novelty)

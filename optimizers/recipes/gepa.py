@@ -29,16 +29,9 @@ def compile(
     `optimizers.explained` tells it what each predictor did in a run. DSPy's checkpoints are pickles and are not used.
 
     Args:
-        program: The program; stays as it is.
-        train: Questions with gold answers.
-        metric: Judges the answers.
         seed: Decides which questions are drawn and which candidates are developed further.
-        threads: Questions in flight at the same time.
         evaluations: The budget: the number of runs of the program, divided by the number of examples.
         reflect: How many runs the LM is shown at a time.
-
-    Raises:
-        UsageError: there are too few examples, or a setting is below its `LEAST`.
     """
     check_settings(LEAST, train, evaluations=evaluations, reflect=reflect)
     optimizer = GEPA(

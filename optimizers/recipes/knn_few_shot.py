@@ -38,16 +38,11 @@ def compile(
     is called, not when it is awaited.
 
     Args:
-        program: The program; stays as it is.
-        train: Questions with gold answers.
         metric: Judges the answers; only the full score, 1, makes a demonstration.
         seed: Not used: nothing is drawn.
         threads: Not used: DSPy runs one example after the other.
         neighbours: How many train questions to run the program on.
         demonstrations: How many right answers to collect from these runs.
-
-    Raises:
-        UsageError: there are too few examples, or a setting is below its `LEAST`.
     """
     check_settings(LEAST, train, neighbours=neighbours, demonstrations=demonstrations)
     optimizer = KNNFewShot(

@@ -31,15 +31,11 @@ def compile(
     are enough of them, and the demonstrations then show the calls in turn. A predictor that no call fits gets none.
 
     Args:
-        program: The program; stays as it is.
         train: Labelled examples; besides question and answer they may hold other fields of predictors.
         metric: Not used: nothing is run.
         seed: Decides the order in which DSPy gets the examples; its own seed is fixed.
         threads: Not used: nothing is run.
         demonstrations: The most for each predictor. BlendFilter: 3 (appendix D), after ITER-RETGEN. MIGRES: 2 (4.2).
-
-    Raises:
-        UsageError: a setting is below its `LEAST`.
     """
     check_settings(LEAST, train, demonstrations=demonstrations)
     retriever = getattr(program, "retriever", None)

@@ -35,8 +35,6 @@ def compile(
     Needs optuna, which the extra `optimizers` installs.
 
     Args:
-        program: The program; stays as it is.
-        train: Questions with gold answers.
         metric: Judges the answers; only the full score, 1, makes a demonstration.
         seed: Decides the search, the choice of demonstrations and the hints for the LM.
         threads: Questions in flight while a combination is judged.
@@ -47,7 +45,7 @@ def compile(
         novelty: The temperature at which the LM writes instructions.
 
     Raises:
-        UsageError: optuna is not installed, there are too few examples, or a setting is below its `LEAST`.
+        UsageError: optuna is not installed; or as for every recipe.
     """
     check_settings(LEAST, train, demonstrations=demonstrations, candidates=candidates, trials=trials, novelty=novelty)
     if importlib.util.find_spec("optuna") is None:

@@ -32,18 +32,11 @@ def compile(
     DSPy asks at temperature 1.
 
     Args:
-        program: The program; stays as it is.
-        train: Questions with gold answers.
-        metric: Judges the answers.
         seed: Decides which questions, programs and additions are drawn.
-        threads: Questions in flight at the same time.
         batch_size: How many questions a step looks at; all if there are fewer.
         candidates: How many runs per question, and how many new programs, in a step.
         batches: How many steps.
         demonstrations: The most for a predictor; 0 for rules alone.
-
-    Raises:
-        UsageError: a setting is below its `LEAST`.
     """
     settings = {"batch_size": batch_size, "candidates": candidates, "batches": batches}
     check_settings(LEAST, train, **settings, demonstrations=demonstrations)
