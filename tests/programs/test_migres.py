@@ -746,7 +746,7 @@ class TestSettings:
 
     def test_a_reranker_on_another_scale_needs_a_threshold(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("retrieval.ranking.scorers.load_scorer", lambda spec: spec)
-        with pytest.raises(UsageError, match="no threshold is known for the reranker upr: give one"):
+        with pytest.raises(UsageError, match="reranker upr: give the setting threshold"):
             MIGRES(Memory([]), reranker="upr:some/model")
         assert MIGRES(Memory([]), reranker="upr:some/model", threshold=-2.5).threshold == -2.5
 
