@@ -16,8 +16,9 @@ import dspy
 from programs.steps.citations import CitedAnswer, answer_citing, check_citations, report_fact
 from programs.steps.filtering import Match, shorten
 from programs.steps.result import Reading, Statements, result
+from programs.steps.settings import require_counts
 from programs.steps.side_by_side import run_in_thread, side_by_side
-from retrieval import Passage, Retriever, UsageError
+from retrieval import Passage, Retriever
 from signatures.answer import AnswerCiting, AnswerCitingYesNo
 from signatures.extract import ExtractSnippet, SummarizePassage
 
@@ -80,9 +81,7 @@ class ALCE(dspy.Module):
         entailment: str = "lexical",
     ) -> None:
         super().__init__()
-        for name, count in {"m": m, "k": k, "samples": samples}.items():
-            if count < 1:
-                raise UsageError(f"{name} must be at least 1, not {count}")
+        require_counts(m=m, k=k, samples=samples)
         from retrieval.ranking.entailment import load_entailment
         from retrieval.ranking.scorers import load_scorer
 

@@ -15,9 +15,10 @@ import dspy
 from programs.steps.ask import ask
 from programs.steps.result import result
 from programs.steps.search import Search, search_for
+from programs.steps.settings import require_counts
 from programs.steps.side_by_side import run_in_thread, side_by_side
 from programs.steps.text import as_text, clean_list, one_line
-from retrieval import Passage, Retriever, UsageError, number, union
+from retrieval import Passage, Retriever, number, union
 from signatures.answer import AnswerShortDirectly
 from signatures.query import ListSubQuestions
 from signatures.verify import RateAnswer
@@ -79,9 +80,7 @@ class ALLIES(dspy.Module):
         threshold: float = 0.8,
     ) -> None:
         super().__init__()
-        for name, count in {"beam": beam, "expansions": expansions, "sub_questions": sub_questions}.items():
-            if count < 1:
-                raise UsageError(f"{name} must be at least 1, not {count}")
+        require_counts(beam=beam, expansions=expansions, sub_questions=sub_questions)
         self.retriever = retriever
         self.k = k
         self.beam = beam

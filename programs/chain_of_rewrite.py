@@ -21,9 +21,10 @@ from programs.steps.ask import ask
 from programs.steps.logprobs import ask_with_logprobs, word_probability
 from programs.steps.result import PerPassage, Ranking, Reading, result
 from programs.steps.scorer import scorer_or_none
+from programs.steps.settings import require_counts
 from programs.steps.side_by_side import run_in_thread, side_by_side
 from programs.steps.text import as_text, blend, clean_list, one_line, simplify
-from retrieval import Passage, Retriever, UsageError, number, union
+from retrieval import Passage, Retriever, number, union
 from retrieval.ranking.fuse import reciprocal_rank_fusion
 from retrieval.ranking.sentences import split
 from signatures.answer import AnswerEntity
@@ -126,10 +127,7 @@ class ChainOfRewrite(dspy.Module):
         in_flight: int = 16,
     ) -> None:
         super().__init__()
-        counts = {"m": m, "n": n, "k": k, "analyse_top": analyse_top, "in_flight": in_flight}
-        for name, count in counts.items():
-            if count is not None and count < 1:
-                raise UsageError(f"{name} must be at least 1, not {count}")
+        require_counts(m=m, n=n, k=k, analyse_top=analyse_top, in_flight=in_flight)
         self.retriever = retriever
         self.m = m
         self.n = n

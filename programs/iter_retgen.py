@@ -14,9 +14,10 @@ import dspy
 from programs.steps.ask import ask
 from programs.steps.result import Lists, Reading, result
 from programs.steps.search import search_with_drafts
+from programs.steps.settings import require_counts
 from programs.steps.side_by_side import run_in_thread
 from programs.steps.text import as_text
-from retrieval import Retriever, UsageError, number, union
+from retrieval import Retriever, number, union
 from signatures.answer import AnswerShort, AnswerYesNo
 
 __all__ = ["IterRetGen"]
@@ -54,8 +55,7 @@ class IterRetGen(dspy.Module):
         self, retriever: Retriever, *, k: int = 5, turns: int = 2, style: Literal["short", "yesno"] = "short"
     ) -> None:
         super().__init__()
-        if turns < 1:
-            raise UsageError(f"turns must be at least 1, not {turns}")
+        require_counts(turns=turns)
         self.retriever = retriever
         self.k = k
         self.turns = turns

@@ -14,9 +14,10 @@ import dspy
 from programs.steps.ask import ask
 from programs.steps.result import Lists, Reading, result
 from programs.steps.search import Search, search_for
+from programs.steps.settings import require_counts
 from programs.steps.side_by_side import run_in_thread
 from programs.steps.text import blend, one_line
-from retrieval import Passage, Retriever, UsageError, number, union
+from retrieval import Passage, Retriever, number, union
 from signatures.answer import AnswerShortDirectly, AnswerYesNoDirectly
 from signatures.write import UpdateDocument, WriteDocument
 
@@ -60,8 +61,7 @@ class ITRG(dspy.Module):
         style: Literal["short", "yesno"] = "short",
     ) -> None:
         super().__init__()
-        if turns < 1:
-            raise UsageError(f"turns must be at least 1, not {turns}")
+        require_counts(turns=turns)
         self.retriever = retriever
         self.k = k
         self.turns = turns

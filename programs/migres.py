@@ -20,9 +20,10 @@ from programs.steps.ask import ask
 from programs.steps.citations import Fact, keep_supported, report_fact
 from programs.steps.filtering import Match, shorten, threshold_for
 from programs.steps.result import Reading, Statements, Turns, result
+from programs.steps.settings import require_counts
 from programs.steps.side_by_side import run_in_thread, side_by_side
 from programs.steps.text import as_text, blend, clean_list, one_line, passage_or_nothing
-from retrieval import Passage, Retriever, UsageError, number, union
+from retrieval import Passage, Retriever, number, union
 from signatures.answer import AnswerShort, AnswerYesNo
 from signatures.detect import DetectMissing, DetectMissingYesNo
 from signatures.extract import ExtractSnippet, ExtractStatements, SummarizePassage
@@ -134,9 +135,7 @@ class MIGRES(dspy.Module):
         answer_anyway: bool = True,
     ) -> None:
         super().__init__()
-        for name, count in {"rounds": rounds, "m": m, "k": k}.items():
-            if count is not None and count < 1:
-                raise UsageError(f"{name} must be at least 1, not {count}")
+        require_counts(rounds=rounds, m=m, k=k)
         from retrieval.ranking.entailment import load_entailment
         from retrieval.ranking.scorers import load_scorer
 

@@ -14,9 +14,10 @@ import dspy
 from programs.steps.ask import ask
 from programs.steps.result import result
 from programs.steps.search import Search, search_for
+from programs.steps.settings import require_counts
 from programs.steps.side_by_side import run_in_thread
 from programs.steps.text import as_text, one_line
-from retrieval import Retriever, UsageError, number, union
+from retrieval import Retriever, number, union
 from signatures.act import NextStep, NextStepYesNo
 
 __all__ = ["ReAct"]
@@ -50,8 +51,7 @@ class ReAct(dspy.Module):
         self, retriever: Retriever, *, k: int = 5, steps: int = 7, style: Literal["short", "yesno"] = "short"
     ) -> None:
         super().__init__()
-        if steps < 1:
-            raise UsageError(f"steps must be at least 1, not {steps}")
+        require_counts(steps=steps)
         self.retriever = retriever
         self.k = k
         self.steps = steps

@@ -14,8 +14,9 @@ import dspy
 from programs.steps.candidates import candidate_fields, draw_candidates
 from programs.steps.result import PerPassage, Ranking, Reading, result
 from programs.steps.scorer import scorer_or_none
+from programs.steps.settings import require_counts
 from programs.steps.side_by_side import run_in_thread
-from retrieval import Retriever, UsageError
+from retrieval import Retriever
 from signatures.answer import NameAnswer
 
 __all__ = ["Rerank"]
@@ -70,8 +71,7 @@ class Rerank(dspy.Module):
         in_flight: int = 16,
     ) -> None:
         super().__init__()
-        if in_flight < 1:
-            raise UsageError(f"in_flight must be at least 1, not {in_flight}")
+        require_counts(in_flight=in_flight)
         self.retriever = retriever
         self.k = k
         self.logprobs = probability == "logprobs"

@@ -14,8 +14,9 @@ import dspy
 from programs.steps.citations import answer_citing, report_fact
 from programs.steps.filtering import threshold_for
 from programs.steps.result import Reading, Statements, result
+from programs.steps.settings import require_counts
 from programs.steps.side_by_side import run_in_thread
-from retrieval import Retriever, UsageError
+from retrieval import Retriever
 from signatures.answer import AnswerCiting, AnswerCitingYesNo
 
 __all__ = ["RetrieveRead"]
@@ -65,9 +66,7 @@ class RetrieveRead(dspy.Module):
         reranker: str = "lexical",
     ) -> None:
         super().__init__()
-        for name, count in {"m": m, "k": k}.items():
-            if count < 1:
-                raise UsageError(f"{name} must be at least 1, not {count}")
+        require_counts(m=m, k=k)
         from retrieval.ranking.scorers import load_scorer
 
         self.retriever = retriever

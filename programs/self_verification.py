@@ -14,6 +14,7 @@ import dspy
 
 from programs.steps.ask import ask
 from programs.steps.result import result
+from programs.steps.settings import require_counts
 from programs.steps.side_by_side import run_in_thread, side_by_side
 from programs.steps.text import as_text, one_line, simplify
 from retrieval import Retriever, UsageError
@@ -63,9 +64,7 @@ class SelfVerification(dspy.Module):
         style: Literal["short", "yesno"] = "short",
     ) -> None:
         super().__init__()
-        for name, count in {"n": n, "verifications": verifications}.items():
-            if count < 1:
-                raise UsageError(f"{name} must be at least 1, not {count}")
+        require_counts(n=n, verifications=verifications)
         if not sampling > 0:
             raise UsageError(
                 f"sampling is a temperature and must be above 0, not {sampling}: at 0 all answers would be the same"

@@ -12,8 +12,9 @@ import dspy
 
 from programs.steps.ask import ask
 from programs.steps.result import Ranking, Reading, result
+from programs.steps.settings import require_counts
 from programs.steps.side_by_side import run_in_thread
-from retrieval import Retriever, UsageError, number
+from retrieval import Retriever, number
 from signatures.answer import AnswerShortDirectly, AnswerYesNoDirectly
 
 __all__ = ["UPR"]
@@ -60,9 +61,7 @@ class UPR(dspy.Module):
         style: Literal["short", "yesno"] = "short",
     ) -> None:
         super().__init__()
-        for name, count in {"m": m, "k": k}.items():
-            if count < 1:
-                raise UsageError(f"{name} must be at least 1, not {count}")
+        require_counts(m=m, k=k)
         from retrieval.ranking.scorers import load_scorer
 
         self.retriever = retriever

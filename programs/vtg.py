@@ -17,9 +17,10 @@ from programs.steps.ask import ask
 from programs.steps.citations import Fact, check_citations, find_support, report_fact, resolve_citations
 from programs.steps.result import Reading, Statements, result
 from programs.steps.search import Search, search_for
+from programs.steps.settings import require_counts
 from programs.steps.side_by_side import run_in_thread, side_by_side
 from programs.steps.text import clean_list
-from retrieval import Passage, Retriever, UsageError, number, union
+from retrieval import Passage, Retriever, number, union
 from signatures.answer import AnswerShortDirectly, AnswerYesNoDirectly
 from signatures.query import AskForEvidence
 from signatures.write import WriteNextSentence
@@ -72,9 +73,7 @@ class VTG(dspy.Module):
         entailment: str = "lexical",
     ) -> None:
         super().__init__()
-        for name, count in {"k": k, "sentences": sentences}.items():
-            if count < 1:
-                raise UsageError(f"{name} must be at least 1, not {count}")
+        require_counts(k=k, sentences=sentences)
         from retrieval.ranking.entailment import load_entailment
 
         self.retriever = retriever
