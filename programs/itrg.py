@@ -27,7 +27,7 @@ __all__ = ["ITRG"]
 class ITRG(dspy.Module):
     """Write a document in turns, each from the passages that the question and the last document find; answer from it.
 
-    The document gathers what one search after the other finds, and makes the next query more precise.
+    The document gathers what the searches find, and makes each next query more precise.
 
     Per question:
         LM calls: 1 per turn and 1 for the answer, which is 6.

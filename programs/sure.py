@@ -34,7 +34,7 @@ class SuRe(dspy.Module):
     In the result:
         candidates: the proposed answers, in order.
         valid: for each candidate, whether its summary supports it; empty where there is nothing to choose from.
-        rank: for each candidate, the share of the comparisons that its summary won; likewise.
+        rank: for each candidate, the share of the comparisons that its summary won; empty in the same case.
         evidence: the passages, and behind them the summaries, titled with their candidates, with the ids lm:summary-1
             and lm:summary-2.
 

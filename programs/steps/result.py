@@ -28,7 +28,7 @@ class Turns:
 
 @dataclass(frozen=True, slots=True)
 class Statements:
-    """The field is a list of {"fact": text of a statement, "passages": ids of the passages that support it}."""
+    """The field is a list of {"fact": text of a statement, "passages": ids of the passages cited for it}."""
 
 
 @dataclass(frozen=True, slots=True)
