@@ -31,7 +31,7 @@ from optimizers.gold import (
     title_of,
     titles_of,
 )
-from programs.steps.result import say
+from programs.steps.text import as_text as say
 
 __all__ = ["Traced", "predictor_metrics"]
 

@@ -1,8 +1,8 @@
-"""BlendFilter: three queries for one question, each one's passages filtered by the LM, an answer over what is left.
+"""BlendFilter: three queries for one question, a filter by the LM for what each finds, an answer over what is left.
 
 Wang et al., "BlendFilter: Advancing Retrieval-Augmented Large Language Models via Query Generation Blending and
-Knowledge Filtering", EMNLP 2024; section 3, Algorithm 1 and appendix F. Where the paper asks in two completions, for a
-judgement and then ids or for reasoning and then a short answer, one typed reply carries both here.
+Knowledge Filtering", EMNLP 2024; section 3, Algorithm 1 and appendix F. The paper asks in two completions for a
+judgement and then ids, and for reasoning and then a short answer. Here one typed reply holds both, which saves calls.
 
 question -> [q, external draft + q, passage from memory + q] -> k passages each -> filter each -> union -> answer
 """
@@ -13,10 +13,10 @@ from typing import ClassVar, Literal
 import dspy
 
 from programs.steps.ask import ask
-from programs.steps.result import Filtered, Reading, result, say
-from programs.steps.search import Search, external_searches, search_for
-from programs.steps.side_by_side import in_thread, side_by_side
-from programs.steps.text import blend, line
+from programs.steps.result import Filtered, Reading, result
+from programs.steps.search import Search, search_for, search_with_drafts
+from programs.steps.side_by_side import run_in_thread, side_by_side
+from programs.steps.text import as_text, blend, one_line
 from retrieval import Passage, Retriever, UsageError, number, pick, union
 from signatures.answer import AnswerShort, AnswerYesNo
 from signatures.select import NameTopic, SelectPassages, SelectPassagesOrNone
@@ -26,14 +26,22 @@ __all__ = ["BlendFilter"]
 
 
 class BlendFilter(dspy.Module):
-    """Blend the question with a draft answer and a passage from memory, filter what each finds, answer.
+    """Search with the question, with a draft answer and with a passage from memory; filter what each finds; answer.
 
-    Per question: 7 LM calls (6 in yes/no style) and 3 searches; 3 LM calls deep, the first after one search. An
-    unparsable reply costs one call more, in which DSPy asks for JSON.
+    The question alone often finds too little, above all where the answer takes several steps. The draft and the
+    LM's own knowledge name what to look for, and the LM's filter removes the noise that they bring in.
 
-    The result has these fields besides the common four: `topic`; `found` and `kept`, passage ids of each list before
-    and after filtering, by the name of the list (q, q_ex, q_in; or union); `unfiltered`, the lists that were kept whole
-    because the selection could not be parsed; `reasoning`, which led to the answer.
+    Per question:
+        LM calls: 7; 6 with style "yesno".
+        Searches: 3.
+        Depth: 3 LM calls, the first after one search.
+
+    In the result:
+        topic: what the question is about in general; None where the filter needs no topic.
+        found: passage ids before filtering, by the name of the list (q, q_ex, q_in; or union).
+        kept: passage ids after filtering, by the name of the list.
+        unfiltered: names of the lists that were kept whole, because the selection could not be parsed.
+        reasoning: the reasoning that led to the answer.
 
     Args:
         retriever: Finds the passages. The paper uses ColBERTv2, and BM25 in Table 4, over the Wikipedia 2017 abstracts.
@@ -41,9 +49,10 @@ class BlendFilter(dspy.Module):
         style: Form of the answers: "short" for a short phrase, filtering with a topic (HotPotQA, 2WikiMultiHopQA);
             "yesno" for yes or no, filtering without one (StrategyQA).
         original: Search with the question as it is (q). Table 5 leaves it out.
-        external: Search with the draft answer over the first passages in front of the question (q_ex). Likewise.
-        internal: Search with a passage from the LM's own memory in front of the question (q_in). Likewise.
-        filter: "each" filters each query's passages by themselves, as in the paper; "union" filters after the union
+        external: Search with the draft answer over the first passages in front of the question (q_ex). Table 5 leaves
+            it out.
+        internal: Search with a passage from the LM's own memory in front of the question (q_in). Table 5 leaves it out.
+        filter: "each" filters the passages of each query by themselves, as in the paper; "union" filters their union
             (Remark 2); "off" keeps everything.
         hops: Turns of external augmentation, each drafting over what the last one found. Paper: 1 (Remark 1).
     """
@@ -64,9 +73,11 @@ class BlendFilter(dspy.Module):
     ) -> None:
         super().__init__()
         if not (original or external or internal):
-            raise UsageError("BlendFilter needs at least one of the queries original, external and internal")
+            raise UsageError(
+                "BlendFilter needs at least one of the queries: set original, external or internal to True"
+            )
         if hops < 1:
-            raise UsageError(f"hops must be at least 1, not {hops}; external=False leaves the augmentation out")
+            raise UsageError(f"hops must be at least 1, not {hops}; external=False turns the augmentation off")
         self.retriever = retriever
         self.k = k
         self.original = original
@@ -81,8 +92,8 @@ class BlendFilter(dspy.Module):
         self.answer = dspy.ChainOfThought(answer)
 
     def forward(self, question: str) -> dspy.Prediction:
-        # Query blending and retrieval (3.2; Algorithm 1, lines 1-4). The two augmentations and the topic of the
-        # question, which filtering asks for first, do not wait for each other.
+        # Query blending and retrieval (3.2; Algorithm 1, lines 1-4). The two augmentations run side by side, together
+        # with the first step of filtering, which asks for the topic of the question.
         by_draft, by_memory, topic = side_by_side(
             partial(self._external, question), partial(self._internal, question), partial(self._topic, question)
         )
@@ -94,7 +105,7 @@ class BlendFilter(dspy.Module):
         if self.recall:
             lists["q_in"] = by_memory[0].found
 
-        # Knowledge filtering (3.3; Algorithm 1, line 5), each list by itself unless Remark 2 is tried.
+        # Knowledge filtering (3.3; Algorithm 1, line 5): each list by itself, or their union (Remark 2).
         if self.filter == "union":
             lists = {"union": union(*lists.values())}
         kept = lists
@@ -118,33 +129,33 @@ class BlendFilter(dspy.Module):
             found={name: [passage.id for passage in found] for name, found in lists.items()},
             kept={name: [passage.id for passage in found] for name, found in kept.items()},
             unfiltered=unfiltered,
-            reasoning=say(reply.reasoning),
+            reasoning=as_text(reply.reasoning),
         )
 
     async def aforward(self, question: str) -> dspy.Prediction:
-        return await in_thread(self.forward, question)
+        return await run_in_thread(self.forward, question)
 
     def _external(self, question: str) -> list[Search]:
         """K_q = R(q), then per hop a_ex = M(CoT(q, K)), q_ex = a_ex || q and K_qex = R(q_ex)."""
         if not (self.original or self.draft):
             return []
-        return external_searches(self.retriever, self.draft, question, self.k, self.hops if self.draft else 0)
+        return search_with_drafts(self.retriever, self.draft, question, self.k, self.hops if self.draft else 0)
 
     def _internal(self, question: str) -> list[Search]:
         """a_in = M(q), q_in = a_in || q and K_qin = R(q_in)."""
         if not self.recall:
             return []
-        recalled = line(ask(self.recall, question=question).passage)
+        recalled = one_line(ask(self.recall, question=question).passage)
         return [search_for(self.retriever, blend(recalled, question), self.k)]
 
     def _topic(self, question: str) -> str | None:
-        return say(ask(self.topic, question=question).topic) if self.topic else None
+        return as_text(ask(self.topic, question=question).topic) if self.topic else None
 
     def _select(self, question: str, topic: str | None, found: list[Passage]) -> list[int] | None:
         """Numbers of the passages that the LM keeps; None where its reply could not be parsed."""
         if not found:
             return []
-        # A topic that could not be parsed is replaced by the question itself, which it stands for.
+        # Without a topic, because its reply could not be parsed, the question takes its place.
         about = {"topic": topic or question} if self.topic else {}
         return ask(self.select, context=number(found), question=question, **about).relevant  # type: ignore[no-any-return]
 

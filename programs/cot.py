@@ -1,8 +1,8 @@
 """Chain-of-thought prompting: reasoning and then the answer, over retrieved passages or from memory.
 
-The second baseline of Wang et al., "BlendFilter", EMNLP 2024, appendix C and Tables 1 to 4, there after Wei et al.,
-"Chain-of-Thought Prompting Elicits Reasoning in Large Language Models", NeurIPS 2022. Zero-shot here, where the paper
-shows three examples.
+The second baseline of Wang et al., "BlendFilter", EMNLP 2024, appendix C and Tables 1 to 4, after Wei et al.,
+"Chain-of-Thought Prompting Elicits Reasoning in Large Language Models", NeurIPS 2022. Zero-shot here; the paper shows
+three examples.
 
 question -> k passages, unless closed book -> reasoning and answer
 """
@@ -12,8 +12,9 @@ from typing import Literal
 import dspy
 
 from programs.steps.ask import ask
-from programs.steps.result import result, say
-from programs.steps.side_by_side import in_thread
+from programs.steps.result import result
+from programs.steps.side_by_side import run_in_thread
+from programs.steps.text import as_text
 from retrieval import Retriever, number
 from signatures.answer import AnswerShort, AnswerShortFromMemory, AnswerYesNo, AnswerYesNoFromMemory
 
@@ -23,13 +24,18 @@ __all__ = ["CoT"]
 class CoT(dspy.Module):
     """Reason and answer over the passages that the question finds, or closed book.
 
-    Per question: 1 LM call and 1 search, none closed book. An unparsable reply costs one call more, in which DSPy asks
-    for JSON.
+    This is the baseline for methods that search more cleverly: one search, one call.
 
-    The result has `reasoning`, which led to the answer, besides the common four.
+    Per question:
+        LM calls: 1.
+        Searches: 1; none closed book.
+        Depth: 1 LM call.
+
+    In the result:
+        reasoning: the reasoning that led to the answer.
 
     Args:
-        retriever: Finds the passages; None for closed book, where the prompt has no passages in it and speaks of none.
+        retriever: Finds the passages; None for closed book, where the prompt neither holds nor mentions passages.
         k: Passages to read. Paper: 5 (appendix D).
         style: Form of the answers: "short" for a short phrase (HotPotQA, 2WikiMultiHopQA), "yesno" for yes or no
             (StrategyQA).
@@ -45,17 +51,20 @@ class CoT(dspy.Module):
             self.answer = dspy.ChainOfThought(AnswerYesNo if style == "yesno" else AnswerShort)
 
     def forward(self, question: str) -> dspy.Prediction:
+        # Closed book, the prompt has no field for passages.
         if self.retriever is None:
             reply = ask(self.answer, question=question)
-            return result(answer=reply.answer, queries=[], passages=[], evidence=[], reasoning=say(reply.reasoning))
+            return result(answer=reply.answer, queries=[], passages=[], evidence=[], reasoning=as_text(reply.reasoning))
+
+        # Retrieve, then reason and answer.
         found = self.retriever(question, self.k)
         reply = ask(self.answer, context=number(found), question=question)
         return result(
-            answer=reply.answer, queries=[question], passages=found, evidence=found, reasoning=say(reply.reasoning)
+            answer=reply.answer, queries=[question], passages=found, evidence=found, reasoning=as_text(reply.reasoning)
         )
 
     async def aforward(self, question: str) -> dspy.Prediction:
-        return await in_thread(self.forward, question)
+        return await run_in_thread(self.forward, question)
 
 
 if __name__ == "__main__":

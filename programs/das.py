@@ -1,8 +1,8 @@
-"""DAS: an answer from each passage by itself, or none; the most probable one counts, if the passage fits the question.
+"""DAS: an answer or none from each passage by itself; the best by the scores of answer and passage is taken.
 
 Cho et al., "Improving Zero-shot Reader by Reducing Distractions from Irrelevant Documents in Open-Domain Question
-Answering", Findings of EMNLP 2023 (distraction-aware answer selection). It is a row of Xin et al., "Chain-of-Rewrite",
-COLING 2025, Table 1.
+Answering", Findings of EMNLP 2023 (distraction-aware answer selection). A row of Xin et al., "Chain-of-Rewrite", COLING
+2025, Table 1.
 
 question -> k passages -> answer and its probability or "unanswerable", each -> the best by answer and question score
 """
@@ -11,11 +11,12 @@ from typing import ClassVar, Literal
 
 import dspy
 
-from programs.steps.candidates import candidates_of, recorded
+from programs.steps.candidates import candidate_fields, draw_candidates
 from programs.steps.result import PerPassage, Ranking, Reading, result
 from programs.steps.scorer import scorer_or_none
-from programs.steps.side_by_side import in_thread
-from retrieval import Retriever, UsageError
+from programs.steps.settings import require_counts
+from programs.steps.side_by_side import run_in_thread
+from retrieval import Retriever
 from signatures.answer import NameAnswerOrUnanswerable
 
 __all__ = ["DAS"]
@@ -24,28 +25,34 @@ __all__ = ["DAS"]
 class DAS(dspy.Module):
     """Answer from each passage by itself or turn it down, and take the answer with the highest score.
 
-    Per question: as many LM calls as passages are found (k at most), side by side, and 1 search; so 1 LM call deep. An
-    LM that offers log-probabilities and then refuses them is asked twice. An unparsable reply costs one call more, in
-    which DSPy asks for JSON.
+    Irrelevant passages distract an LM that reads all of them at once. Here it reads one passage at a time and may say
+    that the passage has no answer. The score of an answer is the probability of the answer given question and passage,
+    times the share of the passage in the question: the softmax over the passages of the question's probability given
+    the passage. All are taken per token. The shares need a model (upr:MODEL); without one they are all the same.
 
-    The score of an answer is the answer's probability per token, given question and passage, times the passage's share
-    in the question: the softmax over the passages of the question's log-probability per token, given the passage. That
-    takes a model (upr:MODEL); without one all shares are the same, the answer's probability decides alone, and
-    `scored_by` says so.
+    Per question:
+        LM calls: 1 per passage, k at most. An LM that offers log-probabilities and then refuses them is asked twice.
+        Searches: 1.
+        Depth: 1 LM call.
 
-    The result has these fields besides the common four: `unanswerable`, whether the LM turned all passages down, and
-    then the answer is empty; `ranked`, the passage ids in the order of the scores; by passage id the `candidates`,
-    empty where there was no answer, their `probabilities` and the `shares`; `measured_by`, how often a probability came
-    from log-probabilities ("logprobs"), from what the LM said ("stated"), and from nothing, which is 1 for an answer
-    ("binary"); `scored_by`, the kind of scorer: "none" or "upr". `evidence` is the passage that the answer comes from.
+    In the result:
+        unanswerable: whether the LM turned down all passages; the answer is empty then.
+        ranked: passage ids, highest score first.
+        candidates: by passage id, the answer in the passage; empty where there is none.
+        probabilities: by passage id, the probability of that answer.
+        shares: by passage id, the share of the passage in the question.
+        measured_by: how often a probability came from log-probabilities ("logprobs"), from a number that the LM gave
+            ("stated"), and from neither ("binary"), which counts as 1 for an answer.
+        scored_by: kind of the scorer: "none" or "upr".
+        evidence: the passage that the answer comes from.
 
     Args:
         retriever: Finds the passages. Chain-of-Rewrite's comparison uses BM25.
         k: Passages to read. Chain-of-Rewrite does not say how many; 20 is ours.
-        probability: Where the answer's probability comes from: "logprobs" takes the probabilities of the answer's
-            tokens, as in the paper, and where the LM has none does as "stated", which asks the LM for a number.
+        probability: Where the probability of an answer comes from: "logprobs" takes the probabilities of its tokens, as
+            in the paper, and asks an LM that has none as "stated" does; "stated" asks the LM for a number.
         upr: Scorer of the question: upr:MODEL for a local language model, as in the paper, or none.
-        in_flight: Passages read at the same time.
+        in_flight: How many passages are read at the same time.
     """
 
     reads: ClassVar[dict[str, Reading]] = {
@@ -65,8 +72,7 @@ class DAS(dspy.Module):
         in_flight: int = 16,
     ) -> None:
         super().__init__()
-        if in_flight < 1:
-            raise UsageError(f"in_flight must be at least 1, not {in_flight}")
+        require_counts(in_flight=in_flight)
         self.retriever = retriever
         self.k = k
         self.logprobs = probability == "logprobs"
@@ -76,13 +82,13 @@ class DAS(dspy.Module):
         self.candidate = dspy.Predict(NameAnswerOrUnanswerable)
 
     def forward(self, question: str) -> dspy.Prediction:
-        # Retrieval; then, for each passage by itself, the answer's score and the question's.
+        # Retrieval; then, for each passage by itself, an answer with its probability, and the passage's share.
         found = self.retriever(question, self.k)
-        ranked = candidates_of(
+        ranked = draw_candidates(
             self.candidate, question, found, self.scorer, logprobs=self.logprobs, at_most=self.in_flight
         )
 
-        # Selection, among the passages that were not turned down.
+        # Selection of the best candidate, among the passages that were not turned down.
         best = next((candidate for candidate in ranked if candidate.answer), None)
         return result(
             answer=best.answer if best else "",
@@ -91,11 +97,11 @@ class DAS(dspy.Module):
             evidence=[best.passage] if best else [],
             unanswerable=best is None,
             scored_by=self.scored_by,
-            **recorded(ranked),
+            **candidate_fields(ranked),
         )
 
     async def aforward(self, question: str) -> dspy.Prediction:
-        return await in_thread(self.forward, question)
+        return await run_in_thread(self.forward, question)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""GENREAD: a background document written from memory takes the place of retrieved ones, and is read for the answer.
+"""GENREAD: the LM writes a background document from memory in place of retrieved ones, and reads it for the answer.
 
 Yu et al., "Generate rather than Retrieve: Large Language Models are Strong Context Generators", ICLR 2023, zero-shot:
-one document, written greedily. It is a closed-book row of Xin et al., "Chain-of-Rewrite", COLING 2025, Table 1.
+one document, written greedily. A closed-book row of Xin et al., "Chain-of-Rewrite", COLING 2025, Table 1.
 
 question -> background document from memory -> answer
 """
@@ -12,8 +12,8 @@ import dspy
 
 from programs.steps.ask import ask
 from programs.steps.result import result
-from programs.steps.side_by_side import in_thread
-from programs.steps.text import line
+from programs.steps.side_by_side import run_in_thread
+from programs.steps.text import one_line
 from retrieval import Passage, Retriever, number
 from signatures.answer import AnswerShortFromKnowledge, AnswerYesNoFromKnowledge
 from signatures.write import WriteBackground
@@ -24,13 +24,19 @@ __all__ = ["GenRead"]
 class GenRead(dspy.Module):
     """Write a background document for the question from memory, and answer from it.
 
-    Per question: 2 LM calls, one after the other, and no search. An unparsable reply costs one call more, in which DSPy
-    asks for JSON; a document that is lost so leaves the question to be answered from memory.
+    What a large LM writes about a question often holds the answer, and no corpus is needed.
 
-    In `evidence` the document has the id lm:background.
+    Per question:
+        LM calls: 2.
+        Searches: none.
+        Depth: 2 LM calls.
+
+    In the result:
+        evidence: the document, with the id lm:background; nothing where it could not be parsed, and then the answer is
+            from memory.
 
     Args:
-        retriever: None; whatever is given here is never searched. The paper reads retrieved documents beside written
+        retriever: None; a retriever given here is never searched. The paper reads retrieved documents beside written
             ones only with a trained reader.
         style: Form of the answers: "short" for an entity, as in the paper, "yesno" for yes or no (StrategyQA).
     """
@@ -43,7 +49,7 @@ class GenRead(dspy.Module):
 
     def forward(self, question: str) -> dspy.Prediction:
         # Generate: p(d | q), one document (section 3.1).
-        background = line(ask(self.write, question=question).background)
+        background = one_line(ask(self.write, question=question).background)
         evidence = [Passage("lm:background", background)] if background else []
 
         # Read: p(a | d, q).
@@ -51,7 +57,7 @@ class GenRead(dspy.Module):
         return result(answer=reply.answer, queries=[], passages=[], evidence=evidence)
 
     async def aforward(self, question: str) -> dspy.Prediction:
-        return await in_thread(self.forward, question)
+        return await run_in_thread(self.forward, question)
 
 
 if __name__ == "__main__":

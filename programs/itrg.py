@@ -1,8 +1,8 @@
-"""ITRG: a document written from what was found, searched with, and written anew from what that finds; then read.
+"""ITRG: write a document from what was found, search with it, write it anew from what that finds; then read it.
 
-Feng et al., "Retrieval-Generation Synergy Augmented Large Language Models", ICASSP 2024, which Wang et al., "MIGRES",
-2024, Table 3, compare with: from the paper, for there is no official code. ITER-RETGEN searches with its last answer;
-here it is a document, and the question is answered from that alone. Zero-shot, which is one of the paper's settings.
+Feng et al., "Retrieval-Generation Synergy Augmented Large Language Models", ICASSP 2024; a row of Wang et al.,
+"MIGRES", 2024, Table 3. From the paper, because there is no official code. ITER-RETGEN searches with its last answer,
+ITRG with a document, and answers from that alone. Zero-shot, which is one of the paper's settings.
 
 question -> k passages -> document -> (question + document -> k passages -> document) T - 1 times -> answer
 """
@@ -14,9 +14,10 @@ import dspy
 from programs.steps.ask import ask
 from programs.steps.result import Lists, Reading, result
 from programs.steps.search import Search, search_for
-from programs.steps.side_by_side import in_thread
-from programs.steps.text import blend, line
-from retrieval import Passage, Retriever, UsageError, number, union
+from programs.steps.settings import require_counts
+from programs.steps.side_by_side import run_in_thread
+from programs.steps.text import blend, one_line
+from retrieval import Passage, Retriever, number, union
 from signatures.answer import AnswerShortDirectly, AnswerYesNoDirectly
 from signatures.write import UpdateDocument, WriteDocument
 
@@ -26,19 +27,25 @@ __all__ = ["ITRG"]
 class ITRG(dspy.Module):
     """Write a document in turns, each from the passages that the question and the last document find; answer from it.
 
-    Per question: T + 1 LM calls and T searches, one after the other (T is `turns`); fewer with `strategy` "refine",
-    which ends where a search finds nothing but what the last one found. An unparsable reply costs one call more, in
-    which DSPy asks for JSON, and leaves the document as it was.
+    The document gathers what the searches find, and makes each next query more precise.
 
-    The result has these fields besides the common four: `found`, the passage ids of each turn; `documents`, the
-    document after each turn. The last of them is the `evidence`, with the id lm:document.
+    Per question:
+        LM calls: 1 per turn and 1 for the answer, which is 6.
+        Searches: 1 per turn, which is 5.
+        Depth: as many LM calls as are made. With strategy "refine" the turns end early where a search finds nothing
+            but what the last one found.
+
+    In the result:
+        found: passage ids of each turn.
+        documents: the document after each turn; the same as before where a reply could not be parsed.
+        evidence: the last document, with the id lm:document.
 
     Args:
         retriever: Finds the passages. The paper uses a dense one over Wikipedia of December 2018.
         k: Passages per turn. Paper: 5 (3.3).
-        turns: How often to search and write (T). Paper: 5 (3.3).
-        strategy: "refresh" writes each document from all that its turn found, and from nothing else; "refine" goes on
-            with the last document, and shows it what the last turn did not find. The paper has both (2.3).
+        turns: How often to search and write (T), at most. Paper: 5 (3.3).
+        strategy: "refresh" writes each document from all passages of its turn, and from nothing else; "refine" improves
+            the last document with the passages that the last turn did not find. The paper has both (2.3).
         style: Form of the answers: "short" for a short phrase, "yesno" for yes or no (StrategyQA).
     """
 
@@ -54,8 +61,7 @@ class ITRG(dspy.Module):
         style: Literal["short", "yesno"] = "short",
     ) -> None:
         super().__init__()
-        if turns < 1:
-            raise UsageError(f"turns must be at least 1, not {turns}")
+        require_counts(turns=turns)
         self.retriever = retriever
         self.k = k
         self.turns = turns
@@ -72,8 +78,8 @@ class ITRG(dspy.Module):
             last = searches[-1] if self.refine and searches else None
             searches.append(search)
 
-            # Retrieval augmented generation (2.3): from R_t, or to refine from R_t - R_t-1 (Eqs 1 and 2). Where that is
-            # empty the document would stay as it is, and find the same for ever.
+            # Retrieval augmented generation (2.3): from R_t; to refine, from R_t - R_t-1 (Eqs 1 and 2). Where that is
+            # empty, the document would stay as it is, and all later searches would find the same.
             shown = [passage for passage in search.found if not (last and passage in last.found)]
             if last and not shown:
                 break
@@ -92,12 +98,12 @@ class ITRG(dspy.Module):
         )
 
     async def aforward(self, question: str) -> dspy.Prediction:
-        return await in_thread(self.forward, question)
+        return await run_in_thread(self.forward, question)
 
     def _write(self, question: str, last: str, shown: list[Passage]) -> str:
-        """The next document; the last one where the reply could not be parsed or is empty."""
+        """The next document; the last one again where the reply is empty or could not be parsed."""
         draft = {"draft": last} if self.refine else {}
-        return line(ask(self.write, context=number(shown), question=question, **draft).document) or last
+        return one_line(ask(self.write, context=number(shown), question=question, **draft).document) or last
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
-"""MIGRES: what is still missing decides what is searched for next, until the facts found answer the question.
+"""MIGRES: the LM says what is still missing, and searches for that, until the facts found answer the question.
 
 Wang et al., "LLMs Know What They Need: Leveraging a Missing Information Guided Framework to Empower Retrieval-Augmented
-Generation", 2024; section 3 and Tables 11, 15 and 17. How often a passage is shown again, and what happens when the
-rounds are used up, the paper leaves to its authors' code, and so does this.
+Generation", 2024; section 3 and Tables 11, 15 and 17. The paper does not say how often a passage is shown again, nor
+what happens after the last round. There the authors' code decides.
 
 question -> search -> filter -> facts with citations -> answer, or what is missing -> sub-queries -> search -> …
 """
@@ -17,13 +17,13 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import dspy
 
 from programs.steps.ask import ask
-from programs.steps.citations import Fact, record, supported
-from programs.steps.filtering import Candidate, shortened, threshold_for
-from programs.steps.items import items
-from programs.steps.result import Reading, Statements, Turns, result, say
-from programs.steps.side_by_side import in_thread, side_by_side
-from programs.steps.text import blend, line, passage_or_nothing
-from retrieval import Passage, Retriever, UsageError, number, union
+from programs.steps.citations import Fact, keep_supported, report_fact
+from programs.steps.filtering import Match, shorten, threshold_for
+from programs.steps.result import Reading, Statements, Turns, result
+from programs.steps.settings import require_counts
+from programs.steps.side_by_side import run_in_thread, side_by_side
+from programs.steps.text import as_text, blend, clean_list, one_line, passage_or_nothing
+from retrieval import Passage, Retriever, number, union
 from signatures.answer import AnswerShort, AnswerYesNo
 from signatures.detect import DetectMissing, DetectMissingYesNo
 from signatures.extract import ExtractSnippet, ExtractStatements, SummarizePassage
@@ -35,12 +35,14 @@ __all__ = ["MIGRES"]
 _ROUNDS = {"multihop": 5, "odqa": 3, "commonsense": 5}  # T in Table 11
 _COMPRESSORS = {"summary": SummarizePassage, "snippet": ExtractSnippet}
 _SUB_QUERIES = 3  # per round, at most (3.2)
-_SPENT = 2  # rounds in which a passage is shown, at most; that it supported a fact counts as one more
-_TOO_SHORT = 10  # characters: missing information with fewer says nothing
+_MAX_USES = (
+    2  # of a passage: each round that shows it counts as one, and so does each round in which it supports a fact
+)
+_TOO_SHORT = 10  # characters; a shorter description of what is missing says nothing
 
 
-class _Search(NamedTuple):
-    """A query, what it found, and what the knowledge filter left of that, best first."""
+class _FilteredSearch(NamedTuple):
+    """A query, the passages that it found, and those that the knowledge filter kept, best first."""
 
     query: str
     found: list[Passage]
@@ -48,7 +50,7 @@ class _Search(NamedTuple):
 
 
 class _Verdict(NamedTuple):
-    """What the main module says: the answer, or what is missing. The other one is empty."""
+    """What the main module says: the answer or what is missing; the other of the two is empty."""
 
     answer: str
     explanation: str
@@ -56,12 +58,12 @@ class _Verdict(NamedTuple):
 
 
 class _Round(NamedTuple):
-    """What one iteration asked, saw and found out."""
+    """What one iteration searched for, read and found out."""
 
-    searches: list[_Search]
-    kept: list[Candidate]
-    compressed: list[Passage]  # as they were before; those that turned out irrelevant too
-    shown: list[Candidate]
+    searches: list[_FilteredSearch]
+    kept: list[Match]
+    compressed: list[Passage]  # whole, as they were before; also those that the LM found irrelevant
+    shown: list[Match]
     facts: list[Fact]  # new ones
     verdict: _Verdict | None  # None where the main module was skipped
 
@@ -69,24 +71,30 @@ class _Round(NamedTuple):
 class MIGRES(dspy.Module):
     """Gather facts with citations, ask for what is missing and search for it, until the facts answer the question.
 
-    Per question with r rounds: 3r - 1 LM calls, for leaf and main in each round and for the query generator in all but
-    the first; one more for each round in which no passage passes the filter, and one more at the end if no round gave
-    an answer; one less for each round in which the leaf has nothing to read, and one less where it finds nothing new
-    and main is skipped. So 2 at least (1 where there is nothing to read), 8 for three rounds that find passages, 20 at
-    most with 5 rounds; each waits for the one before. Compression by the LM costs one call for each passage that it
-    looks at, k of them side by side. Searches: 1 in the first round, up to 3 side by side in each other. An unparsable
-    reply costs one call more, in which DSPy asks for JSON.
+    An LM can say well what it still needs to know. So each round searches for what the last one found missing. Facts
+    are kept instead of passages, which keeps the prompts short, and each fact is checked against its citations.
 
-    The result has these fields besides the common four: `iterations`, one record per round with its `queries`, the ids
-    of the passages `retrieved`, of those `kept` by the filter and of those `shown` to the leaf, the new `facts`, and
-    main's `explanation` and the information that is `missing` by it (None where main was skipped); `known_facts`, the
-    facts of all rounds; `unanswerable`, whether they did not suffice; `knowledge`, what the LM wrote from its own, with
-    ids lm:knowledge- and the round; `external_tokens`, words between blanks of the passages that were shown to the
-    leaf, and of those that the LM compressed for it. A fact is recorded with its text, `fact`, and the ids of the
-    `passages` that support it; as `evidence` facts have the ids lm:fact-1, -2 …
+    Per question:
+        LM calls: 8 for three rounds that find passages; 2 to 20 with 5 rounds (1 where there is nothing to read). Per
+            round 1 to extract facts and 1 to detect what is missing, and in all but the first 1 for new queries. 1 more
+            for each round in which no passage passes the filter; 1 more at the end where no round gave an answer. 1
+            less for each round that has nothing to read, and 1 less where it finds no new facts. Compression by the LM
+            adds 1 for each passage that it looks at.
+        Searches: 1 in the first round, up to 3 side by side in each other round.
+        Depth: as many LM calls as are made; only compression works side by side, k passages at a time.
 
-    The defaults of `reranker` and `entailment` compare words and need no model: with them the method runs everywhere,
-    but it is the paper's only with models of the paper's kind, which need the extra `dense`.
+    In the result:
+        iterations: for each round its `queries`, the ids of the passages `retrieved`, `kept` by the filter and `shown`
+            to the LM, the new `facts`, and its `explanation` and what it finds `missing` (None where it was not asked).
+        known_facts: the facts of all rounds, each with its text (`fact`) and the ids of the `passages` that support it.
+        unanswerable: whether the facts did not suffice.
+        knowledge: passages that the LM wrote from memory, with the ids lm:knowledge-1 …, by round.
+        external_tokens: words, split at white space, of the retrieved passages that the LM was shown to extract facts
+            from or to compress.
+        evidence: the facts, with the ids lm:fact-1, lm:fact-2 …
+
+    The defaults of `reranker` and `entailment` compare words and need no model, so the method runs everywhere. It is
+    the paper's only with models of the paper's kind, which need the extra `dense`.
 
     Args:
         retriever: Finds the passages. Paper: BM25 with k1 0.9 and b 0.4 over Wikipedia of December 2017, 2018 or 2021.
@@ -97,16 +105,16 @@ class MIGRES(dspy.Module):
             the preset's: 3.0, 5.0 and 0.0 for a cross-encoder (Table 11), 0.0, 2.0 and -1.5 for lexical (by the rule of
             appendix B); upr has none. Table 6 uses 1.0.
         m: Passages per query. Paper: 50 (Table 11).
-        k: Passages per round that the leaf reads, at most. Paper: 5 (Table 11).
+        k: Passages per round that the LM reads, at most. Paper: 5 (Table 11).
         reranker: Scores passages and sentences: lexical (compares words, on a scale like that of logits),
             cross-encoder:MODEL or upr:MODEL. Paper: cross-encoder:BAAI/bge-reranker-base (4.1).
-        compression: What the leaf reads of a passage that passes the filter: "filter" for its relevant sentences, as in
+        compression: What the LM reads of a passage that passes the filter: "filter" for its relevant sentences, as in
             the paper (3.2); "summary" or "snippet" for what the LM makes of it, "off" for all of it (Table 5).
         entailment: Checks the citations: lexical (compares words), nli:MODEL, true:MODEL, or none to believe them.
             Paper: true:google/t5_xxl_true_nli_mixture (4.1).
         knowledge: Ask the LM for what it knows where no passage passes the filter. Table 6 leaves it out.
-        answer_anyway: Where the rounds give no answer, have one given that may rest on what the LM knows, as the
-            authors' code does. Without, the answer is empty.
+        answer_anyway: Where the rounds give no answer, ask for one that may rest on what the LM knows, as the authors'
+            code does. Without, the answer is empty.
     """
 
     reads: ClassVar[dict[str, Reading]] = {"iterations": Turns(), "known_facts": Statements()}
@@ -127,9 +135,7 @@ class MIGRES(dspy.Module):
         answer_anyway: bool = True,
     ) -> None:
         super().__init__()
-        for name, count in {"rounds": rounds, "m": m, "k": k}.items():
-            if count is not None and count < 1:
-                raise UsageError(f"{name} must be at least 1, not {count}")
+        require_counts(rounds=rounds, m=m, k=k)
         from retrieval.ranking.entailment import load_entailment
         from retrieval.ranking.scorers import load_scorer
 
@@ -156,23 +162,24 @@ class MIGRES(dspy.Module):
             first, last = not memory, len(memory) + 1 == self.rounds
             known = _facts(memory)
 
-            # Query generator (3.2); the first round searches with the question itself (3.1).
+            # Query generator (3.2). The first round searches with the question itself (3.1).
             queries = [question] if first else self._sub_queries(question, memory)
 
-            # Retriever and knowledge filter (3.2), for each query by itself; then the best of what is left.
-            spent = _spent(memory)
-            searches = side_by_side(*(partial(self._search, query, spent) for query in queries))
+            # Retriever and knowledge filter (3.2), for each query by itself; then the k best of all that pass.
+            uses = _count_uses(memory)
+            searches = side_by_side(*(partial(self._search, query, uses) for query in queries))
             kept = _best(searches)
             shown, compressed = self._choose(kept)
 
-            # LLM knowledge prompting (3.2), where nothing is left.
+            # LLM knowledge prompting (3.2), where nothing passes.
             if not shown:
                 shown = self._recall(queries, f"lm:knowledge-{len(memory) + 1}")
 
-            # Leaf module (3.2): facts that are new, with citations that hold.
+            # Leaf module (3.2): new facts with citations that hold.
             new = self._extract(shown, known)
 
-            # Main module (3.2). Without new facts it would repeat itself; but it has the first word, and the last.
+            # Main module (3.2). Without new facts it would repeat itself, so it is skipped, except in the first and the
+            # last round.
             verdict = self._detect(question, known + new) if new or first or last else None
             answer = verdict.answer if verdict else ""
             memory.append(_Round(searches, kept, compressed, shown, new, verdict))
@@ -184,68 +191,68 @@ class MIGRES(dspy.Module):
             queries=[search.query for search in searches],
             passages=union(*(search.found for search in searches)),
             evidence=_evidence(known),
-            iterations=[_record(turn) for turn in memory],
-            known_facts=[record(fact) for fact in known],
+            iterations=[_report(turn) for turn in memory],
+            known_facts=[report_fact(fact) for fact in known],
             unanswerable=not answer,
             knowledge=[passage for turn in memory for passage in _shown(turn) if passage.id.startswith("lm:")],
             external_tokens=sum(_external_tokens(turn) for turn in memory),
         )
 
     async def aforward(self, question: str) -> dspy.Prediction:
-        return await in_thread(self.forward, question)
+        return await run_in_thread(self.forward, question)
 
     def _sub_queries(self, question: str, memory: Sequence[_Round]) -> list[str]:
-        """New queries that ask for what is missing; where the LM has none, the missing information itself."""
+        """New queries by the LM; where it writes none, what is missing is the query, or else the question."""
         verdicts = [turn.verdict.missing for turn in memory if turn.verdict]
         missing = next((said for said in reversed(verdicts) if said), "")
-        before = [line(search.query) for turn in memory for search in turn.searches]
+        before = [one_line(search.query) for turn in memory for search in turn.searches]
         facts = number(_evidence(_facts(memory)))
         reply = ask(self.subquery, question=question, history="\n".join(before), facts=facts, missing=missing)
         asked = {query.casefold() for query in before}
-        new = [query for query in items(reply.queries) if query.casefold() not in asked]
+        new = [query for query in clean_list(reply.queries) if query.casefold() not in asked]
         return new[:_SUB_QUERIES] or [missing or question]
 
-    def _search(self, query: str, spent: Counter[str]) -> _Search:
-        """What the query finds, and what passes the filter of that which has not been shown often enough."""
+    def _search(self, query: str, uses: Counter[str]) -> _FilteredSearch:
+        """Search, and filter what is found. Passages that were used often enough are left out."""
         from retrieval.ranking.scorers import filter_sentences, rerank
 
         found = self.retriever(query, self.m)
-        fresh = [passage for passage in found if spent[passage.id] < _SPENT]
+        fresh = [passage for passage in found if uses[passage.id] < _MAX_USES]
         if self.compression == "filter":
-            return _Search(query, found, filter_sentences(query, fresh, self.scorer, self.threshold))
+            return _FilteredSearch(query, found, filter_sentences(query, fresh, self.scorer, self.threshold))
         ranked = rerank(query, fresh, self.scorer)
-        return _Search(query, found, [passage for passage in ranked if _score(passage) >= self.threshold])
+        return _FilteredSearch(query, found, [passage for passage in ranked if _score(passage) >= self.threshold])
 
-    def _choose(self, kept: list[Candidate]) -> tuple[list[Candidate], list[Passage]]:
-        """The k best; where the LM compresses, the k best that it finds relevant, and what it looked at for them."""
+    def _choose(self, kept: list[Match]) -> tuple[list[Match], list[Passage]]:
+        """The k best; with compression by the LM, the k best that it finds relevant, and all that it looked at."""
         if not self.compress:
             return kept[: self.k], []
-        shown, looked_at = shortened(self.compress, kept, self.k)
-        return shown, [candidate.passage for candidate in kept[:looked_at]]
+        shown, looked_at = shorten(self.compress, kept, self.k)
+        return shown, [match.passage for match in kept[:looked_at]]
 
-    def _recall(self, queries: Sequence[str], id: str) -> list[Candidate]:
-        """What the LM knows about the queries, as one passage; nothing where it declines."""
+    def _recall(self, queries: Sequence[str], id: str) -> list[Match]:
+        """One passage with what the LM knows about the queries; nothing where it declines."""
         if not self.recall:
             return []
         questions = blend(*queries)
         text = passage_or_nothing(ask(self.recall, questions=questions).knowledge)
-        return [Candidate(Passage(id, text), questions)] if text else []
+        return [Match(Passage(id, text), questions)] if text else []
 
-    def _extract(self, shown: Sequence[Candidate], known: Sequence[Fact]) -> list[Fact]:
-        """I', without what is known; the question for the leaf are the queries that the passages were found with."""
+    def _extract(self, shown: Sequence[Match], known: Sequence[Fact]) -> list[Fact]:
+        """New facts from the passages (I'). The leaf module is asked the queries that found the passages."""
         if not shown:
             return []
-        passages = [candidate.passage for candidate in shown]
-        about = blend(*dict.fromkeys(candidate.query for candidate in shown))
+        passages = [match.passage for match in shown]
+        about = blend(*dict.fromkeys(match.query for match in shown))
         reply = ask(self.extract, context=number(passages), question=about)
         before = {fact.text.casefold() for fact in known}
-        found = {fact.text.casefold(): fact for fact in supported(reply.statements, passages, self.judge)}
+        found = {fact.text.casefold(): fact for fact in keep_supported(reply.statements, passages, self.judge)}
         return [fact for text, fact in found.items() if text not in before]
 
     def _detect(self, question: str, known: Sequence[Fact]) -> _Verdict:
         reply = ask(self.detect, facts=number(_evidence(known)), question=question)
-        answer = _settled(reply.answer, self.yesno)
-        explanation, missing = line(reply.explanation), line(reply.missing)
+        answer = _parse_answer(reply.answer, self.yesno)
+        explanation, missing = one_line(reply.explanation), one_line(reply.missing)
         if answer:
             return _Verdict(answer, explanation, "")
         return _Verdict("", explanation, explanation if len(missing) < _TOO_SHORT else missing)
@@ -256,38 +263,38 @@ class MIGRES(dspy.Module):
         return ask(self.answer, context=number(_evidence(known)), question=question).answer  # type: ignore[no-any-return]
 
 
-def _settled(said: str | None, yesno: bool) -> str:
-    """The answer that the main module gave; empty where it gave none, or for yes or no something else."""
-    answer = say(said)
+def _parse_answer(said: str | None, yesno: bool) -> str:
+    """The answer of the main module; empty for unanswerable, and with `yesno` for all that is neither yes nor no."""
+    answer = as_text(said)
     if "unanswerable" in answer.casefold():
         return ""
     if not yesno:
         return answer
     word = re.match(r"\W*(?:(yes|true)|(?:no|false))\s*(?:[^\w\s]|$)", answer, re.IGNORECASE)
-    return say(bool(word[1])) if word else ""
+    return as_text(bool(word[1])) if word else ""
 
 
-def _best(searches: Sequence[_Search]) -> list[Candidate]:
-    """What any query kept, each passage with the query that it fits best, as that one cut it down; best first."""
-    best: dict[str, Candidate] = {}
+def _best(searches: Sequence[_FilteredSearch]) -> list[Match]:
+    """All passages that passed, best first; of several copies the one with the best score, with its query."""
+    best: dict[str, Match] = {}
     for search in searches:
         for passage in search.kept:
             if passage.id not in best or _score(passage) > _score(best[passage.id].passage):
-                best[passage.id] = Candidate(passage, search.query)
-    return sorted(best.values(), key=lambda candidate: _score(candidate.passage), reverse=True)
+                best[passage.id] = Match(passage, search.query)
+    return sorted(best.values(), key=lambda match: _score(match.passage), reverse=True)
 
 
-def _spent(memory: Sequence[_Round]) -> Counter[str]:
-    """In how many rounds each passage was shown to the LM; that it supported a fact counts as one more."""
-    spent: Counter[str] = Counter()
+def _count_uses(memory: Sequence[_Round]) -> Counter[str]:
+    """By passage id, the rounds that showed the passage, plus the rounds in which it supported a fact."""
+    uses: Counter[str] = Counter()
     for turn in memory:
-        spent.update({passage.id for passage in [*_shown(turn), *turn.compressed]})
-        spent.update({passage.id for fact in turn.facts for passage in fact.passages})
-    return spent
+        uses.update({passage.id for passage in [*_shown(turn), *turn.compressed]})
+        uses.update({passage.id for fact in turn.facts for passage in fact.passages})
+    return uses
 
 
 def _facts(memory: Sequence[_Round]) -> list[Fact]:
-    """I, the facts known."""
+    """All facts so far (I)."""
     return [fact for turn in memory for fact in turn.facts]
 
 
@@ -296,22 +303,22 @@ def _evidence(known: Sequence[Fact]) -> list[Passage]:
 
 
 def _shown(turn: _Round) -> list[Passage]:
-    return [candidate.passage for candidate in turn.shown]
+    return [match.passage for match in turn.shown]
 
 
 def _external_tokens(turn: _Round) -> int:
-    """Words of the retrieved text that the round gave to the leaf, and to compression before it (Table 5)."""
+    """Words of retrieved text that the leaf module and the compression before it were shown (Table 5)."""
     external = [passage for passage in _shown(turn) if not passage.id.startswith("lm:")]
     return sum(len(f"{passage.title} {passage.text}".split()) for passage in [*external, *turn.compressed])
 
 
-def _record(turn: _Round) -> dict[str, Any]:
+def _report(turn: _Round) -> dict[str, Any]:
     return {
         "queries": [search.query for search in turn.searches],
         "retrieved": [passage.id for passage in union(*(search.found for search in turn.searches))],
-        "kept": [candidate.passage.id for candidate in turn.kept],
+        "kept": [match.passage.id for match in turn.kept],
         "shown": [passage.id for passage in _shown(turn)],
-        "facts": [record(fact) for fact in turn.facts],
+        "facts": [report_fact(fact) for fact in turn.facts],
         "explanation": turn.verdict.explanation if turn.verdict else None,
         "missing": turn.verdict.missing if turn.verdict else None,
     }

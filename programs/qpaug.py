@@ -1,8 +1,8 @@
 """QPaug: a plan of simpler questions for the search, a passage of the LM's own beside the retrieved ones.
 
 Kim, Park and Baek, "QPaug: Question and Passage Augmentation for Open-Domain Question Answering of LLMs", Findings of
-EMNLP 2024; sections 3.2 and 3.3 and appendix A. A generated passage that is a refusal in plain words counts as [NONE]
-here, and is not shown to the answering call.
+EMNLP 2024; sections 3.2 and 3.3 and appendix A. Here a refusal in plain words counts as [NONE] too, so that the
+answering call never reads one.
 
 question -> plan -> [passages for question + plan, passage from memory or none] -> answer over both, labelled apart
 """
@@ -15,8 +15,8 @@ import dspy
 from programs.steps.ask import ask
 from programs.steps.result import result
 from programs.steps.search import search_for
-from programs.steps.side_by_side import in_thread, side_by_side
-from programs.steps.text import blend, line, passage_or_nothing
+from programs.steps.side_by_side import run_in_thread, side_by_side
+from programs.steps.text import blend, one_line, passage_or_nothing
 from retrieval import Passage, Retriever, UsageError, number
 from signatures.answer import AnswerInThreeWords, AnswerInThreeWordsFromBoth
 from signatures.query import PlanQuestion
@@ -28,11 +28,18 @@ __all__ = ["QPaug"]
 class QPaug(dspy.Module):
     """Search with the question and a plan of simpler questions, add a passage from memory, answer over both.
 
-    Per question: 3 LM calls and 1 search; 3 LM calls deep, the search beside the second of them (2 deep where the
-    passage is written from the question alone). An unparsable reply costs one call more, in which DSPy asks for JSON.
+    The plan makes a question with several steps easier to search for. The passage from memory fills gaps of the corpus.
+    It is labelled as the LM's own knowledge, so that the LM can weigh it against the retrieved passages.
 
-    The result has these fields besides the common four: `plan`; `knowledge`, the generated passage, empty where the LM
-    declined to write one. In `evidence` the generated passage is the last one and has the id lm:passage.
+    Per question:
+        LM calls: 3.
+        Searches: 1.
+        Depth: 3 LM calls, with the search beside the second; 2 where the passage is written from the question alone.
+
+    In the result:
+        plan: the plan; empty where none was asked for or its reply could not be parsed.
+        knowledge: the generated passage; empty where the LM declined to write one.
+        evidence: the retrieved passages, and behind them the generated one, with the id lm:passage.
 
     Args:
         retriever: Finds the passages. The paper uses SBERT, ANCE and Contriever, with exact search over the 21,015,324
@@ -58,7 +65,7 @@ class QPaug(dspy.Module):
     ) -> None:
         super().__init__()
         if query == "plan" and not augment:
-            raise UsageError('without augment there is no plan to search with: leave query at "question+plan"')
+            raise UsageError('without augment there is no plan to search with: set query to "question+plan"')
         self.retriever = retriever
         self.k = (9 if generate else 10) if k is None else k
         self.query = query
@@ -68,7 +75,7 @@ class QPaug(dspy.Module):
         self.answer = dspy.Predict(AnswerInThreeWordsFromBoth if generate else AnswerInThreeWords)
 
     def forward(self, question: str) -> dspy.Prediction:
-        # Question augmentation (3.2, Eqs 3 and 4). A passage from the question alone does not wait for it.
+        # Question augmentation (3.2, Eqs 3 and 4). A passage written from the question alone is asked for beside it.
         alone = self.generate_from == "question"
         plan, early = side_by_side(partial(self._plan, question), partial(self._recall, question if alone else ""))
         augmented = blend(question, plan)
@@ -81,7 +88,7 @@ class QPaug(dspy.Module):
         found: list[Passage] = search.found
         knowledge: str = early or late
 
-        # Answer prediction (Eq. 7); where there is no generated passage, the prompt has no field for it.
+        # Answer prediction (Eq. 7). Without a generated passage the prompt has no field for one.
         labelled = {"knowledge": knowledge} if knowledge else {}
         reply = ask(self.answer, context=number(found), question=question, **labelled)
         return result(
@@ -94,14 +101,14 @@ class QPaug(dspy.Module):
         )
 
     async def aforward(self, question: str) -> dspy.Prediction:
-        return await in_thread(self.forward, question)
+        return await run_in_thread(self.forward, question)
 
     def _plan(self, question: str) -> str:
         """q_aug = M(P_aug(q))."""
-        return line(ask(self.plan, question=question).plan) if self.plan else ""
+        return one_line(ask(self.plan, question=question).plan) if self.plan else ""
 
     def _recall(self, question: str) -> str:
-        """The generated passage, M(P_gen(question)); empty where none is asked for or written."""
+        """The generated passage, M(P_gen(question)); empty without a question, or where the LM declines."""
         if not (self.recall and question):
             return ""
         return passage_or_nothing(ask(self.recall, question=question).passage)

@@ -1,9 +1,8 @@
 """ReAct: thoughts, searches and what they find, in turn, until the LM finishes with an answer.
 
-Yao et al., "ReAct: Synergizing Reasoning and Acting in Language Models", ICLR 2023, as Wang et al., "BlendFilter",
-EMNLP 2024, appendix C, take it up: an action is a search or the end. The loop is ours and not dspy.ReAct, which hands
-the LM a traceback where a search fails, ends in an exception where a reply cannot be parsed, and always draws an answer
-with a further call.
+Yao et al., "ReAct: Synergizing Reasoning and Acting in Language Models", ICLR 2023, as a baseline of Wang et al.,
+"BlendFilter", EMNLP 2024, appendix C: an action is a search or the end. The loop is our own, because dspy.ReAct shows
+the LM a traceback when a search fails, raises when a reply cannot be parsed, and always asks once more for the answer.
 
 question -> (thought, search -> k passages) until thought, finish -> answer
 """
@@ -13,11 +12,12 @@ from typing import Literal
 import dspy
 
 from programs.steps.ask import ask
-from programs.steps.result import result, say
+from programs.steps.result import result
 from programs.steps.search import Search, search_for
-from programs.steps.side_by_side import in_thread
-from programs.steps.text import line
-from retrieval import Retriever, UsageError, number, union
+from programs.steps.settings import require_counts
+from programs.steps.side_by_side import run_in_thread
+from programs.steps.text import as_text, one_line
+from retrieval import Retriever, number, union
 from signatures.act import NextStep, NextStepYesNo
 
 __all__ = ["ReAct"]
@@ -26,17 +26,23 @@ __all__ = ["ReAct"]
 class ReAct(dspy.Module):
     """Think and search in turns until the LM finishes with an answer.
 
-    Per question with n steps: n LM calls and n - 1 searches, one after the other; at most 7 and 6. An unparsable reply
-    costs one call more, in which DSPy asks for JSON.
+    The LM sees what each search found before it decides on the next one, so that it can follow a chain of facts.
 
-    The result has these fields besides the common four: `thoughts`, one per step; `ended`, which is "finish", or
-    "limit" where the last step was still a search (it is not made), or "unparsable" where a step could not be read. In
-    the last two cases the answer is empty. `evidence` is everything found: the last step saw it all.
+    Per question:
+        LM calls: 1 per step, 7 at most.
+        Searches: 1 per step but the last, 6 at most.
+        Depth: as many LM calls as are made.
+
+    In the result:
+        thoughts: the thought of each step.
+        ended: "finish"; "limit" where the last step was still a search, which is not made; "unparsable" where a step
+            could not be parsed. In the last two cases the answer is empty.
+        evidence: everything found, because the last step saw all of it.
 
     Args:
         retriever: Finds the passages. BlendFilter's comparison uses ColBERTv2, and BM25 in Table 4.
         k: Passages per search. Paper: 5 (BlendFilter, appendix D).
-        steps: How many steps at most, the finishing one included. Paper: 7 on HotPotQA (ReAct).
+        steps: Number of steps at most, the finishing one included. Paper: 7 on HotPotQA (ReAct).
         style: Form of the answers: "short" for a short phrase (HotPotQA, 2WikiMultiHopQA), "yesno" for yes or no
             (StrategyQA).
     """
@@ -45,8 +51,7 @@ class ReAct(dspy.Module):
         self, retriever: Retriever, *, k: int = 5, steps: int = 7, style: Literal["short", "yesno"] = "short"
     ) -> None:
         super().__init__()
-        if steps < 1:
-            raise UsageError(f"steps must be at least 1, not {steps}")
+        require_counts(steps=steps)
         self.retriever = retriever
         self.k = k
         self.steps = steps
@@ -57,16 +62,16 @@ class ReAct(dspy.Module):
         thoughts: list[str] = []
         trajectory: list[str] = []
         for n in range(1, self.steps + 1):
-            # Thought and action. A search in the last step would find what no step reads any more.
+            # Thought and action. A search in the last step is not made, because no step would read what it finds.
             step = ask(self.step, question=question, steps="\n".join(trajectory))
-            thoughts.append(say(step.thought))
+            thoughts.append(as_text(step.thought))
             if step.action != "search" or n == self.steps:
                 break
 
-            # Observation, which stands where the search was made.
-            searches.append(search_for(self.retriever, line(step.query), self.k))
+            # Observation, which joins the trajectory.
+            searches.append(search_for(self.retriever, one_line(step.query), self.k))
             trajectory += [
-                f"Thought {n}: {line(step.thought)}",
+                f"Thought {n}: {one_line(step.thought)}",
                 f"Action {n}: search for {searches[-1].query}",
                 f"Observation {n}:\n{number(searches[-1].found) or 'nothing was found'}",
             ]
@@ -82,7 +87,7 @@ class ReAct(dspy.Module):
         )
 
     async def aforward(self, question: str) -> dspy.Prediction:
-        return await in_thread(self.forward, question)
+        return await run_in_thread(self.forward, question)
 
 
 if __name__ == "__main__":

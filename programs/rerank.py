@@ -1,7 +1,8 @@
 """Rerank: an answer from each passage by itself, of which the most probable is taken.
 
 Lazaridou et al., "Internet-augmented language models through few-shot prompting for open-domain question answering",
-2022. It is a row of Kim, Park and Baek, "QPaug", Findings of EMNLP 2024, Table 2. Zero-shot here, one answer a passage.
+2022; a row of Kim, Park and Baek, "QPaug", Findings of EMNLP 2024, Table 2. Zero-shot here, with one answer per
+passage; the paper samples four.
 
 question -> k passages -> answer and its probability, each -> the best by p(question, answer | passage)
 """
@@ -10,11 +11,12 @@ from typing import ClassVar, Literal
 
 import dspy
 
-from programs.steps.candidates import candidates_of, recorded
+from programs.steps.candidates import candidate_fields, draw_candidates
 from programs.steps.result import PerPassage, Ranking, Reading, result
 from programs.steps.scorer import scorer_or_none
-from programs.steps.side_by_side import in_thread
-from retrieval import Retriever, UsageError
+from programs.steps.settings import require_counts
+from programs.steps.side_by_side import run_in_thread
+from retrieval import Retriever
 from signatures.answer import NameAnswer
 
 __all__ = ["Rerank"]
@@ -23,27 +25,33 @@ __all__ = ["Rerank"]
 class Rerank(dspy.Module):
     """Answer from each passage by itself, and take the answer that question and answer are most probable with.
 
-    Per question: as many LM calls as passages are found (k at most), side by side, and 1 search; so 1 LM call deep. An
-    LM that offers log-probabilities and then refuses them is asked twice. An unparsable reply costs one call more, in
-    which DSPy asks for JSON.
+    An LM that reads one passage at a time cannot mix passages up, and its own probabilities say which answer fits best.
+    The score of an answer is p(answer | question, passage) times the share of the passage in the question: the softmax
+    over the passages of log p(question | passage). Both are taken per token. The shares need a model (upr:MODEL);
+    without one they are all the same.
 
-    The score of an answer is p(answer | question, passage), per token, times the passage's share in the question: the
-    softmax over the passages of log p(question | passage), per token. That takes a model (upr:MODEL); without one all
-    shares are the same, the answer's probability decides alone, and `scored_by` says so.
+    Per question:
+        LM calls: 1 per passage, k at most. An LM that offers log-probabilities and then refuses them is asked twice.
+        Searches: 1.
+        Depth: 1 LM call.
 
-    The result has these fields besides the common four: `ranked`, the passage ids in the order of the scores; by
-    passage id the `candidates`, empty where there was no answer, their `probabilities` and the `shares`; `measured_by`,
-    how often a probability came from log-probabilities ("logprobs"), from what the LM said ("stated"), and from
-    nothing, which is 1 for an answer ("binary"); `scored_by`, the kind of scorer: "none" or "upr". `evidence` is the
-    passage that the answer comes from; nothing where there is no answer.
+    In the result:
+        ranked: passage ids, highest score first.
+        candidates: by passage id, the answer in the passage; empty where there is none.
+        probabilities: by passage id, the probability of that answer.
+        shares: by passage id, the share of the passage in the question.
+        measured_by: how often a probability came from log-probabilities ("logprobs"), from a number that the LM gave
+            ("stated"), and from neither ("binary"), which counts as 1 for an answer.
+        scored_by: kind of the scorer: "none" or "upr".
+        evidence: the passage that the answer comes from; nothing where there is no answer.
 
     Args:
         retriever: Finds the passages. QPaug's comparison uses Contriever.
         k: Passages to read. Paper: 50; 10 in QPaug (its section 4.1).
         probability: Where p(answer | question, passage) comes from: "logprobs" takes the probabilities of the answer's
-            tokens, as in the paper, and where the LM has none does as "stated", which asks the LM for a number.
+            tokens, as in the paper, and asks an LM that has none as "stated" does; "stated" asks the LM for a number.
         upr: Scorer that gives p(question | passage): upr:MODEL for a local language model, or none.
-        in_flight: Passages read at the same time.
+        in_flight: How many passages are read at the same time.
     """
 
     reads: ClassVar[dict[str, Reading]] = {
@@ -63,8 +71,7 @@ class Rerank(dspy.Module):
         in_flight: int = 16,
     ) -> None:
         super().__init__()
-        if in_flight < 1:
-            raise UsageError(f"in_flight must be at least 1, not {in_flight}")
+        require_counts(in_flight=in_flight)
         self.retriever = retriever
         self.k = k
         self.logprobs = probability == "logprobs"
@@ -74,13 +81,13 @@ class Rerank(dspy.Module):
         self.candidate = dspy.Predict(NameAnswer)
 
     def forward(self, question: str) -> dspy.Prediction:
-        # Retrieval; then, for each passage p by itself, a with p(a | q, p), and p(q | p).
+        # Retrieval; then, for each passage p by itself, an answer a with p(a | q, p), and p(q | p).
         found = self.retriever(question, self.k)
-        ranked = candidates_of(
+        ranked = draw_candidates(
             self.candidate, question, found, self.scorer, logprobs=self.logprobs, at_most=self.in_flight
         )
 
-        # Reranking of the answers.
+        # Reranking of the answers: the best candidate.
         best = next((candidate for candidate in ranked if candidate.answer), None)
         return result(
             answer=best.answer if best else "",
@@ -88,11 +95,11 @@ class Rerank(dspy.Module):
             passages=found,
             evidence=[best.passage] if best else [],
             scored_by=self.scored_by,
-            **recorded(ranked),
+            **candidate_fields(ranked),
         )
 
     async def aforward(self, question: str) -> dspy.Prediction:
-        return await in_thread(self.forward, question)
+        return await run_in_thread(self.forward, question)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Retrieve and read with a sentence filter: MIGRES's knowledge filter in front of one answering call.
 
 VANILLA-s of Wang et al., "LLMs Know What They Need: Leveraging a Missing Information Guided Framework to Empower
-Retrieval-Augmented Generation", 2024; sections 3.2, 4.2 and 4.4, Table 3. The answering call is that of VANILLA
+Retrieval-Augmented Generation", 2024; sections 3.2, 4.2 and 4.4, Table 3. The answering call is the same as VANILLA's
 (`programs.alce`), so that the two rows differ in the filter alone.
 
 question -> m passages -> those relevant, cut down to their relevant sentences -> k best -> answer with citations
@@ -11,11 +11,12 @@ from typing import ClassVar, Literal
 
 import dspy
 
-from programs.steps.citations import answer_citing, record
+from programs.steps.citations import answer_citing, report_fact
 from programs.steps.filtering import threshold_for
 from programs.steps.result import Reading, Statements, result
-from programs.steps.side_by_side import in_thread
-from retrieval import Retriever, UsageError
+from programs.steps.settings import require_counts
+from programs.steps.side_by_side import run_in_thread
+from retrieval import Retriever
 from signatures.answer import AnswerCiting, AnswerCitingYesNo
 
 __all__ = ["RetrieveRead"]
@@ -24,13 +25,20 @@ __all__ = ["RetrieveRead"]
 class RetrieveRead(dspy.Module):
     """Answer with citations over the relevant sentences of the passages that the question finds.
 
-    Per question: 1 LM call and 1 search. An unparsable reply costs one call more, in which DSPy asks for JSON. Where no
-    passage passes the filter the answer is from what the LM knows.
+    It shows what the sentence filter of MIGRES gives by itself: fewer words to read, and less that distracts.
 
-    The result has this field besides the common four: `known_facts`, the sentences of the reply, each with its text,
-    `fact`, and the ids of the `passages` that it cites, unchecked.
+    Per question:
+        LM calls: 1.
+        Searches: 1.
+        Depth: 1 LM call.
 
-    The default of `reranker` compares words and needs no model; the paper's kind needs the extra `dense`.
+    In the result:
+        known_facts: the sentences of the reply, each with its text (`fact`) and the ids of the `passages` that it
+            cites, unchecked.
+        evidence: the passages that pass the filter, cut down to their relevant sentences; where none passes, the answer
+            is from what the LM knows.
+
+    The default of `reranker` compares words and needs no model. The paper's kind needs the extra `dense`.
 
     Args:
         retriever: Finds the passages. Paper: BM25 with k1 0.9 and b 0.4 over Wikipedia of December 2017, 2018 or 2021.
@@ -58,9 +66,7 @@ class RetrieveRead(dspy.Module):
         reranker: str = "lexical",
     ) -> None:
         super().__init__()
-        for name, count in {"m": m, "k": k}.items():
-            if count < 1:
-                raise UsageError(f"{name} must be at least 1, not {count}")
+        require_counts(m=m, k=k)
         from retrieval.ranking.scorers import load_scorer
 
         self.retriever = retriever
@@ -84,11 +90,11 @@ class RetrieveRead(dspy.Module):
             queries=[question],
             passages=found,
             evidence=evidence,
-            known_facts=[record(fact) for fact in reply.facts],
+            known_facts=[report_fact(fact) for fact in reply.facts],
         )
 
     async def aforward(self, question: str) -> dspy.Prediction:
-        return await in_thread(self.forward, question)
+        return await run_in_thread(self.forward, question)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
-"""Self-Ask: follow-up questions, each searched and answered, until the question itself can be.
+"""Self-Ask: follow-up questions, each searched and answered, until the question itself can be answered.
 
-Press et al., "Measuring and Narrowing the Compositionality Gap in Language Models", Findings of EMNLP 2023, as Wang et
-al., "BlendFilter", EMNLP 2024, appendix C, take it up: the retrieved passages gather in front of the question. Where
-the papers let one completion run on, asking and answering are calls of their own here.
+Press et al., "Measuring and Narrowing the Compositionality Gap in Language Models", Findings of EMNLP 2023, as a
+baseline of Wang et al., "BlendFilter", EMNLP 2024, appendix C: the prompt gathers all retrieved passages. The papers
+let one completion run on; here asking and answering are calls of their own.
 
 question -> (follow-up question -> k passages -> intermediate answer) until none is needed -> answer over all of them
 """
@@ -14,8 +14,8 @@ import dspy
 from programs.steps.ask import ask
 from programs.steps.result import result
 from programs.steps.search import Search, search_for
-from programs.steps.side_by_side import in_thread
-from programs.steps.text import line
+from programs.steps.side_by_side import run_in_thread
+from programs.steps.text import one_line
 from retrieval import Passage, Retriever, UsageError, number, union
 from signatures.answer import AnswerShortDirectly, AnswerYesNoDirectly
 from signatures.query import AskFollowUp
@@ -26,17 +26,23 @@ __all__ = ["SelfAsk"]
 class SelfAsk(dspy.Module):
     """Ask follow-up questions, search and answer each, and answer the question over everything gathered.
 
-    Per question with n follow-up questions: 2n + 2 LM calls and n searches, one after the other; 2n + 1 LM calls where
-    n is the limit, so at most 11. An unparsable reply costs one call more, in which DSPy asks for JSON.
+    A question with several steps is easier one step at a time, and each step is a question that a search can answer.
 
-    The result has `steps` besides the common four: per follow-up question, the `question` and its `answer`. In
-    `evidence` the intermediate answers stand behind the passages they were drawn from, titled with their questions and
-    with ids lm:answer-1, lm:answer-2 …
+    Per question:
+        LM calls: 2 per follow-up question and 2 more, 11 at most: at the limit the LM is not asked whether another one
+            is needed.
+        Searches: 1 per follow-up question, 5 at most.
+        Depth: as many LM calls as are made.
+
+    In the result:
+        steps: for each follow-up question the `question` and its `answer`.
+        evidence: the passages, and behind those of each follow-up question its answer, titled with the question, with
+            the ids lm:answer-1, lm:answer-2 …
 
     Args:
         retriever: Finds the passages. BlendFilter's comparison uses ColBERTv2, and BM25 in Table 4.
         k: Passages per follow-up question. Paper: 5 (BlendFilter, appendix D).
-        follow_ups: How many follow-up questions at most. The papers leave it to the LM; 5 is ours.
+        follow_ups: Number of follow-up questions at most. The papers leave it to the LM; 5 is ours.
         style: Form of the last answer: "short" for a short phrase (HotPotQA, 2WikiMultiHopQA), "yesno" for yes or no
             (StrategyQA).
     """
@@ -59,17 +65,17 @@ class SelfAsk(dspy.Module):
         steps: list[dict[str, str]] = []
         evidence: list[Passage] = []
         for n in range(1, self.follow_ups + 1):
-            # Is a follow-up question needed, and which? One that was asked before would find the same again.
+            # Is a follow-up question needed, and which? A repeated one ends the loop, because it would find the same.
             follow_up = self._follow_up(question, evidence)
             if not follow_up or follow_up in [step["question"] for step in steps]:
                 break
 
-            # Retrieval for the follow-up question; the context grows.
+            # Retrieval for the follow-up question. The context grows.
             searches.append(search_for(self.retriever, follow_up, self.k))
             evidence = union(evidence, searches[-1].found)
 
             # Its answer, which joins the context.
-            answer = line(ask(self.intermediate, context=number(evidence), question=follow_up).answer)
+            answer = one_line(ask(self.intermediate, context=number(evidence), question=follow_up).answer)
             steps.append({"question": follow_up, "answer": answer})
             evidence.append(Passage(f"lm:answer-{n}", answer or "unknown", title=follow_up))
 
@@ -84,12 +90,12 @@ class SelfAsk(dspy.Module):
         )
 
     async def aforward(self, question: str) -> dspy.Prediction:
-        return await in_thread(self.forward, question)
+        return await run_in_thread(self.forward, question)
 
     def _follow_up(self, question: str, evidence: list[Passage]) -> str:
         """The next follow-up question; empty where none is needed or the reply could not be parsed."""
         reply = ask(self.follow_up, context=number(evidence), question=question)
-        return line(reply.follow_up) if reply.needed else ""
+        return one_line(reply.follow_up) if reply.needed else ""
 
 
 if __name__ == "__main__":

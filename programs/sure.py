@@ -1,7 +1,7 @@
 """SuRe: two candidate answers, a summary of the passages in favour of each, and the candidate with the better summary.
 
-Kim et al., "SuRe: Summarizing Retrievals using Answer Candidates for Open-domain QA of LLMs", ICLR 2024, which Kim et
-al., "QPaug", Findings of EMNLP 2024, Table 2, compare with. Zero-shot, as in the paper.
+Kim et al., "SuRe: Summarizing Retrievals using Answer Candidates for Open-domain QA of LLMs", ICLR 2024; a row of Kim
+et al., "QPaug", Findings of EMNLP 2024, Table 2. Zero-shot, as in the paper.
 
 question -> k passages -> two candidates -> a summary for each -> is it valid, which is better, both ways -> answer
 """
@@ -11,10 +11,9 @@ from functools import partial
 import dspy
 
 from programs.steps.ask import ask
-from programs.steps.logprobs import bare
 from programs.steps.result import result
-from programs.steps.side_by_side import in_thread, side_by_side
-from programs.steps.text import line
+from programs.steps.side_by_side import run_in_thread, side_by_side
+from programs.steps.text import one_line, simplify
 from retrieval import Passage, Retriever, number
 from signatures.answer import ProposeTwoAnswers
 from signatures.verify import CompareSummaries, SummarizeForCandidate, SupportsCandidate
@@ -25,13 +24,19 @@ __all__ = ["SuRe"]
 class SuRe(dspy.Module):
     """Propose two answers, summarize the passages in favour of each, and give the answer whose summary holds better.
 
-    Per question: 7 LM calls and 1 search; 3 LM calls deep, all after the search. 1 LM call where it proposes fewer than
-    two different answers. An unparsable reply costs one call more, in which DSPy asks for JSON.
+    An LM that has to argue for each of two answers sees more of the passages than one that settles on the first.
 
-    The result has these fields besides the common four, each a list with an entry for each candidate in the order in
-    which they were proposed: `candidates`; `valid`, whether the summary supports the candidate; `rank`, the share of
-    the comparisons that it won. The last two are empty where there is nothing to choose from. `evidence` is the
-    passages, and behind them the summaries, titled with their candidates and with ids lm:summary-1 and lm:summary-2.
+    Per question:
+        LM calls: 7; 1 where fewer than two different answers are proposed.
+        Searches: 1.
+        Depth: 3 LM calls.
+
+    In the result:
+        candidates: the proposed answers, in order.
+        valid: for each candidate, whether its summary supports it; empty where there is nothing to choose from.
+        rank: for each candidate, the share of the comparisons that its summary won; empty in the same case.
+        evidence: the passages, and behind them the summaries, titled with their candidates, with the ids lm:summary-1
+            and lm:summary-2.
 
     Args:
         retriever: Finds the passages. QPaug's comparison uses Contriever.
@@ -52,7 +57,7 @@ class SuRe(dspy.Module):
         found = self.retriever(question, self.k)
         context = number(found)
         proposed = ask(self.propose, context=context, question=question)
-        candidates = _different(line(proposed.answer), line(proposed.alternative))
+        candidates = _different(one_line(proposed.answer), one_line(proposed.alternative))
         if len(candidates) < 2:
             return result(
                 answer="".join(candidates),
@@ -97,14 +102,14 @@ class SuRe(dspy.Module):
         )
 
     async def aforward(self, question: str) -> dspy.Prediction:
-        return await in_thread(self.forward, question)
+        return await run_in_thread(self.forward, question)
 
     def _summarize(self, context: str, question: str, candidate: str, rival: str) -> str:
         reply = ask(self.summarize, context=context, question=question, candidate=candidate, rival=rival)
-        return line(reply.summary)
+        return one_line(reply.summary)
 
     def _valid(self, question: str, candidate: str, summary: str) -> bool:
-        """Whether the summary supports the candidate; not where the reply could not be parsed."""
+        """Whether the summary supports the candidate; False where the reply could not be parsed."""
         return bool(ask(self.validate, question=question, candidate=candidate, summary=summary).supported)
 
     def _better(self, question: str, first: str, second: str) -> int | None:
@@ -114,16 +119,16 @@ class SuRe(dspy.Module):
 
 
 def _different(*answers: str) -> list[str]:
-    """The answers that say something, the first of those that say the same."""
+    """The answers that are not blank; of those that say the same, the first."""
     kept: dict[str, str] = {}
     for answer in answers:
-        if bare(answer):
-            kept.setdefault(bare(answer), answer)
+        if simplify(answer):
+            kept.setdefault(simplify(answer), answer)
     return list(kept.values())
 
 
 def _rank(*winners: int | None) -> list[float]:
-    """The share of the comparisons that each of the two won, among those that were decided; else half each."""
+    """For each of the two, the share of the decided comparisons that it won; half each where none was decided."""
     decided = [winner for winner in winners if winner is not None]
     return [decided.count(n) / len(decided) if decided else 0.5 for n in (0, 1)]
 

@@ -1,7 +1,7 @@
-"""UPR: passages reranked by how likely they make the question, of which the best are read.
+"""UPR: passages reranked by how likely each makes the question; the best are read.
 
-Sachan et al., "Improving Passage Retrieval with Zero-Shot Question Generation", EMNLP 2022. With retrieve-then-read
-behind it, it is a row of Xin et al., "Chain-of-Rewrite", COLING 2025, Table 1.
+Sachan et al., "Improving Passage Retrieval with Zero-Shot Question Generation", EMNLP 2022; with an answering call
+behind it a row of Xin et al., "Chain-of-Rewrite", COLING 2025, Table 1.
 
 question -> m passages -> rank by log p(question | passage) -> k passages -> answer
 """
@@ -12,8 +12,9 @@ import dspy
 
 from programs.steps.ask import ask
 from programs.steps.result import Ranking, Reading, result
-from programs.steps.side_by_side import in_thread
-from retrieval import Retriever, UsageError, number
+from programs.steps.settings import require_counts
+from programs.steps.side_by_side import run_in_thread
+from retrieval import Retriever, number
 from signatures.answer import AnswerShortDirectly, AnswerYesNoDirectly
 
 __all__ = ["UPR"]
@@ -22,15 +23,21 @@ __all__ = ["UPR"]
 class UPR(dspy.Module):
     """Search deep, rerank the passages by the likelihood of the question, and answer over the best.
 
-    Per question: 1 LM call, 1 search, and m passages scored by the model. An unparsable reply costs one call more, in
-    which DSPy asks for JSON.
+    A passage that answers a question makes the question likely: a language model can rank passages by that, without
+    training.
 
-    The default of `upr` compares words and needs no model: with it the method runs everywhere, but it is the paper's
-    only with a language model, which needs the extra `dense`.
+    Per question:
+        LM calls: 1, and m passages scored by the scorer's model.
+        Searches: 1.
+        Depth: 1 LM call.
 
-    The result has these fields besides the common four: `ranked`, the ids of all passages in the order of the scores;
-    `scored_by`, the kind of scorer: "upr", "lexical" or "cross-encoder". The scores of the passages in `evidence` are
-    the scorer's.
+    In the result:
+        ranked: ids of all passages, highest score first.
+        scored_by: kind of the scorer: "upr", "lexical" or "cross-encoder".
+        evidence: the k best, with the scorer's scores.
+
+    The default of `upr` compares words and needs no model, so the method runs everywhere. It is the paper's only with a
+    language model, which needs the extra `dense`.
 
     Args:
         retriever: Finds the passages. Chain-of-Rewrite's comparison uses BM25.
@@ -54,9 +61,7 @@ class UPR(dspy.Module):
         style: Literal["short", "yesno"] = "short",
     ) -> None:
         super().__init__()
-        for name, count in {"m": m, "k": k}.items():
-            if count < 1:
-                raise UsageError(f"{name} must be at least 1, not {count}")
+        require_counts(m=m, k=k)
         from retrieval.ranking.scorers import load_scorer
 
         self.retriever = retriever
@@ -86,7 +91,7 @@ class UPR(dspy.Module):
         )
 
     async def aforward(self, question: str) -> dspy.Prediction:
-        return await in_thread(self.forward, question)
+        return await run_in_thread(self.forward, question)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 """VTG: a text written sentence by sentence, each with citations that are verified before the next one is written.
 
-Sun et al., "Towards Verifiable Text Generation with Evolving Memory and Self-Reflection", EMNLP 2024, from its abstract
-and from what Wang et al., "LLMs Know What They Need" (MIGRES), 2024, section 4.2, say of it: the authors' code is not
-public, and what they leave open is decided here.
+Sun et al., "Towards Verifiable Text Generation with Evolving Memory and Self-Reflection", EMNLP 2024. From its abstract
+and from the description in Wang et al., "LLMs Know What They Need" (MIGRES), 2024, section 4.2, because the authors'
+code is not public. What these leave open is decided here.
 
 question -> k passages -> (sentence with citations -> verify -> look in memory -> new queries -> keep, drop) … -> answer
 """
@@ -14,40 +14,48 @@ from typing import ClassVar, Literal
 import dspy
 
 from programs.steps.ask import ask
-from programs.steps.citations import Fact, cited, entailed, record, supporting
-from programs.steps.items import items
+from programs.steps.citations import Fact, check_citations, find_support, report_fact, resolve_citations
 from programs.steps.result import Reading, Statements, result
 from programs.steps.search import Search, search_for
-from programs.steps.side_by_side import in_thread, side_by_side
-from retrieval import Passage, Retriever, UsageError, number, union
+from programs.steps.settings import require_counts
+from programs.steps.side_by_side import run_in_thread, side_by_side
+from programs.steps.text import clean_list
+from retrieval import Passage, Retriever, number, union
 from signatures.answer import AnswerShortDirectly, AnswerYesNoDirectly
 from signatures.query import AskForEvidence
 from signatures.write import WriteNextSentence
 
 __all__ = ["VTG"]
 
-_QUERIES = 3  # for one sentence, at most
-_MOST = 3  # citations of a sentence
+_MAX_QUERIES = 3  # for one sentence
+_MAX_CITATIONS = 3  # of a sentence
 
 
 class VTG(dspy.Module):
     """Write sentences with citations, keep those that passages entail, search for what lacks evidence, answer.
 
-    Per question with s sentences written, of which u are supported by nothing in memory: s + u + 2 LM calls, one after
-    the other (the last sentence is empty, or as many as are allowed are written, which saves a call), and 1 + up to 3u
-    searches, those of one sentence side by side. 2 LM calls and 1 search at least. An unparsable reply costs one call
-    more, in which DSPy asks for JSON.
+    Citations that an LM writes often do not hold. Here each sentence is checked before the next one is written, and a
+    sentence without support is searched for before it is dropped.
 
-    The result has these fields besides the common four: `known_facts`, the sentences that were kept, each with its
-    text, `fact`, and the ids of the `passages` that support it; `unsupported`, the sentences that were dropped. As
-    `evidence` the sentences have the ids lm:sentence-1, -2 …; where none is left, the answer is from what the LM knows.
+    Per question:
+        LM calls: 2 at least; 1 per sentence written, 1 for queries for each sentence that nothing in memory supports, 1
+            that ends the text (unless as many sentences as allowed are written), and 1 for the answer.
+        Searches: 1, and up to 3 side by side for each sentence that nothing in memory supports.
+        Depth: as many LM calls as are made.
 
-    The default of `entailment` compares words and needs no model; the paper's kind needs the extra `dense`.
+    In the result:
+        known_facts: the sentences that were kept, each with its text (`fact`) and the ids of the `passages` that
+            support it.
+        unsupported: the sentences that were dropped.
+        evidence: the sentences that were kept, with the ids lm:sentence-1, lm:sentence-2 …; where none is left, the
+            answer is from what the LM knows.
+
+    The default of `entailment` compares words and needs no model. The paper's kind needs the extra `dense`.
 
     Args:
         retriever: Finds the passages.
-        k: Passages per query. 5 is the default, as for the other methods.
-        sentences: Sentences to be written, at most, the dropped ones included; 5 is the default.
+        k: Passages per query. Ours: 5, as for the other methods.
+        sentences: Sentences to be written, at most, the dropped ones included. Ours: 5.
         style: Form of the answers: "short" for a short phrase, "yesno" for yes or no (StrategyQA).
         entailment: Verifies the sentences: lexical (compares words), nli:MODEL or true:MODEL. Paper: a model for
             natural language inference.
@@ -65,9 +73,7 @@ class VTG(dspy.Module):
         entailment: str = "lexical",
     ) -> None:
         super().__init__()
-        for name, count in {"k": k, "sentences": sentences}.items():
-            if count < 1:
-                raise UsageError(f"{name} must be at least 1, not {count}")
+        require_counts(k=k, sentences=sentences)
         from retrieval.ranking.entailment import load_entailment
 
         self.retriever = retriever
@@ -90,13 +96,15 @@ class VTG(dspy.Module):
                 break
 
             # Generation verifier: do its citations entail it? Memory verifier: does anything else in memory?
-            support = self._verified(sentence, memory)
+            support = self._verify(sentence, memory)
 
-            # Evidence finder: new queries for it. What supports it stays in memory for the sentences to come.
+            # Evidence finder: search for support. What is found to support it stays in memory for later sentences.
             if not support:
                 found = self._find_evidence(question, sentence.text)
                 searches += found
-                support = supporting(sentence.text, union(*(search.found for search in found)), self.judge)[:_MOST]
+                support = find_support(sentence.text, union(*(search.found for search in found)), self.judge)[
+                    :_MAX_CITATIONS
+                ]
                 memory = union(memory, support)
 
             # A sentence that nothing supports is dropped.
@@ -113,19 +121,19 @@ class VTG(dspy.Module):
             queries=[search.query for search in searches],
             passages=union(*(search.found for search in searches)),
             evidence=evidence,
-            known_facts=[record(fact) for fact in kept],
+            known_facts=[report_fact(fact) for fact in kept],
             unsupported=dropped,
         )
 
     async def aforward(self, question: str) -> dspy.Prediction:
-        return await in_thread(self.forward, question)
+        return await run_in_thread(self.forward, question)
 
     def _write(
         self, question: str, memory: Sequence[Passage], kept: Sequence[Fact], dropped: Sequence[str]
     ) -> Fact | None:
-        """The first sentence of the reply that was not written before; None where there is none: the text is finished.
+        """The first new sentence of the reply, with the first three passages that it cites.
 
-        Its passages are those that it cites, the first three.
+        None where there is no new sentence: the text is finished.
         """
         reply = ask(
             self.write,
@@ -135,19 +143,21 @@ class VTG(dspy.Module):
             rejected_history="\n".join(dropped),
         )
         written = {text.casefold() for text in (*(fact.text for fact in kept), *dropped)}
-        new = (fact for fact in cited(reply.statements, memory) if fact.text.casefold() not in written)
-        return next((Fact(text, passages[:_MOST]) for text, passages in new), None)
+        new = (fact for fact in resolve_citations(reply.statements, memory) if fact.text.casefold() not in written)
+        return next((Fact(text, passages[:_MAX_CITATIONS]) for text, passages in new), None)
 
-    def _verified(self, sentence: Fact, memory: Sequence[Passage]) -> list[Passage]:
-        """What supports the sentence: the passages that it cites taken together, else others in memory, each by itself;
-        nothing where neither do."""
-        (held,) = entailed([sentence], self.judge)
-        return sentence.passages if held else supporting(sentence.text, memory, self.judge)[:_MOST]
+    def _verify(self, sentence: Fact, memory: Sequence[Passage]) -> list[Passage]:
+        """The passages that support the sentence: those it cites, taken together, or else others in memory, one by one.
+
+        Empty where none do.
+        """
+        (held,) = check_citations([sentence], self.judge)
+        return sentence.passages if held else find_support(sentence.text, memory, self.judge)[:_MAX_CITATIONS]
 
     def _find_evidence(self, question: str, sentence: str) -> list[Search]:
-        """Searches for evidence of the sentence; with the sentence itself where the LM has no query."""
+        """Search for evidence of the sentence, with the LM's queries or, where it has none, with the sentence."""
         reply = ask(self.queries, question=question, statement=sentence)
-        queries = items(reply.queries, _QUERIES) or [sentence]
+        queries = clean_list(reply.queries, _MAX_QUERIES) or [sentence]
         return side_by_side(*(partial(search_for, self.retriever, query, self.k) for query in queries))
 
 

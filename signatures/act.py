@@ -1,4 +1,4 @@
-"""Choosing the next action of a loop of thoughts, searches and observations."""
+"""Choosing the next action in a loop of thoughts, searches and observations."""
 
 from typing import Literal
 

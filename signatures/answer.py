@@ -1,4 +1,8 @@
-"""Answering a question: over passages, from memory, with citations, or as a candidate among several."""
+"""Answering a question.
+
+Over passages with reasoning and without, from memory, from what the LM wrote, in the words of single papers, with
+citations; then as a candidate: from one document, or two at once.
+"""
 
 import dspy
 
@@ -131,6 +135,33 @@ class AnswerEntity(dspy.Signature):
     answer: str = dspy.OutputField(desc="the answer entity and nothing else")
 
 
+# ALCE's VANILLA (Gao et al. 2023), as MIGRES compares with it (section 4.2): sentences with citations, and for exact
+# match the short answer behind them.
+class AnswerCiting(dspy.Signature):
+    """Answer the question from the numbered passages, in a few accurate and concise sentences. Give with each sentence
+    the numbers of the passages that support it: at least one, at most three, and no more of them than it takes. Then
+    give the answer alone, as short as it can be; where the passages do not have it or there are none, from what you
+    know."""
+
+    context: str = dspy.InputField(desc="numbered passages, one per line; may be empty")
+    question: str = dspy.InputField()
+    statements: list[Statement] = dspy.OutputField(desc="the sentences with their citations; [] without passages")
+    answer: str = dspy.OutputField(desc="one or a few words: a name, a date, a number, yes or no; no sentence")
+
+
+# The same for StrategyQA.
+class AnswerCitingYesNo(dspy.Signature):
+    """Reason from the numbered passages whether the answer to the question is yes, in a few accurate and concise
+    sentences. Give with each sentence the numbers of the passages that support it: at least one, at most three, and no
+    more of them than it takes. Then decide for yes or no; where the passages do not tell or there are none, from what
+    you know."""
+
+    context: str = dspy.InputField(desc="numbered passages, one per line; may be empty")
+    question: str = dspy.InputField(desc="a question to be answered with yes or no")
+    statements: list[Statement] = dspy.OutputField(desc="the sentences with their citations; [] without passages")
+    answer: bool = dspy.OutputField(desc="True for yes, False for no")
+
+
 # Lazaridou et al. 2022: evidence, question, answer; the paper shows examples of that and says nothing more.
 class NameAnswer(dspy.Signature):
     """Answer the question from the document. Always give an answer, and give it alone, as short as it can be."""
@@ -159,30 +190,3 @@ class ProposeTwoAnswers(dspy.Signature):
     question: str = dspy.InputField()
     answer: str = dspy.OutputField(desc="the likeliest candidate, at most three words")
     alternative: str = dspy.OutputField(desc="another entity, date or number that it could be, at most three words")
-
-
-# ALCE's VANILLA (Gao et al. 2023), as MIGRES compares with it (section 4.2): sentences with citations, and for exact
-# match the short answer behind them.
-class AnswerCiting(dspy.Signature):
-    """Answer the question from the numbered passages, in a few accurate and concise sentences. Give with each sentence
-    the numbers of the passages that support it: at least one, at most three, and no more of them than it takes. Then
-    give the answer alone, as short as it can be; where the passages do not have it or there are none, from what you
-    know."""
-
-    context: str = dspy.InputField(desc="numbered passages, one per line; may be empty")
-    question: str = dspy.InputField()
-    statements: list[Statement] = dspy.OutputField(desc="the sentences with their citations; [] without passages")
-    answer: str = dspy.OutputField(desc="one or a few words: a name, a date, a number, yes or no; no sentence")
-
-
-# The same for StrategyQA.
-class AnswerCitingYesNo(dspy.Signature):
-    """Reason from the numbered passages whether the answer to the question is yes, in a few accurate and concise
-    sentences. Give with each sentence the numbers of the passages that support it: at least one, at most three, and no
-    more of them than it takes. Then decide for yes or no; where the passages do not tell or there are none, from what
-    you know."""
-
-    context: str = dspy.InputField(desc="numbered passages, one per line; may be empty")
-    question: str = dspy.InputField(desc="a question to be answered with yes or no")
-    statements: list[Statement] = dspy.OutputField(desc="the sentences with their citations; [] without passages")
-    answer: bool = dspy.OutputField(desc="True for yes, False for no")

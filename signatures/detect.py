@@ -1,4 +1,4 @@
-"""Saying whether what is known answers a question, and what is missing."""
+"""Answering from known facts, or saying what is missing."""
 
 import dspy
 

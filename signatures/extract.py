@@ -1,4 +1,8 @@
-"""Drawing from passages what a question needs: statements, summaries, snippets, analyses."""
+"""Drawing from passages what a question needs.
+
+Statements with citations, also the type of them; a summary or a snippet of one passage; the analysis of one document
+and the candidate answer in it.
+"""
 
 import dspy
 import pydantic

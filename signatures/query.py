@@ -1,4 +1,8 @@
-"""Writing what to search for: plans, explicit queries, sub-questions, follow-ups, queries for what is missing."""
+"""Writing what to search for.
+
+A plan, explicit and related queries, sub-questions, the next follow-up question, queries for what is missing or lacks
+evidence.
+"""
 
 import dspy
 

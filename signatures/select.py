@@ -1,4 +1,4 @@
-"""Choosing, among numbered passages or facts, the ones that bear on a question."""
+"""Choosing, among numbered passages or facts, those that bear on a question; and naming its topic, which helps."""
 
 import dspy
 

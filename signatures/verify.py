@@ -1,4 +1,9 @@
-"""Judging answers, candidates and statements."""
+"""Judging what was answered or said.
+
+Within a method: the probability of an answer (ALLIES), an answer checked backwards (self-verification), candidates
+compared by summaries in their favour (SuRe). In evaluation: a prediction beside the right answers, and what an LM says
+to be missing beside what is (MIGRES).
+"""
 
 from typing import Literal
 
@@ -15,6 +20,19 @@ __all__ = [
     "SummarizeForCandidate",
     "SupportsCandidate",
 ]
+
+
+# ALLIES (Sun et al. 2023), answer scoring, with the paper's bands.
+class RateAnswer(dspy.Signature):
+    """Estimate the probability that the proposed answer to the question is right, by the numbered passages, where there
+    are any, and by your own reasoning. Up to 0.3, much speaks against it; up to 0.5, it is rather wrong, though nothing
+    proves it; up to 0.7, it is rather right, though nothing proves it; above 0.7, much speaks for it. What does not
+    answer the question has the probability 0."""
+
+    context: str = dspy.InputField(desc="numbered passages, one per line; may be empty")
+    question: str = dspy.InputField()
+    candidate: str = dspy.InputField(desc="the proposed answer; may be empty")
+    correct_probability: float = dspy.OutputField(desc="from 0 to 1")
 
 
 # Self-verification (Weng et al. 2023), true-false item verification, the form for questions that are no arithmetic. The
@@ -45,31 +63,6 @@ class RecoverCondition(dspy.Signature):
     question: str = dspy.InputField(desc="a question with X in it")
     candidate: str = dspy.InputField(desc="the answer to the question")
     condition: str = dspy.OutputField(desc="what X stands for, one or a few words")
-
-
-# MIGRES, Acc† in Table 3; its authors' evaluator asks for it in these terms.
-class JudgeAnswer(dspy.Signature):
-    """Decide whether the predicted answer to the question implies the right answer: whoever believes the prediction
-    would have to agree to the right answer as well. Of several right answers, which are one per line, one is enough.
-    Go by what is written here, not by what you believe to be true."""
-
-    question: str = dspy.InputField()
-    prediction: str = dspy.InputField(desc="the predicted answer")
-    right: str = dspy.InputField(desc="the right answers, one per line")
-    implied: bool = dspy.OutputField()
-
-
-# ALLIES (Sun et al. 2023), answer scoring, with the paper's bands.
-class RateAnswer(dspy.Signature):
-    """Estimate the probability that the proposed answer to the question is right, by the numbered passages, where there
-    are any, and by your own reasoning. Up to 0.3, much speaks against it; up to 0.5, it is rather wrong, though nothing
-    proves it; up to 0.7, it is rather right, though nothing proves it; above 0.7, much speaks for it. What does not
-    answer the question has the probability 0."""
-
-    context: str = dspy.InputField(desc="numbered passages, one per line; may be empty")
-    question: str = dspy.InputField()
-    candidate: str = dspy.InputField(desc="the proposed answer; may be empty")
-    correct_probability: float = dspy.OutputField(desc="from 0 to 1")
 
 
 # SuRe (Kim et al. 2024), conditional summarization: the prompt shows all candidates and names one as the prediction.
@@ -104,6 +97,18 @@ class CompareSummaries(dspy.Signature):
     first: str = dspy.InputField(desc="may be empty")
     second: str = dspy.InputField(desc="may be empty")
     better: Literal["first", "second"] = dspy.OutputField()
+
+
+# MIGRES, Acc† in Table 3; its authors' evaluator asks for it in these terms.
+class JudgeAnswer(dspy.Signature):
+    """Decide whether the predicted answer to the question implies the right answer: whoever believes the prediction
+    would have to agree to the right answer as well. Of several right answers, which are one per line, one is enough.
+    Go by what is written here, not by what you believe to be true."""
+
+    question: str = dspy.InputField()
+    prediction: str = dspy.InputField(desc="the predicted answer")
+    right: str = dspy.InputField(desc="the right answers, one per line")
+    implied: bool = dspy.OutputField()
 
 
 # MIGRES, section 2.1 and Table 14, verification of the alignment of missing information.

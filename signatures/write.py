@@ -1,4 +1,8 @@
-"""Writing text from the model's own knowledge, or the next sentence of a text."""
+"""Writing text that is searched with or read later.
+
+From memory: background, a passage, knowledge, with or without a way to decline. From passages: a document, and the next
+sentence of a text with citations.
+"""
 
 import dspy
 

@@ -103,13 +103,21 @@ def test_the_form_of_the_file(name: str) -> None:
     arguments = (inspect.getdoc(program) or "").partition("\nArgs:\n")[2]
     for parameter in parameters:
         assert re.search(rf"^    {parameter.name}: \S", arguments, re.MULTILINE), f"{parameter.name} is not documented"
-    assert re.search(r"LM calls?", inspect.getdoc(program) or ""), "the class docstring promises the LM calls"
+    cost = (inspect.getdoc(program) or "").partition("\nPer question:\n")[2].partition("\n\n")[0]
+    assert re.findall(r"^    (\w[\w ]*):", cost, re.MULTILINE) == ["LM calls", "Searches", "Depth"]
     assert not [node for node in ast.walk(tree) if isinstance(node, ast.Try)]
     imports = {n.module or "" for n in ast.walk(tree) if isinstance(n, ast.ImportFrom)}
     assert not {i for i in imports if i.split(".")[0] in {"eval", "optimizers", "lms", "logging"}}
     (forward,) = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and node.name == "forward"]
     stored = [n for n in ast.walk(forward) if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store)]
     assert not stored, "nothing is assigned to self in forward"
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_every_field_of_its_own_is_documented(name: str) -> None:
+    fields = (inspect.getdoc(load(name)) or "").partition("\nIn the result:\n")[2].partition("\n\n")[0]
+    documented = set(re.findall(r"^    (\w+):", fields, re.MULTILINE))
+    assert documented - {"evidence"} == set(run(name).keys()) - {"answer", "queries", "passages", "evidence"}
 
 
 @pytest.mark.parametrize("name", METHODS)

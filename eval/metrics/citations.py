@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from dspy import Example, Prediction
 
 from eval.metrics.protocol import Metric
-from programs.steps.citations import Fact, entailed
+from programs.steps.citations import Fact
+from programs.steps.citations import check_citations as entailed
 from retrieval import Passage
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import Any
 
 from dspy import Example, Prediction
 
-from programs.steps.result import say
+from programs.steps.text import as_text as say
 
 __all__ = ["answer_of", "best", "em", "f1", "golds_of", "normalise", "overlap"]
 

@@ -26,12 +26,16 @@ from eval.papers.reported import reported
 from eval.runs.record import Row
 from eval.tasks.steps import steps_of
 from programs.steps.ask import ask
-from programs.steps.citations import cited, record, supported
+from programs.steps.citations import keep_supported as supported
+from programs.steps.citations import report_fact as record
+from programs.steps.citations import resolve_citations as cited
 from programs.steps.filtering import threshold_for
-from programs.steps.result import result, say
+from programs.steps.result import result
 from programs.steps.search import search_for
 from programs.steps.side_by_side import side_by_side
-from programs.steps.text import blend, line, passage_or_nothing
+from programs.steps.text import as_text as say
+from programs.steps.text import blend, passage_or_nothing
+from programs.steps.text import one_line as line
 from retrieval import Passage, Retriever, UsageError, number, pick, union
 from retrieval import load as load_retriever
 from signatures.detect import DetectMissing

@@ -5,7 +5,6 @@ docstring promises is printed beside what was counted.
 """
 
 import inspect
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
@@ -80,9 +79,9 @@ def price(lm: dspy.LM, input_tokens: float, output_tokens: float) -> float | Non
 
 
 def promise(program: type[dspy.Module]) -> str:
-    """What the class docstring says about the cost of a question."""
+    """What the class docstring says of a question's cost, on one line: its section "Per question"."""
     paragraphs = (inspect.getdoc(program) or "").split("\n\n")
-    return next((" ".join(text.split()) for text in paragraphs if re.search(r"\bLM calls?\b", text)), "")
+    return next((" ".join(text.split()) for text in paragraphs if text.startswith("Per question:")), "")
 
 
 def _counts(program: dspy.Module, stand_in: "_StandIn", question: str) -> dict[str, int]:

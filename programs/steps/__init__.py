@@ -1,1 +1,1 @@
-"""Steps that several methods share."""
+"""Steps that several methods share. None of them knows a method."""

@@ -1,4 +1,4 @@
-"""Asking an LM whose reply may be anything."""
+"""Asking an LM, and carrying on when its reply cannot be parsed."""
 
 from typing import Any
 
@@ -9,20 +9,22 @@ from retrieval.passage import plain
 
 __all__ = ["UNPARSABLE", "ask"]
 
-# How DSPy says that a reply does not fit. The last two come from parsing a typed field by way of Python's own parser:
-# deeply nested brackets, or a long text that is no expression.
+# What DSPy raises for a reply that does not fit the signature. The last two come from Python's own parser, which DSPy
+# uses for typed fields: deeply nested brackets, or a long text that is no expression.
 UNPARSABLE = (AdapterParseError, RecursionError, MemoryError)
 
 
 def ask(predictor: dspy.Module, **inputs: Any) -> dspy.Prediction:
-    """Call the predictor; a reply that cannot be parsed gives a prediction whose outputs are all None.
+    """Call the predictor. For a reply that cannot be parsed, return a prediction whose outputs are all None.
 
-    An unparsable reply is the LM's mistake and so it is data: the method decides what None means, and the accounting,
-    which sees the predictor fail, counts it. Errors of the provider (no key, no connection, a limit) are raised.
+    An unparsable reply is the LM's mistake, so it is data: the method decides what None means. The accounting sees the
+    predictor fail and counts it. Such a reply costs one LM call more, because DSPy asks again, for JSON, before it
+    gives up. Errors of the provider (no key, no connection, a limit) are raised.
 
     Args:
         predictor: dspy.Predict, dspy.ChainOfThought or another module with one signature.
-        inputs: Its input fields. Text is made `retrieval.passage.plain`: no question can pass for a field marker.
+        inputs: The input fields. Text is made `retrieval.passage.plain`, so that no question can pass for a field
+            marker.
     """
     cleaned = {name: plain(value) if isinstance(value, str) else value for name, value in inputs.items()}
     try:

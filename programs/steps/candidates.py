@@ -1,4 +1,4 @@
-"""Answers that are drawn from one passage each, and how much speaks for each of them."""
+"""Candidate answers, each drawn from one passage by itself, and their scores."""
 
 import math
 from collections import Counter
@@ -9,27 +9,27 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import dspy
 
 from programs.steps.ask import ask
-from programs.steps.logprobs import ask_scored, bare, certainty
+from programs.steps.logprobs import ask_with_logprobs, mean_probability
 from programs.steps.side_by_side import side_by_side
-from programs.steps.text import line
+from programs.steps.text import one_line, simplify
 from retrieval import Passage, number
 
 if TYPE_CHECKING:
     from retrieval.ranking.scorers import Scorer
 
-__all__ = ["Candidate", "candidates_of", "recorded", "settled"]
+__all__ = ["Candidate", "candidate_fields", "draw_candidates", "parse_answer"]
 
 
 class Candidate(NamedTuple):
-    """What the LM drew from one passage."""
+    """The answer that the LM drew from one passage."""
 
     passage: Passage
     answer: str
-    """Empty where it gave none."""
+    """Empty where the LM gave none."""
     probability: float
-    """Of the answer, given passage and question; 0 where there is none."""
-    measure: str
-    """Where the probability comes from: "logprobs", "stated" or "binary"."""
+    """p(answer | question, passage), per token; 0 where there is no answer."""
+    measured_by: str
+    """Where the probability comes from: "logprobs", "stated" (the LM gave a number) or "binary" (1 for an answer)."""
     share: float
     """How much of the question the passage accounts for: the softmax of the scorer's scores over the passages."""
 
@@ -38,7 +38,7 @@ class Candidate(NamedTuple):
         return self.share * self.probability
 
 
-def candidates_of(
+def draw_candidates(
     predictor: dspy.Module,
     question: str,
     passages: Sequence[Passage],
@@ -47,67 +47,66 @@ def candidates_of(
     logprobs: bool,
     at_most: int,
 ) -> list[Candidate]:
-    """The answer from each passage by itself, the one with the highest score first; equal ones keep their order.
+    """Draw an answer from each passage by itself; the candidate with the highest score first, equal ones in order.
 
-    The probability of an answer is taken from the log-probabilities of its tokens (see
-    `programs.steps.logprobs.certainty`); where the LM has none it is asked for a number; where that is no probability
-    either, it is 1. With `retrieval.ranking.scorers.QuestionLikelihood` the score is then that of question and answer
-    together, given the passage.
+    The probability of an answer comes from the log-probabilities of its tokens (`programs.steps.logprobs`). An LM that
+    has none is asked for a number. Where that is no probability either, it is 1. With
+    `retrieval.ranking.scorers.QuestionLikelihood` the score is p(question, answer | passage).
 
     Args:
         predictor: Has the inputs `document` and `question` and the output `candidate`.
         question: The question.
-        passages: What to read.
-        scorer: Says how well the passages fit the question; without, all have the same share.
-        logprobs: Whether to ask for log-probabilities; without, for a number at once.
+        passages: The passages to read.
+        scorer: Scores how well a passage fits the question; without one all passages have the same share.
+        logprobs: Whether to ask for log-probabilities; otherwise the LM is asked for a number at once.
         at_most: How many passages are read at the same time.
     """
-    calls = [partial(_name, predictor, question, passage, logprobs) for passage in passages]
-    named, shares = side_by_side(
+    calls = [partial(_draw, predictor, question, passage, logprobs) for passage in passages]
+    drawn, shares = side_by_side(
         partial(side_by_side, *calls, at_most=at_most), partial(_shares, question, passages, scorer)
     )
-    found = [
-        Candidate(passage, answer, probability, measure, shares[passage.id])
-        for passage, (answer, probability, measure) in zip(passages, named, strict=True)
+    candidates = [
+        Candidate(passage, answer, probability, measured_by, shares[passage.id])
+        for passage, (answer, probability, measured_by) in zip(passages, drawn, strict=True)
     ]
-    return sorted(found, key=lambda candidate: -candidate.score)
+    return sorted(candidates, key=lambda candidate: -candidate.score)
 
 
-def recorded(ranked: Sequence[Candidate]) -> dict[str, Any]:
-    """The candidates as fields of a result."""
+def candidate_fields(ranked: Sequence[Candidate]) -> dict[str, Any]:
+    """The candidates, best first, as fields of a result: DAS and Rerank report the same ones."""
     return {
         "ranked": [candidate.passage.id for candidate in ranked],
         "candidates": {candidate.passage.id: candidate.answer for candidate in ranked},
         "probabilities": {candidate.passage.id: candidate.probability for candidate in ranked},
         "shares": {candidate.passage.id: candidate.share for candidate in ranked},
-        "measured_by": dict(Counter(candidate.measure for candidate in ranked)),
+        "measured_by": dict(Counter(candidate.measured_by for candidate in ranked)),
     }
 
 
-def settled(said: str | None) -> str:
-    """The answer as one line; empty where the LM gave none, or said that there is none."""
-    answer = line(said)
-    return "" if bare(answer) == "unknown" or "unanswerable" in answer.casefold() else answer
+def parse_answer(said: str | None) -> str:
+    """The answer as one line; empty where the LM gave none, or wrote unknown or unanswerable."""
+    answer = one_line(said)
+    return "" if simplify(answer) == "unknown" or "unanswerable" in answer.casefold() else answer
 
 
-def _name(predictor: dspy.Module, question: str, passage: Passage, logprobs: bool) -> tuple[str, float, str]:
-    """The answer in the passage, its probability, and where that comes from."""
+def _draw(predictor: dspy.Module, question: str, passage: Passage, logprobs: bool) -> tuple[str, float, str]:
+    """The answer in the passage, its probability, and where the probability comes from."""
     inputs = {"document": number([passage]), "question": question}
     p: float | None
-    if logprobs and (scored := ask_scored(predictor, **inputs)):
+    if logprobs and (scored := ask_with_logprobs(predictor, **inputs)):
         reply, tokens = scored
-        p, measure = certainty("candidate", tokens), "logprobs"
+        p, measured_by = mean_probability("candidate", tokens), "logprobs"
     else:
         reply = ask(predictor, signature=_with_probability(predictor), **inputs)
-        p, measure = reply.get("probability"), "stated"
-    answer = settled(reply.candidate)
+        p, measured_by = reply.get("probability"), "stated"
+    answer = parse_answer(reply.candidate)
     if p is None or not 0 <= p <= 1:
-        p, measure = 1.0, "binary"
-    return answer, p if answer else 0.0, measure
+        p, measured_by = 1.0, "binary"
+    return answer, p if answer else 0.0, measured_by
 
 
 def _shares(question: str, passages: Sequence[Passage], scorer: "Scorer | None") -> dict[str, float]:
-    """By passage id."""
+    """The softmax of the scorer's scores, by passage id."""
     if not scorer:
         return {passage.id: 1 / len(passages) for passage in passages}
     from retrieval.ranking.scorers import rerank
@@ -119,6 +118,6 @@ def _shares(question: str, passages: Sequence[Passage], scorer: "Scorer | None")
 
 
 def _with_probability(predictor: dspy.Module) -> type[dspy.Signature]:
-    """The predictor's signature with a number behind the candidate, for LMs without log-probabilities."""
+    """The predictor's signature with a further output, the probability; for LMs without log-probabilities."""
     field = dspy.OutputField(desc="probability, from 0 to 1, that the candidate is the right answer")
     return predictor.signature.append("probability", field, float)  # type: ignore[no-any-return]

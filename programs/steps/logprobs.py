@@ -1,4 +1,4 @@
-"""How probable an LM held a word, or what it wrote, from the log-probabilities of the tokens that it wrote."""
+"""The probability that an LM gave to a word or to a field of its reply, from the log-probabilities of its tokens."""
 
 import math
 import re
@@ -8,26 +8,28 @@ import dspy
 from dspy.utils.exceptions import LMInvalidRequestError, LMUnsupportedFeatureError
 
 from programs.steps.ask import ask
+from programs.steps.text import simplify
 
-__all__ = ["Token", "ask_scored", "bare", "certainty", "probability"]
+__all__ = ["Token", "ask_with_logprobs", "mean_probability", "word_probability"]
 
 _ALTERNATIVES = 20  # per token: the most that providers give
 
 
 class Token(NamedTuple):
-    """One token of a reply: its text, its probability, and the probabilities of others that could have stood there."""
+    """One token of a reply."""
 
     text: str
     probability: float
     others: dict[str, float]
+    """Probabilities of the other tokens that the LM could have written in its place, by their text."""
 
 
-def ask_scored(predictor: dspy.Module, **inputs: Any) -> tuple[dspy.Prediction, list[Token]] | None:
-    """Call the predictor as `ask` does and return the tokens of the reply beside it; none where the LM gave none.
+def ask_with_logprobs(predictor: dspy.Module, **inputs: Any) -> tuple[dspy.Prediction, list[Token]] | None:
+    """Call the predictor as `ask` does, and return the reply with its tokens; no tokens where the LM gave none.
 
-    None where the LM does not offer log-probabilities, or its provider refuses a request for them: it has to be asked
-    without. LMs that think before they reply count as not offering them: their thoughts have settled the reply, and its
-    probabilities are all next to 1.
+    Returns None where the LM offers no log-probabilities, or its provider refuses the request: ask without them then.
+    LMs that think before they reply count as offering none. Their thoughts have settled the reply already, so the
+    probabilities of its tokens are all close to 1.
     """
     lm = predictor.lm or dspy.settings.lm
     if "logprobs" not in getattr(lm, "supported_params", ()) or lm.supports_reasoning:
@@ -38,25 +40,25 @@ def ask_scored(predictor: dspy.Module, **inputs: Any) -> tuple[dspy.Prediction, 
         return None
     found = reply.get("logprobs")
     if found:
-        # The prediction is in the trace too, and what is made of it there has no use for numbers of tokens.
+        # The prediction is in the trace too. Demonstrations are made from that and must not hold token probabilities.
         del reply["logprobs"]
     return reply, [_token(entry) for entry in getattr(found, "content", None) or ()]
 
 
-def probability(word: str, field: str, tokens: list[Token]) -> float | None:
+def word_probability(word: str, field: str, tokens: list[Token]) -> float | None:
     """The probability that the field is this word and nothing else, whatever its case and quotes.
 
-    Every way to write the word that the tokens show is added up: the way that the LM took, as the product of the
-    probabilities of the field's tokens, and the ways that begin like it and complete the word with one token that the
-    LM could have written instead. Where no token completes the word it is 0.
+    It is a sum over the ways to write the word that the tokens show. The way that the LM took counts with the product
+    of its tokens' probabilities. Other ways begin like it and complete the word with one token that the LM could have
+    written instead. Where no token completes the word, the probability is 0.
 
     Args:
-        word: In lower case.
-        field: Output field of the signature, which ChatAdapter's or JSONAdapter's layout tells from the others.
-        tokens: The reply.
+        word: The word, in lower case.
+        field: Output field of the signature. It is found in the layout of ChatAdapter or JSONAdapter.
+        tokens: The tokens of the whole reply.
 
     Returns:
-        None where the field cannot be found in the reply, or there is nothing in it.
+        None where the field is empty or cannot be found in the reply.
     """
     text = "".join(token.text for token in tokens)
     start, end = _span(field, text)
@@ -67,26 +69,26 @@ def probability(word: str, field: str, tokens: list[Token]) -> float | None:
         before, at = text[start:at], at + len(token.text)
         if at <= start:
             continue
-        if at - len(token.text) >= end or not word.startswith(bare(before)):
+        if at - len(token.text) >= end or not word.startswith(simplify(before)):
             break
-        total += path * sum(p for other, p in token.others.items() if bare(before + other) == word)
+        total += path * sum(p for other, p in token.others.items() if simplify(before + other) == word)
         path *= token.probability
-    if bare(text[start:end]) == word:
+    if simplify(text[start:end]) == word:
         total += path
     return min(total, 1.0)
 
 
-def certainty(field: str, tokens: list[Token]) -> float | None:
-    """How probable the LM held what it wrote in the field: the geometric mean of the probabilities of its tokens.
+def mean_probability(field: str, tokens: list[Token]) -> float | None:
+    """The geometric mean of the probabilities of the tokens that the LM wrote in the field.
 
-    The mean, and not the product, which the longer of two answers would lose by.
+    It is the mean and not the product, because a product would favour the shorter of two answers.
 
     Args:
-        field: Output field of the signature, as in `probability`.
-        tokens: The reply.
+        field: Output field of the signature, as in `word_probability`.
+        tokens: The tokens of the whole reply.
 
     Returns:
-        None where the field cannot be found in the reply, or there is nothing in it.
+        None where the field is empty or cannot be found in the reply.
     """
     start, end = _span(field, "".join(token.text for token in tokens))
     logs, at = [], 0
@@ -97,23 +99,18 @@ def certainty(field: str, tokens: list[Token]) -> float | None:
     return math.exp(sum(logs) / len(logs)) if start < end else None
 
 
-def bare(text: str) -> str:
-    """The text in lower case without the white space, quotes and full stop around it."""
-    return text.strip(" \t\r\n\"'“”‘’`.").casefold()
-
-
 def _token(entry: Any) -> Token:
-    """One entry of the list of tokens that OpenAI's interface has, which DSPy gives for every provider."""
+    """From one entry of the token list in OpenAI's form, which DSPy gives for every provider."""
     others = {other.token: _exp(other.logprob) for other in entry.top_logprobs or () if other.token != entry.token}
     return Token(entry.token, _exp(entry.logprob), others)
 
 
 def _exp(logprob: float) -> float:
-    return math.exp(min(0.0, logprob))  # above 0 is a rounding error
+    return math.exp(min(0.0, logprob))  # a value above 0 is a rounding error
 
 
 def _span(field: str, text: str) -> tuple[int, int]:
-    """Where the field's value begins and ends, without white space around it; twice the same where it is not found."""
+    """Start and end of the field's value, without the white space around it; start equals end where it is not found."""
     if header := re.search(rf"^[^\S\n]*\[\[ ## {field} ## \]\]", text, re.MULTILINE):
         start = header.end()
         following = re.compile(r"^[^\S\n]*\[\[ ## \w+ ## \]\]", re.MULTILINE).search(text, start)

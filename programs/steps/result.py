@@ -5,10 +5,10 @@ from typing import Any
 
 import dspy
 
+from programs.steps.text import as_text
 from retrieval import Passage
-from retrieval.passage import plain
 
-__all__ = ["Filtered", "Lists", "PerPassage", "Ranking", "Reading", "Statements", "Turns", "result", "say"]
+__all__ = ["Filtered", "Lists", "PerPassage", "Ranking", "Reading", "Statements", "Turns", "result"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Turns:
 
 @dataclass(frozen=True, slots=True)
 class Statements:
-    """The field is a list of {"fact": text of a statement, "passages": ids of the passages that support it}."""
+    """The field is a list of {"fact": text of a statement, "passages": ids of the passages cited for it}."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,20 +53,13 @@ Reading = Filtered | Turns | Statements | Ranking | Lists | PerPassage
 def result(
     *, answer: str | bool | None, queries: list[str], passages: list[Passage], evidence: list[Passage], **extras: Any
 ) -> dspy.Prediction:
-    """A prediction with the four fields that all methods share, and the method's own.
+    """A prediction with the four fields that all methods share, and the method's own fields.
 
     Args:
-        answer: The short answer; yes or no for a bool; empty for None, a reply that could not be parsed.
+        answer: The short answer. A bool becomes yes or no; None, from a reply that could not be parsed, becomes "".
         queries: Every query sent to the retriever, in order.
         passages: Everything retrieved, in order, the first copy of each id.
         evidence: What the answering call was shown.
-        extras: The method's own fields; values that JSON can hold, or passages.
+        extras: The method's own fields: values that JSON can hold, or passages.
     """
-    return dspy.Prediction(answer=say(answer), queries=queries, passages=passages, evidence=evidence, **extras)
-
-
-def say(answer: str | bool | None) -> str:
-    """An answer field's value as text: yes or no for a bool, nothing for None, else stripped and `plain`."""
-    if isinstance(answer, bool):
-        return "yes" if answer else "no"
-    return plain(answer or "").strip()
+    return dspy.Prediction(answer=as_text(answer), queries=queries, passages=passages, evidence=evidence, **extras)

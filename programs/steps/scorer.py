@@ -1,4 +1,4 @@
-"""A scorer of passages, where a setting names one."""
+"""A passage scorer that a setting may name or leave out."""
 
 from typing import TYPE_CHECKING
 
@@ -9,7 +9,9 @@ __all__ = ["scorer_or_none"]
 
 
 def scorer_or_none(spec: str) -> "Scorer | None":
-    """The scorer that `retrieval.ranking.scorers.load_scorer` opens, which is not imported before; None for none.
+    """None for the spec "none", else the scorer that `retrieval.ranking.scorers.load_scorer` opens.
+
+    Its module is imported only when a scorer is named.
 
     Raises:
         UsageError: no scorer has that name, or it cannot be loaded.

@@ -1,4 +1,4 @@
-"""Calls that do not wait for each other, made side by side; and a synchronous `forward` awaited from asyncio."""
+"""Threads for methods: calls that do not wait for each other, and `forward` awaited from asyncio."""
 
 import contextvars
 from collections.abc import Callable
@@ -9,7 +9,7 @@ import anyio
 import anyio.to_thread
 import dspy
 
-__all__ = ["in_thread", "side_by_side"]
+__all__ = ["run_in_thread", "side_by_side"]
 
 T = TypeVar("T")
 
@@ -18,20 +18,20 @@ def side_by_side(*calls: Callable[[], Any], at_most: int | None = None) -> list[
     """Make the calls at the same time, one thread each, and return their results in the order of the arguments.
 
     Each call runs in a copy of the caller's context, so `dspy.context` settings, callbacks and usage tracking hold in
-    it, and records its predictions in a trace of its own. These are appended to the caller's trace in argument order,
-    so that a compiled program does not depend on which call happened to finish first.
+    it. Each call has a trace of its own, and these are appended to the caller's trace in argument order. So a compiled
+    program does not depend on which call finishes first.
 
-    While DSPy streams (`dspy.streamify`) the calls are made one after the other, in the caller's thread: DSPy can send
-    from that one alone.
+    While DSPy streams (`dspy.streamify`) the calls are made one after the other in the caller's thread, because DSPy
+    can stream from no other thread.
 
     Args:
-        calls: What to call.
-        at_most: How many calls may be under way at the same time, at least 1; they begin in argument order. By default
-            all of them.
+        calls: The calls.
+        at_most: Number of calls that may run at the same time, at least 1; all by default. They begin in argument
+            order.
 
     Raises:
-        Exception: the first exception in argument order, once every call that had begun has ended; those that were
-            still waiting for their turn are not made.
+        Exception: the first exception in argument order. It is raised when every call that had begun has ended; calls
+            that had not begun are dropped.
     """
     if dspy.settings.send_stream is not None:
         return [call() for call in calls]
@@ -51,11 +51,11 @@ def side_by_side(*calls: Callable[[], Any], at_most: int | None = None) -> list[
     return [future.result() for future in futures]
 
 
-async def in_thread(call: Callable[..., T], *args: Any) -> T:
+async def run_in_thread(call: Callable[..., T], *args: Any) -> T:
     """Await `call(*args)`, run in a thread of its own with the caller's context.
 
-    The thread is AnyIO's, for DSPy streams from no other, with a limiter of its own: the shared pools are so small on
-    small machines that awaited questions queue up.
+    The thread is AnyIO's, because DSPy streams from no other kind. Its limiter is its own, because the shared pools are
+    so small on small machines that awaited questions queue up.
     """
     return await anyio.to_thread.run_sync(call, *args, limiter=anyio.CapacityLimiter(1))
 

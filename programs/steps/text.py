@@ -1,13 +1,16 @@
-"""What an LM wrote, made fit to be searched with and to be shown to it again."""
+"""What an LM wrote, made fit to be searched with, compared, and shown to an LM again."""
 
 import re
+from collections.abc import Iterable
 
 from retrieval.passage import plain
 
-__all__ = ["blend", "line", "passage_or_nothing"]
+__all__ = ["as_text", "blend", "clean_list", "one_line", "passage_or_nothing", "simplify"]
 
 # Longer than any passage or plan that was asked for, and short enough for every search server.
 _LONGEST = 4000  # characters
+
+_NUMBERING = re.compile(r"(?:\s*(?:[-*•–]|\(?\d{1,2}[.):])(?=\s))+")
 
 # A refusal begins in one of these ways and soon says what cannot be done. Lower-case verbs tell it from titles such as
 # "I Don't Know How She Does It".
@@ -20,31 +23,64 @@ _REFUSAL = re.compile(
 )
 
 
-def line(text: str | None) -> str:
-    """The text as one line of a prompt or query; empty for None, a reply that could not be parsed.
+def as_text(value: str | bool | None) -> str:
+    """The value of an output field as text, stripped and `retrieval.passage.plain`.
 
-    White space is folded and the text made `retrieval.passage.plain`, as `retrieval.number` does; what goes beyond
-    4,000 characters is cut off.
+    A bool becomes yes or no. None, from a reply that could not be parsed, becomes the empty text.
+    """
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return plain(value or "").strip()
+
+
+def one_line(text: str | None) -> str:
+    """The text as one line of a prompt or query; empty for None, which comes from a reply that could not be parsed.
+
+    White space is folded and the text made `retrieval.passage.plain`, as `retrieval.number` does. Text beyond 4,000
+    characters is cut off.
     """
     return plain(" ".join((text or "").split()))[:_LONGEST]
 
 
+def clean_list(values: Iterable[str] | None, at_most: int | None = None) -> list[str]:
+    """The items of a list that an LM wrote, each as one line, in order.
+
+    Numbering and bullets are cut off; blank and repeated items are left out.
+
+    Args:
+        values: The items; None for a reply that could not be parsed.
+        at_most: How many items to keep, from the first on; all by default.
+    """
+    kept: dict[str, str] = {}
+    for value in values or []:
+        numbering = _NUMBERING.match(value)
+        item = one_line(value[numbering.end() :] if numbering else value)
+        if item:
+            kept.setdefault(item.casefold(), item)
+    return list(kept.values())[:at_most]
+
+
 def blend(*parts: str) -> str:
-    """The parts that are not blank as one query, in this order: what the papers write as || or a circled plus."""
+    """One query from the parts that are not blank, in this order. The papers write || or a circled plus for this."""
     return " ".join(part.strip() for part in parts if part.strip())
 
 
-def passage_or_nothing(text: str | None) -> str:
-    """The passage that an LM wrote, as one line; empty where it declined to write one.
+def simplify(text: str) -> str:
+    """The text for comparison: in lower case, without the white space, quotes and full stops around it."""
+    return text.strip(" \t\r\n\"'“”‘’`.").casefold()
 
-    It declines by writing [NONE], alone or with more around it, the bare word, nothing at all, or a refusal in plain
-    words. [DONE], with which LMs like to end, is cut off with what follows it.
+
+def passage_or_nothing(text: str | None) -> str:
+    """The passage that an LM wrote, as one line; empty where the LM declined to write one.
+
+    An LM declines with [NONE], alone or inside other text, with the bare word, with no text at all, or with a refusal
+    in plain words. LMs like to end with [DONE]: it is cut off, with everything behind it.
     """
-    passage = re.split(r"\[done\]", line(text), maxsplit=1, flags=re.IGNORECASE)[0].strip()
-    plain = passage.replace("’", "'")
+    passage = re.split(r"\[done\]", one_line(text), maxsplit=1, flags=re.IGNORECASE)[0].strip()
+    straight = passage.replace("’", "'")
     declined = (
-        "[none]" in plain.lower()
-        or re.fullmatch(r"\W*none\W*", plain, re.IGNORECASE)
-        or (_OPENING.match(plain) and _REFUSAL.search(plain[:200]))
+        "[none]" in straight.lower()
+        or re.fullmatch(r"\W*none\W*", straight, re.IGNORECASE)
+        or (_OPENING.match(straight) and _REFUSAL.search(straight[:200]))
     )
     return "" if declined else passage

@@ -1,6 +1,5 @@
 """ALCE's modes: what is read, which of several replies is taken, and replies that are no use."""
 
-import asyncio
 from typing import Any, Literal
 
 import dspy
@@ -211,12 +210,6 @@ def test_only_what_the_settings_use_is_there() -> None:
         "rerank": ["answer"],
     }
     assert [mode for mode, program in made.items() if program.judge] == ["rerank"]
-
-
-def test_awaited_it_gives_the_same() -> None:
-    with scripted(citing(AnswerCiting, (BIRTH, [2]), answer="Lund")):
-        awaited = asyncio.run(ALCE(Memory([BREAD, ZORX, ADA])).acall(question=QUESTION))
-    assert awaited.toDict() == run(citing(AnswerCiting, (BIRTH, [2]), answer="Lund"))[0].toDict()
 
 
 @settings(max_examples=40, deadline=None)

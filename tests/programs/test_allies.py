@@ -1,6 +1,5 @@
 """ALLIES: how the beam begins, grows, is pruned and ends, with and without retrieval; the case is made up."""
 
-import asyncio
 import json
 from typing import Any
 
@@ -71,13 +70,11 @@ LEVEL2 = [
 ]
 
 
-def run(
-    *replies: Reply, closed: bool = False, awaited: bool = False, **settings: Any
-) -> tuple[dspy.Prediction, Cost, list[dict[str, str]]]:
+def run(*replies: Reply, closed: bool = False, **settings: Any) -> tuple[dspy.Prediction, Cost, list[dict[str, str]]]:
     retriever = None if closed else Memory((Passage(*row) for row in TABLE.items()), FOUND)
     with scripted(*[Reply(r.to, r.fields, r.when, r.delay) for r in replies]) as made, measured() as cost:
         program = ALLIES(retriever, **settings)
-        seen = asyncio.run(program.acall(question=QUESTION)) if awaited else program(question=QUESTION)
+        seen = program(question=QUESTION)
     return seen, cost, [inputs(user) for _, user in made.prompts if "JSON object" not in user]
 
 
@@ -235,8 +232,3 @@ def test_the_trace_does_not_depend_on_what_finishes_first(slow: int) -> None:
     ]
     contexts = ["", lines("zorxes"), lines("zorx"), lines("year"), *[lines("zorxes", "zorx")] * 2]
     assert [step[1]["context"] for step in steps if names[id(step[0])] == "rate"] == contexts
-
-
-def test_awaited_it_gives_the_same() -> None:
-    script = [*NOTHING, *FIRST, *LEVEL1, *SAME, *LEVEL2]
-    assert run(*script, awaited=True)[0].toDict() == run(*script)[0].toDict()

@@ -89,14 +89,6 @@ def test_the_case_of_figure_6() -> None:
         assert ("television comedy" in user) == ("## topic ##" in user and "## context ##" in user)
 
 
-def test_awaited_it_gives_the_same() -> None:
-    with scripted(*replies(*CASE)):
-        called = BlendFilter(case_retriever())(question=QUESTION)
-    with scripted(*replies(*CASE)):
-        awaited = asyncio.run(BlendFilter(case_retriever()).acall(question=QUESTION))
-    assert awaited.toDict() == called.toDict()
-
-
 @pytest.mark.parametrize("slow", range(6))
 @pytest.mark.parametrize("awaited", [False, True])
 def test_the_trace_does_not_depend_on_what_finishes_first(slow: int, awaited: bool) -> None:

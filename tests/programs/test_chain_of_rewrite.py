@@ -4,7 +4,6 @@ The case is the paper's: a question about a series whose article it shares no te
 probabilities and the words are ours, and small enough to compute by hand.
 """
 
-import asyncio
 import json
 import math
 import threading
@@ -219,15 +218,6 @@ def test_the_case_of_the_figures(upr: UPR) -> None:
         ("[1] Trip ", "On hop."),
     }
     assert len(named) == 6
-
-
-def test_awaited_it_gives_the_same() -> None:
-    program = method(query_feedback=False)
-    with with_logprobs(*CASE, answer("sitcom")):
-        called = program(question=QUESTION)
-    with with_logprobs(*CASE, answer("sitcom")):
-        awaited = asyncio.run(program.acall(question=QUESTION))
-    assert awaited.toDict() == called.toDict()
 
 
 @pytest.mark.parametrize("slow", range(0, 16, 3))

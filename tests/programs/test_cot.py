@@ -1,6 +1,5 @@
 """Chain-of-thought prompting with and without retrieval, in both styles."""
 
-import asyncio
 from typing import Any
 
 import dspy
@@ -71,9 +70,3 @@ def test_an_unparsable_answer_is_an_empty_one_and_is_counted(closed: bool, signa
     assert (seen.answer, seen.reasoning) == ("", "")
     # DSPy asks once more, for JSON, before it gives up.
     assert (cost.unparsable, cost.lm_calls) == (1, 2)
-
-
-def test_awaited_it_gives_the_same() -> None:
-    with scripted(Reply(AnswerShort, SAID)):
-        awaited = asyncio.run(CoT(Memory(PASSAGES)).acall(question=QUESTION))
-    assert awaited.toDict() == run(Reply(AnswerShort, SAID))[0].toDict()

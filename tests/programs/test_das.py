@@ -3,7 +3,6 @@
 That answers are weighed as `programs.steps.candidates` weighs them is shown in tests/programs/steps/test_candidates.py.
 """
 
-import asyncio
 import json
 import math
 from typing import Any
@@ -127,14 +126,6 @@ def test_the_trace_does_not_depend_on_what_finishes_first(slow: int) -> None:
         method()(question=QUESTION)
         documents = [step[1]["document"] for step in dspy.settings.trace]
     assert [document.partition(" | ")[0] for document in documents] == ["[1] Bo Quill", "[1] Zorx", "[1] Ada Quill"]
-
-
-def test_awaited_it_gives_the_same() -> None:
-    with scripted(*replies(probability="0.5")):
-        called = method()(question=QUESTION)
-    with scripted(*replies(probability="0.5")):
-        awaited = asyncio.run(method().acall(question=QUESTION))
-    assert awaited.toDict() == called.toDict()
 
 
 def test_wrong_settings_are_refused() -> None:

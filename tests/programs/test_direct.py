@@ -1,6 +1,5 @@
 """Direct prompting with and without retrieval, in both styles."""
 
-import asyncio
 from typing import Any
 
 import dspy
@@ -69,9 +68,3 @@ def test_an_unparsable_answer_is_an_empty_one_and_is_counted(closed: bool, signa
     assert seen.answer == ""
     # DSPy asks once more, for JSON, before it gives up.
     assert (cost.unparsable, cost.lm_calls) == (1, 2)
-
-
-def test_awaited_it_gives_the_same() -> None:
-    with scripted(Reply(AnswerShortDirectly, {"answer": "Lund"})):
-        awaited = asyncio.run(Direct(Memory(PASSAGES)).acall(question=QUESTION))
-    assert awaited.toDict() == run(Reply(AnswerShortDirectly, {"answer": "Lund"}))[0].toDict()

@@ -1,6 +1,5 @@
 """GENREAD: what is written from memory is all that is read; the case is made up."""
 
-import asyncio
 from typing import Any
 
 import dspy
@@ -82,9 +81,3 @@ def test_a_document_without_end_and_one_that_imitates_the_prompt() -> None:
     _, _, prompts = run(Reply(WriteBackground, {"background": hostile}), read)
     assert prompts[1]["question"] == QUESTION
     assert "Who are you?" in prompts[1]["knowledge"]
-
-
-def test_awaited_it_gives_the_same() -> None:
-    with scripted(Reply(WRITE.to, WRITE.fields), Reply(READ.to, READ.fields)):
-        awaited = asyncio.run(GenRead(None).acall(question=QUESTION))
-    assert awaited.toDict() == run(WRITE, READ)[0].toDict()

@@ -1,6 +1,5 @@
 """ITER-RETGEN over two, three and one turns; the case is made up."""
 
-import asyncio
 from typing import Any
 
 import dspy
@@ -115,10 +114,3 @@ def test_a_draft_without_end_is_cut_before_it_is_searched_with() -> None:
     seen, _, _ = run(endless, Reply(AnswerShort, {"reasoning": "", "answer": "Lund"}))
     assert len(seen.queries[1]) < 4100
     assert seen.queries[1].endswith(f" Lund {QUESTION}")
-
-
-def test_awaited_it_gives_the_same() -> None:
-    retriever = Memory((Passage(*row) for row in TABLE.items()), dict(zip(QUERIES, FOUND, strict=True)))
-    with scripted(*[Reply(r.to, r.fields, r.when) for r in (FIRST, SECOND)]):
-        awaited = asyncio.run(IterRetGen(retriever).acall(question=QUESTION))
-    assert awaited.toDict() == run(FIRST, SECOND)[0].toDict()

@@ -1,6 +1,5 @@
 """ITRG over one, two and three turns with either strategy; the case is made up."""
 
-import asyncio
 from typing import Any
 
 import dspy
@@ -39,11 +38,11 @@ def answer(text: str = " Quillby ") -> Reply:
     return Reply(AnswerShortDirectly, {"answer": text})
 
 
-def run(*replies: Reply, awaited: bool = False, **settings: Any) -> tuple[dspy.Prediction, Cost, list[dict[str, str]]]:
+def run(*replies: Reply, **settings: Any) -> tuple[dspy.Prediction, Cost, list[dict[str, str]]]:
     retriever = Memory((Passage(*row) for row in TABLE.items()), dict(zip(QUERIES, FOUND, strict=True)))
     with scripted(*replies) as made, measured() as cost:
         program = ITRG(retriever, **settings)
-        seen = asyncio.run(program.acall(question=QUESTION)) if awaited else program(question=QUESTION)
+        seen = program(question=QUESTION)
     return seen, cost, [inputs(user) for _, user in made.prompts if "JSON object" not in user]
 
 
@@ -138,8 +137,3 @@ def test_yes_no_style(said: str, expected: str) -> None:
 def test_no_turn_is_refused() -> None:
     with pytest.raises(UsageError, match="turns must be at least 1"):
         ITRG(Memory([]), turns=0)
-
-
-def test_awaited_it_gives_the_same() -> None:
-    awaited, called = (run(document(0), document(1), answer(), turns=2, awaited=flag)[0] for flag in (True, False))
-    assert awaited.toDict() == called.toDict()

@@ -4,7 +4,6 @@ What is asked, found, known and missing in each turn of the cases is the paper's
 of the lexical stand-ins, whose passages are worded so that the same ones pass.
 """
 
-import asyncio
 import json
 import subprocess
 import sys
@@ -17,7 +16,7 @@ import dspy
 import pytest
 from dspy.adapters import ChatAdapter, JSONAdapter
 from hypothesis import given, settings
-from support.citation_replies import ANYTHING, HOSTILE, HOSTILES, Arbitrary
+from support.citation_replies import ANYTHING, HOSTILE, HOSTILES, Arbitrary, numbered
 from support.prompt_reading import declared, inputs
 from support.scripted import Function, Reply, engine_lm, scripted
 
@@ -63,10 +62,6 @@ def run(
     with scripted(*[Reply(r.to, r.fields, r.when, r.delay) for r in replies]) as script, measured() as cost:
         seen = MIGRES(retriever, **settings)(question=question)
     return seen, cost, [inputs(user) for _, user in script.prompts]
-
-
-def numbered(*lines: str) -> str:
-    return "\n".join(f"[{n}] {line}" for n, line in enumerate(lines, 1))
 
 
 def ids(passages: list[Passage]) -> list[str]:
@@ -185,13 +180,6 @@ class TestCase1:
         assert third["explanation"] == "The one is American, the other is not."
         # The promise of the class docstring: 3r - 1 LM calls; 1 search and up to 3 per round.
         assert (cost.lm_calls, cost.searches, cost.unparsable) == (8, 6, 0)
-
-    def test_awaited_it_gives_the_same(self) -> None:
-        retriever = Memory(self.table)
-        program = MIGRES(retriever, threshold=0.5)
-        with scripted(*[Reply(r.to, r.fields) for r in self.replies]):
-            awaited = asyncio.run(program.acall(question=self.question))
-        assert awaited.toDict() == run(retriever, self.question, self.replies, threshold=0.5)[0].toDict()
 
     def test_the_passage_is_shown_whole_without_the_sentence_filter(self) -> None:
         """Table 5; what is asked, found out and answered stays the same."""
@@ -746,7 +734,7 @@ class TestSettings:
 
     def test_a_reranker_on_another_scale_needs_a_threshold(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("retrieval.ranking.scorers.load_scorer", lambda spec: spec)
-        with pytest.raises(UsageError, match="no threshold is known for the reranker upr: give one"):
+        with pytest.raises(UsageError, match="reranker upr: give the setting threshold"):
             MIGRES(Memory([]), reranker="upr:some/model")
         assert MIGRES(Memory([]), reranker="upr:some/model", threshold=-2.5).threshold == -2.5
 

@@ -3,7 +3,6 @@
 Which passages stand at which rank, what the LM wrote from memory and what it answered is the paper's; the words ours.
 """
 
-import asyncio
 import threading
 from dataclasses import dataclass, field
 from typing import Any
@@ -243,12 +242,6 @@ def test_all_of_it_at_once() -> None:
     }
     # The promise of the class docstring: 3 LM calls and 1 search.
     assert (cost.lm_calls, cost.searches, cost.unparsable) == (3, 1, 0)
-
-
-def test_awaited_it_gives_the_same() -> None:
-    with scripted(*replies(PLAN, RECALL, ANSWER)):
-        awaited = asyncio.run(QPaug(SPOUSE.retriever()).acall(question=SPOUSE.question))
-    assert awaited.toDict() == run(PLAN, RECALL, ANSWER)[0].toDict()
 
 
 @pytest.mark.parametrize("generate_from", ["question+plan", "question"])

@@ -1,6 +1,5 @@
 """ReAct over one, two, three and too many steps; the case is made up."""
 
-import asyncio
 import json
 from typing import Any
 
@@ -72,13 +71,6 @@ def test_two_searches_one_building_on_the_other() -> None:
     }
     # The promise of the class docstring: n LM calls and n - 1 searches.
     assert (cost.lm_calls, cost.searches, cost.unparsable) == (3, 2, 0)
-
-
-def test_awaited_it_gives_the_same() -> None:
-    retriever = Memory((Passage(*row) for row in TABLE.items()), FOUND)
-    with scripted(*[Reply(r.to, r.fields, r.when) for r in CASE]):
-        awaited = asyncio.run(ReAct(retriever).acall(question=QUESTION))
-    assert awaited.toDict() == run(*CASE)[0].toDict()
 
 
 def test_finishing_at_once_searches_nothing() -> None:

@@ -1,6 +1,5 @@
 """Rerank over a made-up table, with probabilities and likelihoods that are small enough to compute by hand."""
 
-import asyncio
 import json
 import threading
 from typing import Any
@@ -156,14 +155,6 @@ def test_nothing_found() -> None:
         seen = Rerank(Memory([]))(question=QUESTION)
     assert (seen.answer, seen.queries, seen.passages, seen.ranked) == ("", [QUESTION], [], [])
     assert (cost.lm_calls, cost.searches) == (0, 1)
-
-
-def test_awaited_it_gives_the_same() -> None:
-    with with_logprobs(*replies(), probabilities=ODDS):
-        called = method()(question=QUESTION)
-    with with_logprobs(*replies(), probabilities=ODDS):
-        awaited = asyncio.run(method().acall(question=QUESTION))
-    assert awaited.toDict() == called.toDict()
 
 
 def test_a_model_that_there_is_not_is_refused() -> None:

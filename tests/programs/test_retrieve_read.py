@@ -1,6 +1,5 @@
 """Retrieve and read with MIGRES's filter: what reaches the answering call, and replies that are no use."""
 
-import asyncio
 from typing import Any, Literal
 
 import dspy
@@ -113,12 +112,6 @@ def test_counts_below_one_are_refused(name: Literal["m", "k"]) -> None:
     options: dict[str, Any] = {name: 0}
     with pytest.raises(UsageError, match=f"{name} must be at least 1, not 0"):
         RetrieveRead(Memory([]), **options)
-
-
-def test_awaited_it_gives_the_same() -> None:
-    with scripted(citing(AnswerCiting, (FACT, [2]), answer="Lund")):
-        awaited = asyncio.run(RetrieveRead(Memory(TABLE)).acall(question=QUESTION))
-    assert awaited.toDict() == run(citing(AnswerCiting, (FACT, [2]), answer="Lund"))[0].toDict()
 
 
 @settings(max_examples=30, deadline=None)

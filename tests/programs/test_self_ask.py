@@ -1,6 +1,5 @@
 """Self-Ask over none, two and too many follow-up questions; the case is made up."""
 
-import asyncio
 from typing import Any
 
 import dspy
@@ -80,13 +79,6 @@ def test_two_follow_up_questions_one_building_on_the_other() -> None:
     assert [(p.title, p.text) for p in seen.evidence if p.id.startswith("lm:")] == [(n.title, n.text) for n in NOTES]
     # The promise of the class docstring: 2n + 2 LM calls and n searches.
     assert (cost.lm_calls, cost.searches, cost.unparsable) == (6, 2, 0)
-
-
-def test_awaited_it_gives_the_same() -> None:
-    retriever = Memory((Passage(*row) for row in TABLE.items()), FOUND)
-    with scripted(*[Reply(r.to, r.fields, r.when) for r in CASE]):
-        awaited = asyncio.run(SelfAsk(retriever).acall(question=QUESTION))
-    assert awaited.toDict() == run(*CASE)[0].toDict()
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 """Self-verification: how answers are sampled, told apart and verified, in both forms; the case is made up."""
 
-import asyncio
 import threading
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -63,14 +62,13 @@ def run(
     answers: Sequence[str],
     checks: Mapping[str, Sequence[str]] = {},
     condition: str = "",
-    awaited: bool = False,
     **settings: Any,
 ) -> tuple[dspy.Prediction, Cost, Sampler]:
     sampler = Sampler(answers, checks, condition)
     lm = dspy.LM("test/sampler", engine=sampler, cache=False, num_retries=0)
     program = SelfVerification(None, n=len(answers), **settings)
     with dspy.context(lm=lm, callbacks=[sampler]), measured() as cost:
-        seen = asyncio.run(program.acall(question=QUESTION)) if awaited else program(question=QUESTION)
+        seen = program(question=QUESTION)
     return seen, cost, sampler
 
 
@@ -179,7 +177,7 @@ def test_dspys_cache_keeps_the_samples_apart() -> None:
 
 @pytest.mark.parametrize(
     ("setting", "message"),
-    [({"verifications": 0}, "verifications must be at least 1"), ({"sampling": 0.0}, "sampling must be above 0")],
+    [({"verifications": 0}, "verifications must be at least 1"), ({"sampling": 0.0}, "sampling .* must be above 0")],
 )
 def test_settings_that_make_no_sense_are_refused(setting: dict[str, Any], message: str) -> None:
     with pytest.raises(UsageError, match=message):
@@ -194,7 +192,3 @@ def test_a_retriever_is_never_searched() -> None:
     with dspy.context(lm=dspy.LM("test/sampler", engine=sampler, cache=False), callbacks=[sampler]), measured() as cost:
         assert SelfVerification(retriever)(question=QUESTION).answer == "Lund"
     assert (cost.lm_calls, cost.searches) == (5, 0)
-
-
-def test_awaited_it_gives_the_same() -> None:
-    assert run(CASE, CHECKS, awaited=True)[0].toDict() == run(CASE, CHECKS)[0].toDict()

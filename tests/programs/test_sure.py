@@ -1,6 +1,5 @@
 """SuRe: which candidate wins by validity and ranking, and replies that are no use; the case is made up."""
 
-import asyncio
 from typing import Any
 
 import dspy
@@ -165,9 +164,3 @@ def test_the_trace_does_not_depend_on_what_finishes_first(slow: int) -> None:
     ]  # fmt: skip
     assert [step[1]["candidate"] for step in steps[1:5]] == ["Malmö", "Lund", "Malmö", "Lund"]
     assert [step[1]["first"] for step in steps[5:]] == [FOR_MALMO, FOR_LUND]
-
-
-def test_awaited_it_gives_the_same() -> None:
-    with scripted(*[Reply(r.to, r.fields, r.when) for r in CASE]):
-        awaited = asyncio.run(SuRe(RETRIEVER).acall(question=QUESTION))
-    assert awaited.toDict() == run(*CASE)[0].toDict()

@@ -1,6 +1,5 @@
 """UPR: what the scorer puts first is read; the case is made up."""
 
-import asyncio
 from typing import Any
 
 import dspy
@@ -100,9 +99,3 @@ def test_wrong_settings_are_refused() -> None:
             run(**{setting: 0})
     with pytest.raises(UsageError, match="unknown scorer"):
         run(upr="none")
-
-
-def test_awaited_it_gives_the_same() -> None:
-    with scripted(Reply(ANSWER.to, ANSWER.fields)):
-        awaited = asyncio.run(UPR(Memory(TABLE, {QUESTION: FOUND})).acall(question=QUESTION))
-    assert awaited.toDict() == run(ANSWER)[0].toDict()

@@ -1,6 +1,5 @@
 """VTG sentence by sentence: verified, supported from memory or by new searches, or dropped; the case is made up."""
 
-import asyncio
 import json
 from typing import Any
 
@@ -181,14 +180,6 @@ def test_counts_below_one_are_refused(name: str) -> None:
 def test_it_cannot_do_without_a_judge() -> None:
     with pytest.raises(UsageError, match="none"):
         VTG(Memory([]), entailment="none")
-
-
-def test_awaited_it_gives_the_same() -> None:
-    replies = (write((FINDER, [1])), write(), answer("Lund"))
-    found = {QUESTION: ["zorx", "bakers"]}
-    with scripted(*[Reply(r.to, r.fields) for r in replies]):
-        awaited = asyncio.run(VTG(Memory(TABLE, found)).acall(question=QUESTION))
-    assert awaited.toDict() == run(*replies)[0].toDict()
 
 
 @settings(max_examples=40, deadline=None)

@@ -58,7 +58,7 @@ def test_every_method_can_be_planned_and_promises_something(name: str, reader: d
     program = load(name)
     found = plan(program(Memory(PASSAGES)), reader, QUESTIONS[:1])
     assert 1 <= found["lm_calls"].least <= found["lm_calls"].typical <= found["lm_calls"].most
-    assert "LM call" in promise(program)
+    assert all(f"{what}: " in promise(program) for what in ("LM calls", "Searches", "Depth"))
 
 
 def test_prices_are_those_of_the_list_and_unknown_is_not_0() -> None:
@@ -80,7 +80,7 @@ def test_the_command_line(capsys: pytest.CaptureFixture[str], monkeypatch: pytes
     assert lines[0].split() == ["per", "question", "least", "typical", "most"]
     assert lines[1].split()[-3:] == ["7", "7", "14"]
     assert "2,000 questions with openai/gpt-4o-mini: $" in output
-    assert "Promised: Per question: 7 LM calls" in output
+    assert "Promised: Per question: LM calls: 7; 6 with style" in output
     assert "stand-ins" in errors
 
     with pytest.raises(SystemExit):

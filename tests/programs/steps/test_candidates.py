@@ -9,7 +9,7 @@ from support.scripted import Reply, scripted
 from support.scripted_logprobs import Given, with_logprobs
 
 from programs.instruments.cost import measured
-from programs.steps.candidates import Candidate, candidates_of, recorded, settled
+from programs.steps.candidates import Candidate, candidate_fields, draw_candidates, parse_answer
 from retrieval import Passage
 from retrieval.ranking.scorers import Scorer
 from signatures.answer import NameAnswer
@@ -24,23 +24,23 @@ def reply(passage: Passage, candidate: str, **more: str) -> Reply:
 def candidates(
     passages: Sequence[Passage] = PASSAGES, scorer: Scorer | None = None, logprobs: bool = True
 ) -> list[Candidate]:
-    return candidates_of(dspy.Predict(NameAnswer), "where?", passages, scorer, logprobs=logprobs, at_most=16)
+    return draw_candidates(dspy.Predict(NameAnswer), "where?", passages, scorer, logprobs=logprobs, at_most=16)
 
 
 @pytest.mark.parametrize("said", [None, "", " \n", "unknown", "“Unknown.”", "Unanswerable", "It is unanswerable here."])
 def test_no_answer(said: str | None) -> None:
-    assert settled(said) == ""
+    assert parse_answer(said) == ""
 
 
 @pytest.mark.parametrize(
     ("said", "answer"), [(" Lund\n", "Lund"), ("the unknown soldier", "the unknown soldier"), ("no", "no")]
 )
 def test_an_answer(said: str, answer: str) -> None:
-    assert settled(said) == answer
+    assert parse_answer(said) == answer
 
 
 def test_an_answer_without_end_is_cut() -> None:
-    assert len(settled("Lund " * 20_000)) == 4000
+    assert len(parse_answer("Lund " * 20_000)) == 4000
 
 
 def test_log_probabilities_give_the_mean_per_token() -> None:
@@ -51,7 +51,7 @@ def test_log_probabilities_give_the_mean_per_token() -> None:
     assert [candidate.passage for candidate in found] == [TWO, ONE, THREE]
     assert [candidate.answer for candidate in found] == ["the town Lund", "Lund", ""]
     assert [candidate.probability for candidate in found] == pytest.approx([(0.5 * 0.9 * 0.6) ** (1 / 3), 0.4, 0.0])
-    assert {candidate.measure for candidate in found} == {"logprobs"}
+    assert {candidate.measured_by for candidate in found} == {"logprobs"}
 
 
 @pytest.mark.parametrize("logprobs", [True, False])
@@ -59,14 +59,17 @@ def test_without_log_probabilities_the_lm_says_the_number(logprobs: bool) -> Non
     replies = [reply(ONE, "Lund", probability="0.25"), reply(TWO, "Malmö", probability="1")]
     with scripted(*replies) as script:
         found = candidates([ONE, TWO], logprobs=logprobs)
-    assert [(c.answer, c.probability, c.measure) for c in found] == [("Malmö", 1, "stated"), ("Lund", 0.25, "stated")]
+    assert [(c.answer, c.probability, c.measured_by) for c in found] == [
+        ("Malmö", 1, "stated"),
+        ("Lund", 0.25, "stated"),
+    ]
     assert all("probability, from 0 to 1" in system for system, _ in script.prompts)
 
 
 def test_an_lm_that_refuses_them_is_asked_for_the_number() -> None:
     with with_logprobs(reply(ONE, "Lund", probability="0.5"), probabilities={}, refuses=True), measured() as cost:
         (found,) = candidates([ONE])
-    assert (found.answer, found.probability, found.measure) == ("Lund", 0.5, "stated")
+    assert (found.answer, found.probability, found.measured_by) == ("Lund", 0.5, "stated")
     assert cost.lm_calls == 2
 
 
@@ -74,13 +77,13 @@ def test_an_lm_that_refuses_them_is_asked_for_the_number() -> None:
 def test_a_number_that_is_no_probability_leaves_the_answer_alone(number: str) -> None:
     with scripted(reply(ONE, "Lund", probability=number)):
         (found,) = candidates([ONE])
-    assert (found.answer, found.probability, found.measure) == ("Lund", 1.0, "binary")
+    assert (found.answer, found.probability, found.measured_by) == ("Lund", 1.0, "binary")
 
 
 def test_an_lm_that_ignores_the_wish_leaves_the_answer_alone() -> None:
     with with_logprobs(reply(ONE, "Lund"), probabilities={}):
         (found,) = candidates([ONE])
-    assert (found.answer, found.probability, found.measure) == ("Lund", 1.0, "binary")
+    assert (found.answer, found.probability, found.measured_by) == ("Lund", 1.0, "binary")
 
 
 @pytest.mark.parametrize("logprobs", [True, False])
@@ -88,7 +91,7 @@ def test_an_unparsable_reply_is_no_answer_and_is_counted(logprobs: bool) -> None
     garbled = [Reply(NameAnswer, "Well, well.", when=f"[1] {ONE.text}") for _ in range(2)]
     with with_logprobs(*garbled, probabilities={}), measured() as cost:
         (found,) = candidates([ONE], logprobs=logprobs)
-    assert (found.answer, found.probability, found.measure) == ("", 0.0, "binary")
+    assert (found.answer, found.probability, found.measured_by) == ("", 0.0, "binary")
     assert (cost.unparsable, cost.lm_calls) == (1, 2)
 
 
@@ -122,12 +125,18 @@ def test_without_a_scorer_all_have_the_same_share_and_ties_keep_their_order() ->
 def test_nothing_to_read() -> None:
     for scorer in (None, Given({})):
         assert candidates([], scorer) == []
-    assert recorded([]) == {"ranked": [], "candidates": {}, "probabilities": {}, "shares": {}, "measured_by": {}}
+    assert candidate_fields([]) == {
+        "ranked": [],
+        "candidates": {},
+        "probabilities": {},
+        "shares": {},
+        "measured_by": {},
+    }
 
 
 def test_as_fields_of_a_result() -> None:
     found = [Candidate(TWO, "Lund", 0.5, "stated", 0.75), Candidate(ONE, "", 0.0, "binary", 0.25)]
-    assert recorded(found) == {
+    assert candidate_fields(found) == {
         "ranked": ["2", "1"],
         "candidates": {"2": "Lund", "1": ""},
         "probabilities": {"2": 0.5, "1": 0.0},

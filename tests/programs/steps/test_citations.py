@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from programs.steps.citations import Fact, cited, entailed, record, supported, supporting
+from programs.steps.citations import Fact, check_citations, find_support, keep_supported, report_fact, resolve_citations
 from retrieval import Passage
 from retrieval.ranking.entailment import load_entailment
 from signatures.extract import Statement
@@ -23,30 +23,33 @@ def said(text: str, *numbers: int) -> Statement:
 
 
 def test_statements_are_lines_with_the_passages_that_there_are() -> None:
-    facts = cited([said(f" {FOUND}\n", 1, 9, -1, 1), said(" ", 1), said(BORN)], SHOWN)
+    facts = resolve_citations([said(f" {FOUND}\n", 1, 9, -1, 1), said(" ", 1), said(BORN)], SHOWN)
     assert facts == [Fact(FOUND, [ZORX]), Fact(BORN, [])]
-    assert [record(fact) for fact in facts] == [{"fact": FOUND, "passages": ["zorx"]}, {"fact": BORN, "passages": []}]
-    assert cited(None, SHOWN) == []
+    assert [report_fact(fact) for fact in facts] == [
+        {"fact": FOUND, "passages": ["zorx"]},
+        {"fact": BORN, "passages": []},
+    ]
+    assert resolve_citations(None, SHOWN) == []
 
 
 def test_supported_ones_have_a_passage_that_entails_them_by_itself() -> None:
     statements = [said(FOUND, 1, 3), said(BORN, 3), said(BOTH, 1, 2), said(BORN)]
-    assert supported(statements, SHOWN, JUDGE) == [Fact(FOUND, [ZORX])]
-    assert [fact.text for fact in supported(statements, SHOWN, None)] == [FOUND, BORN, BOTH]
-    assert supported(None, SHOWN, JUDGE) == []
+    assert keep_supported(statements, SHOWN, JUDGE) == [Fact(FOUND, [ZORX])]
+    assert [fact.text for fact in keep_supported(statements, SHOWN, None)] == [FOUND, BORN, BOTH]
+    assert keep_supported(None, SHOWN, JUDGE) == []
 
 
 def test_entailed_ones_are_by_their_passages_together() -> None:
     facts = [Fact(FOUND, [ZORX, RAIN]), Fact(BOTH, [ZORX, ADA]), Fact(BOTH, [ADA]), Fact(FOUND, [])]
-    assert entailed(facts, JUDGE) == [True, True, False, False]
-    assert entailed([], JUDGE) == []
+    assert check_citations(facts, JUDGE) == [True, True, False, False]
+    assert check_citations([], JUDGE) == []
 
 
 def test_the_title_counts_too() -> None:
-    assert supporting("Zorx is a planet.", SHOWN, JUDGE) == [ZORX]
-    assert entailed([Fact("Zorx is a planet.", [ZORX])], JUDGE) == [True]
+    assert find_support("Zorx is a planet.", SHOWN, JUDGE) == [ZORX]
+    assert check_citations([Fact("Zorx is a planet.", [ZORX])], JUDGE) == [True]
 
 
 @pytest.mark.parametrize(("text", "passages"), [(FOUND, [ZORX]), (BOTH, []), ("Quill", [ZORX, ADA]), ("", [])])
 def test_supporting_passages_are_looked_for_one_by_one(text: str, passages: list[Any]) -> None:
-    assert supporting(text, SHOWN, JUDGE) == passages
+    assert find_support(text, SHOWN, JUDGE) == passages

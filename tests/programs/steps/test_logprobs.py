@@ -15,7 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.scripted import Function, engine_lm, render
 
-from programs.steps.logprobs import Token, ask_scored, bare, certainty, probability
+from programs.steps.logprobs import Token, ask_with_logprobs, mean_probability, word_probability
+from programs.steps.text import simplify
 
 HEAD = [Token(text, 0.9, {}) for text in ("[[", " ##", " candidate", " ##", " ]]", "\n")]
 TAIL = [Token(text, 0.9, {}) for text in ("\n\n", "[[", " ##", " completed", " ##", " ]]")]
@@ -26,7 +27,7 @@ def reply(*tokens: tuple[str, float] | tuple[str, float, dict[str, float]]) -> l
 
 
 def p(tokens: list[Token]) -> float | None:
-    return probability("unknown", "candidate", tokens)
+    return word_probability("unknown", "candidate", tokens)
 
 
 def test_the_word_as_one_token_has_that_tokens_probability() -> None:
@@ -116,7 +117,7 @@ def test_whatever_the_tokens_it_is_a_probability(tokens: list[tuple[str, float, 
 
 
 def mean(tokens: list[Token]) -> float | None:
-    return certainty("candidate", tokens)
+    return mean_probability("candidate", tokens)
 
 
 def test_the_certainty_of_a_field_is_the_geometric_mean_over_its_tokens() -> None:
@@ -153,7 +154,7 @@ def test_long_replies_take_no_long_time() -> None:
 
 @pytest.mark.parametrize("text", ["unknown", " Unknown.", "“UNKNOWN”", "'unknown'\n", "`unknown`"])
 def test_bare(text: str) -> None:
-    assert bare(text) == "unknown"
+    assert simplify(text) == "unknown"
 
 
 class Act(dspy.Signature):
@@ -217,7 +218,7 @@ def lm_at(url: str, *, cache: bool = False) -> dspy.LM:
 
 def test_a_server_that_gives_them() -> None:
     with server("gives") as (url, asked), dspy.context(lm=lm_at(url), trace=[]):
-        scored = ask_scored(dspy.Predict(Act), question="q")
+        scored = ask_with_logprobs(dspy.Predict(Act), question="q")
         trace = dspy.settings.trace
     assert scored is not None
     prediction, tokens = scored
@@ -234,8 +235,8 @@ def test_a_server_that_gives_them() -> None:
 
 def test_a_reply_from_the_cache_has_them_too() -> None:
     with server("gives") as (url, asked), dspy.context(lm=lm_at(url, cache=True)):
-        first = ask_scored(dspy.Predict(Act), question="a question asked twice")
-        again = ask_scored(dspy.Predict(Act), question="a question asked twice")
+        first = ask_with_logprobs(dspy.Predict(Act), question="a question asked twice")
+        again = ask_with_logprobs(dspy.Predict(Act), question="a question asked twice")
     assert first is not None
     assert again is not None
     assert first[1] == again[1] != []
@@ -244,20 +245,20 @@ def test_a_reply_from_the_cache_has_them_too() -> None:
 
 def test_a_server_that_ignores_the_wish_gives_no_tokens() -> None:
     with server("ignores") as (url, _), dspy.context(lm=lm_at(url)):
-        scored = ask_scored(dspy.Predict(Act), question="q")
+        scored = ask_with_logprobs(dspy.Predict(Act), question="q")
     assert scored is not None
     assert (scored[0].candidate, scored[1]) == ("unknown", [])
 
 
 def test_a_server_that_refuses_has_to_be_asked_without() -> None:
     with server("refuses") as (url, asked), dspy.context(lm=lm_at(url)):
-        assert ask_scored(dspy.Predict(Act), question="q") is None
+        assert ask_with_logprobs(dspy.Predict(Act), question="q") is None
     assert len(asked) == 1
 
 
 def test_other_errors_of_the_provider_are_raised() -> None:
     with server("denies") as (url, _), dspy.context(lm=lm_at(url)), pytest.raises(LMAuthError):
-        ask_scored(dspy.Predict(Act), question="q")
+        ask_with_logprobs(dspy.Predict(Act), question="q")
 
 
 class Offers(Function):
@@ -273,12 +274,12 @@ def test_an_lm_that_does_not_offer_them_is_not_asked() -> None:
     thinker.supports_reasoning = True
     for engine_ in (Function(fail), thinker):
         with dspy.context(lm=engine_lm(engine_)):
-            assert ask_scored(dspy.Predict(Act), question="q") is None
+            assert ask_with_logprobs(dspy.Predict(Act), question="q") is None
 
 
 def test_a_reply_that_cannot_be_parsed() -> None:
     with dspy.context(lm=engine_lm(Offers(lambda system, user: "what?"))):
-        scored = ask_scored(dspy.Predict(Act), question="q")
+        scored = ask_with_logprobs(dspy.Predict(Act), question="q")
     assert scored is not None
     assert (scored[0].candidate, scored[1]) == (None, [])
 
@@ -287,6 +288,6 @@ def test_the_predictors_own_lm_is_the_one_that_counts() -> None:
     predictor = dspy.Predict(Act)
     predictor.lm = engine_lm(Offers(lambda system, user: render({"candidate": "Paris"})))
     with dspy.context(lm=engine_lm(Function(lambda system, user: render({"candidate": "Rome"})))):
-        scored = ask_scored(predictor, question="q")
+        scored = ask_with_logprobs(predictor, question="q")
     assert scored is not None
     assert scored[0].candidate == "Paris"

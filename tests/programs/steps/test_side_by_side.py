@@ -10,7 +10,7 @@ from support.scripted import Function, engine_lm, render
 
 import lms
 from programs.blendfilter import BlendFilter
-from programs.steps.side_by_side import in_thread, side_by_side
+from programs.steps.side_by_side import run_in_thread, side_by_side
 from retrieval import Memory, Passage
 
 
@@ -137,7 +137,7 @@ def test_many_awaited_calls_run_at_once() -> None:
     meeting = threading.Barrier(40, timeout=10)
 
     async def all_of_them() -> list[int]:
-        return await asyncio.gather(*(in_thread(meeting.wait) for _ in range(40)))
+        return await asyncio.gather(*(run_in_thread(meeting.wait) for _ in range(40)))
 
     assert len(set(asyncio.run(all_of_them()))) == 40
 
@@ -148,7 +148,7 @@ def test_an_awaited_call_sees_the_callers_settings_and_raises_its_error() -> Non
 
     async def call() -> None:
         with dspy.context(num_threads=5):
-            await in_thread(fail, "threads:")
+            await run_in_thread(fail, "threads:")
 
     with pytest.raises(LookupError, match="threads: 5"):
         asyncio.run(call())

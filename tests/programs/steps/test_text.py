@@ -2,7 +2,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from programs.steps.text import blend, line, passage_or_nothing
+from programs.steps.text import as_text, blend, clean_list, one_line, passage_or_nothing, simplify
+
+
+@pytest.mark.parametrize(
+    ("answer", "text"), [(True, "yes"), (False, "no"), (None, ""), ("  Paris \n", "Paris"), ("", "")]
+)
+def test_the_value_of_a_field_as_text(answer: str | bool | None, text: str) -> None:
+    assert as_text(answer) == text
 
 
 @pytest.mark.parametrize(
@@ -20,16 +27,58 @@ from programs.steps.text import blend, line, passage_or_nothing
     ],
 )
 def test_a_line(text: str | None, shown: str) -> None:
-    assert line(text) == shown
+    assert one_line(text) == shown
 
 
 @given(st.text(st.characters()))
 def test_a_line_is_one_line_that_no_adapter_takes_for_a_marker_and_that_can_be_sent(text: str) -> None:
-    shown = line(text)
+    shown = one_line(text)
     assert len(shown.splitlines()) <= 1
     assert "[[ ##" not in shown
     shown.encode("utf-8")
-    assert line(shown) == shown
+    assert one_line(shown) == shown
+
+
+@pytest.mark.parametrize(
+    ("written", "item"),
+    [
+        ("1. films of 2010", "films of 2010"),
+        ("2) films of 2010", "films of 2010"),
+        ("(3) films of 2010", "films of 2010"),
+        ("12: films of 2010", "films of 2010"),
+        ("- films of 2010", "films of 2010"),
+        (" • films\n of   2010 ", "films of 2010"),
+        ("1. - films of 2010", "films of 2010"),
+        ("1984 was a year", "1984 was a year"),
+        ("3.14 is no number of an item", "3.14 is no number of an item"),
+        ("2010. Then what?", "2010. Then what?"),
+        ("-5 degrees", "-5 degrees"),
+        ("[[ ## question ## ]]", "[ [ ## question ## ]]"),
+    ],
+)
+def test_numbering_goes_and_numbers_stay(written: str, item: str) -> None:
+    assert clean_list([written]) == [item]
+
+
+def test_blanks_and_repetitions_go_and_the_order_stays() -> None:
+    assert clean_list(["b", "", "2. B", " \n", "a", "1.", "b "]) == ["b", "a", "1."]
+
+
+def test_no_more_than_wanted() -> None:
+    assert clean_list(["", "a", "b", "A", "c"], 2) == ["a", "b"]
+    assert clean_list(["a"], 2) == ["a"]
+
+
+def test_a_reply_that_could_not_be_parsed_has_no_items() -> None:
+    assert clean_list(None) == []
+
+
+@given(st.lists(st.text(st.characters())))
+def test_whatever_is_written_items_are_different_lines_with_something_in_them(written: list[str]) -> None:
+    found = clean_list(written)
+    assert all(item and item == " ".join(item.split()) for item in found)
+    assert len({item.casefold() for item in found}) == len(found)
+    "".join(found).encode("utf-8")
 
 
 @pytest.mark.parametrize(
@@ -37,6 +86,11 @@ def test_a_line_is_one_line_that_no_adapter_takes_for_a_marker_and_that_can_be_s
 )
 def test_blending_joins_what_is_not_blank(parts: tuple[str, ...], query: str) -> None:
     assert blend(*parts) == query
+
+
+@pytest.mark.parametrize("text", ["Lund", " lund.\n", "“Lund”", "'LUND'.", "`Lund`"])
+def test_case_quotes_and_full_stops_make_no_difference(text: str) -> None:
+    assert simplify(text) == "lund"
 
 
 @pytest.mark.parametrize(
@@ -92,4 +146,4 @@ def test_a_passage_that_was_written_is_kept_as_one_line(text: str, passage: str)
 
 @given(st.text(st.characters()))
 def test_any_text_is_a_passage_or_nothing(text: str) -> None:
-    assert passage_or_nothing(text) in ("", *(line(text)[:n].strip() for n in range(len(line(text)) + 1)))
+    assert passage_or_nothing(text) in ("", *(one_line(text)[:n].strip() for n in range(len(one_line(text)) + 1)))
