@@ -30,8 +30,8 @@ from eval.runs.ceiling import gold_of
 from optimizers import filter_f1, load, names, why_no_state
 from optimizers._optimize import Outcome, optimize
 from optimizers._split import split
-from retrieval.bm25.search import BM25
-from retrieval.corpora.reader import read
+from retrieval.bm25 import BM25
+from retrieval.corpora import read
 
 # Small ones: it is not the size of the gain that is measured, but that there is one. GEPA takes the predictors in turn.
 SETTINGS = {

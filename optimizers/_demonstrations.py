@@ -10,7 +10,7 @@ import dspy
 
 from optimizers._gold import statable, states
 from retrieval import Passage, Retriever, number, union
-from retrieval.ranking.sentences import split
+from retrieval.ranking.sentences import split_sentences
 
 __all__ = ["fitting", "labelled"]
 
@@ -122,7 +122,7 @@ def _fact(
     """The passage cut down to the sentence that matters, with its title in front, since pronouns stand for it."""
     others = [other.title for other in gold if other.id != passage.id]
     leads = [*statable(example), *(answer for _, answer in steps), *others]
-    parts = split(passage.text) or [passage.text]
+    parts = split_sentences(passage.text) or [passage.text]
     return replace(passage, title="", text=f"{passage.title}: {next((p for p in parts if states(p, leads)), parts[0])}")
 
 

@@ -88,7 +88,7 @@ class ALCE(dspy.Module):
         self.answer = dspy.Predict(AnswerCitingYesNo if style == "yesno" else AnswerCiting)
 
     def forward(self, question: str) -> dspy.Prediction:
-        from retrieval.ranking.scorers import rerank
+        from retrieval.ranking.rerank import rerank
 
         # Retrieval, and MIGRES's reranker on top (its section 4.2).
         found = self.retriever(question, self.m)

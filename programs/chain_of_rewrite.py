@@ -26,7 +26,7 @@ from programs.steps.side_by_side import in_thread, side_by_side
 from programs.steps.text import blend, line
 from retrieval import Passage, Retriever, UsageError, number, union
 from retrieval.ranking.fuse import reciprocal_rank_fusion
-from retrieval.ranking.sentences import split
+from retrieval.ranking.sentences import split_sentences
 from signatures.answer import AnswerEntity
 from signatures.extract import AnalyseDocument, NameCandidate
 from signatures.query import ListExplicitQueries, ListRelatedQueries
@@ -270,7 +270,7 @@ class ChainOfRewrite(dspy.Module):
         """How likely the question is, given each document, beside what is known already; nothing without a scorer."""
         if not self.scorer:
             return {}
-        from retrieval.ranking.scorers import rerank
+        from retrieval.ranking.rerank import rerank
 
         new = [passage for passage in documents if passage.id not in known]
         return known | {passage.id: _score(passage) for passage in rerank(question, new, self.scorer)}
@@ -306,7 +306,7 @@ def _quoted(evidence: str | None, document: str) -> list[str]:
     """The sentences of the evidence that the document has, whatever the case and the white space: LMs also write some
     that it does not have."""
     has = " ".join(document.casefold().split())
-    sentences = [sentence.strip('"“”') for item in items((evidence or "").splitlines()) for sentence in split(item)]
+    sentences = [sentence.strip('"“”') for item in items((evidence or "").splitlines()) for sentence in split_sentences(item)]
     return [sentence for sentence in dict.fromkeys(sentences) if sentence and sentence.casefold() in has]
 
 

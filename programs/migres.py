@@ -205,7 +205,8 @@ class MIGRES(dspy.Module):
 
     def _search(self, query: str, spent: Counter[str]) -> _Search:
         """What the query finds, and what passes the filter of that which has not been shown often enough."""
-        from retrieval.ranking.scorers import filter_sentences, rerank
+        from retrieval.ranking.filter import filter_sentences
+        from retrieval.ranking.rerank import rerank
 
         found = self.retriever(query, self.m)
         fresh = [passage for passage in found if spent[passage.id] < _SPENT]

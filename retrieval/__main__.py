@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from tqdm import tqdm
 
 from retrieval.base import Retriever
-from retrieval.corpora.reader import read
+from retrieval.corpora import read
 from retrieval.errors import OdqaError, UsageError
 from retrieval.passage import Passage
 from retrieval.specs import FORMS, load
@@ -72,7 +72,7 @@ def _index(commands: "Commands") -> None:
 
 
 def _bm25(passages: Iterable[Passage], arguments: argparse.Namespace) -> Any:
-    from retrieval.bm25.search import BM25
+    from retrieval.bm25 import BM25
 
     return BM25.build(
         passages,
@@ -87,7 +87,7 @@ def _bm25(passages: Iterable[Passage], arguments: argparse.Namespace) -> Any:
 
 
 def _dense(passages: Iterable[Passage], arguments: argparse.Namespace) -> Any:
-    from retrieval.dense.search import Dense
+    from retrieval.dense import Dense
 
     if not arguments.encoder:
         raise UsageError("the backend dense needs --encoder: sbert, ance, contriever, or a model")
@@ -104,7 +104,7 @@ def _dense(passages: Iterable[Passage], arguments: argparse.Namespace) -> Any:
 
 
 def _colbert(passages: Iterable[Passage], arguments: argparse.Namespace) -> Any:
-    from retrieval.colbert.search import ColBERT
+    from retrieval.colbert import ColBERT
 
     if not arguments.checkpoint:
         raise UsageError("the backend colbert needs --checkpoint, such as colbert-ir/colbertv2.0")
@@ -140,7 +140,8 @@ def _fetch(commands: "Commands") -> None:
     parser.add_argument("--url", help="a mirror of the same file")
 
     def run(arguments: argparse.Namespace) -> None:
-        from retrieval.corpora.fetch import SOURCES, fetch
+        from retrieval.corpora.catalogue import SOURCES
+        from retrieval.corpora.download import fetch
 
         if arguments.name in SOURCES:
             print(f"licence: {SOURCES[arguments.name].licence}", file=sys.stderr)

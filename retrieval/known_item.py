@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
 from retrieval.passage import Passage
-from retrieval.ranking.sentences import split
+from retrieval.ranking.sentences import split_sentences
 
 __all__ = ["Index", "check", "spread"]
 
@@ -69,7 +69,7 @@ def spread(size: int) -> range:
 
 
 def _query(text: str) -> str | None:
-    words = max(split(text)[:_FIRST], key=len, default="").split()
+    words = max(split_sentences(text)[:_FIRST], key=len, default="").split()
     return " ".join(words[:_MOST]) if len(words) >= _FEWEST else None
 
 

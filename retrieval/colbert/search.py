@@ -19,12 +19,7 @@ Papers: Khattab and Zaharia 2020 (ColBERT); Santhanam et al. 2022 (ColBERTv2, th
 """
 
 import json
-import logging
-import mmap
-import pickle
-import shutil
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,25 +27,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retrieval.base import Retriever
-from retrieval.colbert.build import Builder
-from retrieval.colbert.codec import (
-    ABOUT,
-    FORMAT,
-    IVF,
-    METADATA,
-    Codec,
-    Corpus,
-    Encoder,
-    Progress,
-    device_of,
-    directory_of,
-    doclens,
-    load,
-    replacing,
-    torch,
-)
-from retrieval.errors import RetrievalError, UsageError
-from retrieval.files import CORPUS, locked, publish, read_about
+from retrieval.colbert.build import DESCRIPTION, FORMAT, IVF, METADATA, Builder, Progress
+from retrieval.colbert.codec import Codec, load_lengths, load_tensors, reading
+from retrieval.colbert.collection import open_passages
+from retrieval.colbert.encoder import Encoder, find_checkpoint, find_device
+from retrieval.colbert.libraries import torch
+from retrieval.errors import UsageError
+from retrieval.files import replace_directory
+from retrieval.indexes import building, building_directory, check_target, read_description
 from retrieval.passage import Passage
 
 __all__ = ["ColBERT"]
@@ -59,9 +43,6 @@ _BATCH = 32  # queries encoded at a time
 _PUBLISHED = {"colbertv2.0": "colbert-ir/colbertv2.0"}  # what indexes call it on the machines that made them -> the hub
 _OF_QUERIES = "query_maxlen", "attend_to_mask_tokens", "query_token_id", "query_token"  # settings that indexes keep
 _NAME_IT = 'name it as `checkpoint`, in code or in a TOML file of the type "colbert"'
-_DAMAGE = OSError, RuntimeError, ValueError, LookupError, TypeError, EOFError, pickle.UnpicklingError
-
-logger = logging.getLogger(__name__)
 
 
 class ColBERT(Retriever):
@@ -117,18 +98,18 @@ class ColBERT(Retriever):
             raise UsageError(f"ncells must be at least 1 and ndocs at least 4, not {ncells} and {ndocs}")
         self.path = Path(path)
         self._ncells, self._threshold, self._ndocs = ncells, centroid_score_threshold, ndocs
-        on = device_of(device)
+        on = find_device(device)
         config, chunks = _described(self.path)
-        self._passages = _passages(self.path, config, collection)
-        with _whole(self.path):
+        self._passages = open_passages(self.path, config.get("collection"), collection)
+        with reading(self.path):
             self._codec = Codec.load_from(self.path, config["nbits"], on)
-            self._codes = [load(self.path / f"{n}.codes.pt").numpy() for n in range(chunks)]
-            self._residuals = [load(self.path / f"{n}.residuals.pt").numpy() for n in range(chunks)]
-            lengths = [doclens(self.path, n) for n in range(chunks)]
+            self._codes = [load_tensors(self.path / f"{n}.codes.pt").numpy() for n in range(chunks)]
+            self._residuals = [load_tensors(self.path / f"{n}.residuals.pt").numpy() for n in range(chunks)]
+            lengths = [load_lengths(self.path, n) for n in range(chunks)]
             self._firsts = np.cumsum([0, *map(len, lengths)])  # first passage of each chunk
             self._begins = np.concatenate([np.cumsum(part) - part for part in lengths])  # within the chunk
             self._lengths = np.concatenate(lengths)
-            ivf, sizes = load(self.path / IVF)
+            ivf, sizes = load_tensors(self.path / IVF)
             self._ivf, self._cells = ivf.numpy(), np.cumsum([0, *sizes.tolist()])
             if [len(codes) for codes in self._codes] != [part.sum() for part in lengths]:
                 raise ValueError("its files do not fit together")
@@ -138,7 +119,7 @@ class ColBERT(Retriever):
                 "name the collection that it was built from"
             )
         settings = {name: config[name] for name in _OF_QUERIES if config.get(name) is not None}
-        found = directory_of(checkpoint or _moved(config.get("checkpoint")))
+        found = find_checkpoint(checkpoint or _recorded_checkpoint(config.get("checkpoint")))
         self._encoder = Encoder(found, on, longest_query=query_maxlen, **settings)
         if self._codec.dim != self._encoder.dim:
             raise UsageError(
@@ -255,104 +236,40 @@ class ColBERT(Retriever):
                 `out` exists, it is being built at this moment, or the unfinished build is of something else.
         """
         out = Path(out)
-        if out.exists() and not overwrite:
-            raise UsageError(f"{out} exists: choose another directory, or ask to overwrite it")
-        if out.exists() and not (out / ABOUT).is_file():
-            raise UsageError(f"{out} exists and is no ColBERT index of ours, it is not overwritten: choose another one")
+        check_target(out, DESCRIPTION, "ColBERT", overwrite)
         if bits not in (1, 2, 4, 8) or kmeans_niters < 1 or batch_size < 1:
             raise UsageError(
                 "bits must be 1, 2, 4 or 8, and kmeans_niters and batch_size at least 1, "
                 f"not {bits}, {kmeans_niters} and {batch_size}"
             )
-        directory = directory_of(checkpoint)
-        encoder = Encoder(directory, device_of(device), doc_maxlen=doc_maxlen)
+        directory = find_checkpoint(checkpoint)
+        encoder = Encoder(directory, find_device(device), doc_maxlen=doc_maxlen)
         if encoder.dim % (8 * bits):
             raise UsageError(f"vectors of {encoder.dim} numbers do not fit {bits} bits each: use fewer bits")
         name = str(directory) if Path(checkpoint).is_dir() else str(checkpoint)
         config = {"checkpoint": name, "dim": encoder.dim, "nbits": bits, "doc_maxlen": doc_maxlen}
         config |= {"kmeans_niters": kmeans_niters}
-        work = _unfinished(out)
-        work.mkdir(parents=True, exist_ok=True)
-        with locked(work / "lock", f"{work} is in use: another process is building that index"):
-            publish(Builder(work, config, encoder, batch_size, progress).run(passages, resume), out)
-        shutil.rmtree(work)
+        with building(out) as work:
+            builder = Builder(work, config, encoder, batch_size, progress)
+            replace_directory(out, builder.run(passages, resume))
         return cls(out, device=device)
-
-
-class _Collection:
-    """The passages of an index that colbert-ai made: lines of numbers and texts, memory-mapped."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        with _whole(path):
-            with path.open("rb") as file:
-                self._bytes = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-            self._offsets = self._find()
-
-    def __len__(self) -> int:
-        return len(self._offsets) - 1
-
-    def _find(self) -> NDArray[np.int64]:
-        """Where each line begins, and the last one ends, which is kept in a file beside the collection."""
-        kept = self._path.with_name(f"{self._path.name}.offsets.npy")
-        if kept.is_file():
-            known: NDArray[np.int64] = np.load(kept, mmap_mode="r")
-            if known[-1] == len(self._bytes):
-                return known
-        logger.warning("going through %s to find its lines, once", self._path)
-        with self._path.open("rb") as file:
-            offsets = np.cumsum(np.fromiter((0, *map(len, file)), np.int64))
-        try:
-            with replacing(kept) as file:
-                np.save(file, offsets)
-        except OSError as error:
-            logger.warning("cannot write %s (%s): that will be done at each opening", kept, error.strerror)
-        return offsets
-
-    def passage(self, row: int, score: float | None = None) -> Passage:
-        line = self._bytes[self._offsets[row] : self._offsets[row + 1]]
-        with _whole(self._path):
-            number, text, *rest = line.decode().strip("\r\n ").split("\t")
-            if number != str(row):
-                raise ValueError(f"line {row + 1} has the number {number} instead of {row}")
-        title, bar, body = (rest[0], " | ", text) if rest else text.partition(" | ")
-        return Passage(str(row), body, title, score) if bar else Passage(str(row), text, "", score)
 
 
 def _described(path: Path) -> tuple[dict[str, Any], int]:
     """The configuration of an index, and how many chunks it has."""
     if not (path / METADATA).is_file():
-        if _unfinished(path).is_dir():
+        if building_directory(path).is_dir():
             raise UsageError(f"the index in {path} is not finished: start the same build again to go on with it")
         raise UsageError(f"there is no ColBERT index in {path}: build one with `python -m retrieval index`")
-    if (path / ABOUT).is_file():
-        read_about(path, ABOUT, "ColBERT", FORMAT)
-    with _whole(path):
+    if (path / DESCRIPTION).is_file():
+        read_description(path, DESCRIPTION, "ColBERT", FORMAT)
+    with reading(path):
         metadata = json.loads((path / METADATA).read_bytes())
         return dict(metadata["config"]), int(metadata["num_chunks"])
 
 
-def _passages(path: Path, config: dict[str, Any], collection: str | Path | None) -> Corpus | _Collection:
-    """The passages of an index: its own, or those of the collection that it was built from."""
-    if collection is None and (path / CORPUS).is_file():
-        return Corpus(path / CORPUS)
-    named = config.get("collection")  # of colbert-ai, and not a path if it was given a list
-    named = Path(named if isinstance(named, str) else "collection.tsv")
-    places = [named, path / named.name, path.parent / named.name]
-    places += sorted((path.parent.parent / "collection").rglob(named.name))  # where the published index has it
-    if collection is not None:
-        places = [Path(collection)]
-    for place in places:
-        if place.is_file():
-            return _Collection(place)
-    raise UsageError(
-        f"the index in {path} comes without passages, and they are not in {places[-1]}: say which collection it was "
-        "built from"
-    )
-
-
-def _moved(checkpoint: str | None) -> str:
-    """Where the checkpoint is that an index names, which may have been a directory of another machine."""
+def _recorded_checkpoint(checkpoint: str | None) -> str:
+    """The checkpoint that an index names; it may name a directory of the machine where it was built."""
     if not checkpoint:
         raise UsageError(f"the index does not name its checkpoint: {_NAME_IT}")
     path = Path(checkpoint)
@@ -372,16 +289,3 @@ def _maxsim(scores: torch.Tensor, lengths: NDArray[Any]) -> torch.Tensor:
     """
     counts = torch.from_numpy(lengths).to(scores.device)
     return torch.segment_reduce(scores, "max", lengths=counts, axis=0, initial=-9999.0).sum(1)
-
-
-def _unfinished(out: Path) -> Path:
-    return out.with_name(f"{out.name}.building")
-
-
-@contextmanager
-def _whole(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except _DAMAGE as error:
-        reason = str(error).strip().partition("\n")[0]
-        raise RetrievalError(f"{path} is damaged, build or fetch it again: {reason}") from error

@@ -7,8 +7,8 @@ from threading import Lock
 from typing import Any, Self
 
 from retrieval.errors import UsageError
-from retrieval.models import LanguageModel, loading, package, readable
-from retrieval.ranking.scorers import content_words
+from retrieval.models import LanguageModel, load_classifier, without_surrogates
+from retrieval.ranking.words import content_words
 
 __all__ = ["NLI", "TRUE", "Entailment", "LexicalEntailment", "load_entailment"]
 
@@ -33,7 +33,7 @@ class LexicalEntailment(Entailment):
 
     A stand-in for a model where there are no weights, and for tests: it takes a paraphrase for unsupported, and a
     sentence that puts the premise's words together wrongly for supported. Words are compared by their stems
-    (`retrieval.ranking.scorers.content_words`); a hypothesis without any is not entailed.
+    (`retrieval.ranking.words.content_words`); a hypothesis without any is not entailed.
     """
 
     def batch(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
@@ -58,9 +58,7 @@ class NLI(Entailment):
     """
 
     def __init__(self, model: str, *, batch_size: int = 32, device: str | None = None) -> None:
-        library = package("sentence_transformers")
-        with loading(model):
-            self._model = library.CrossEncoder(model, device=device, activation_fn=package("torch").nn.Identity())
+        self._model = load_classifier(model, device)
         labels = {int(n): str(label) for n, label in self._model.config.id2label.items()}
         entailment = [n for n, label in labels.items() if label.lower() in ("entailment", "entail", "entails")]
         if len(entailment) != 1 or len(labels) < 2:
@@ -70,7 +68,7 @@ class NLI(Entailment):
         self._lock = Lock()  # tokenizers are not for several threads at once
 
     def batch(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
-        texts = [(readable(premise), readable(hypothesis)) for premise, hypothesis in pairs]
+        texts = [(without_surrogates(premise), without_surrogates(hypothesis)) for premise, hypothesis in pairs]
         with self._lock:
             rows = self._model.predict(texts, batch_size=self._batch_size, apply_softmax=True, show_progress_bar=False)
         return [float(row[self._entailment]) for row in rows]

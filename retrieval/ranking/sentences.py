@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-__all__ = ["split"]
+__all__ = ["split_sentences"]
 
 
 def _words(text: str) -> frozenset[str]:
@@ -38,7 +38,7 @@ _SHORT = re.compile(r"[^\W\d_]|([^\W\d_]{1,4}\.)+[^\W\d_]{1,4}")
 _ENUMERATOR = re.compile(r"\d{1,3}|[a-z]|[ivx]+")
 
 
-def split(text: str) -> list[str]:
+def split_sentences(text: str) -> list[str]:
     """The sentences of `text` in order, without the white space around them; blank text has none.
 
     Nothing but white space between sentences is lost. A sentence ends at a blank line, and at ``.``, ``!``, ``?`` or

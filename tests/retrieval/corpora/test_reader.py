@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from retrieval import Passage, UsageError
-from retrieval.corpora.reader import SAMPLE, read
+from retrieval.corpora import SAMPLE, read
 
 LINES = [
     {"id": "a", "title": "One", "text": "First – Ünïcode."},
