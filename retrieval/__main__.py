@@ -201,9 +201,9 @@ def _serve(commands: "Commands") -> None:
     )
 
     def run(arguments: argparse.Namespace) -> None:
-        from retrieval.remote.server import Limits, serve
+        from retrieval.remote.server import ServerLimits, serve
 
-        limits = Limits(
+        limits = ServerLimits(
             k=arguments.max_k,
             query=arguments.max_query,
             batch=arguments.max_batch,

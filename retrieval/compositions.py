@@ -175,7 +175,7 @@ class _File:
         if settings.collection:
             options["collection"] = folder / settings.collection
         index = ColBERT(folder / settings.index, **options)
-        known_item.check(index, str(self.path))
+        known_item.check_index(index, str(self.path))
         return index
 
     def _model(self, name: str) -> str:

@@ -12,7 +12,7 @@ import json
 import mmap
 import shutil
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self
@@ -28,6 +28,7 @@ __all__ = [
     "Corpus",
     "LineWriter",
     "Lines",
+    "Progress",
     "building",
     "building_directory",
     "check_target",
@@ -38,6 +39,9 @@ __all__ = [
 ]
 
 CORPUS = "corpus.jsonl"
+
+Progress = Callable[..., Iterable[Any]]
+"""Passes the parts of some work through and shows how it goes; called like `tqdm.tqdm`."""
 
 
 def checked_passages(passages: Iterable[Passage]) -> Iterator[Passage]:

@@ -13,7 +13,7 @@ __all__ = ["FORMS", "load"]
 
 
 def load(spec: str) -> Retriever:
-    """Open the retriever that `spec` names. An index is tried on a few of its passages: see `known_item.check`.
+    """Open the retriever that `spec` names. An index is tried on a few of its passages: see `known_item.check_index`.
 
     Args:
         spec: `sample` (BM25 over the packaged sample corpus); `bm25:DIR`, `dense:DIR` or `colbert:DIR` (an index that
@@ -35,7 +35,7 @@ def load(spec: str) -> Retriever:
 
 def _checked(retriever: Retriever, spec: str) -> Retriever:
     if isinstance(retriever, known_item.Index):
-        known_item.check(retriever, spec)
+        known_item.check_index(retriever, spec)
     return retriever
 
 

@@ -6,11 +6,11 @@ once. Here the same is done in pieces, so that the corpus may be of any length.
 
 import json
 from array import array
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import bm25s
 import numpy as np
@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 
 from retrieval.bm25.analyser import Analyser
 from retrieval.errors import UsageError
-from retrieval.indexes import CORPUS, LineWriter, checked_passages, passage_line, write_description
+from retrieval.indexes import CORPUS, LineWriter, Progress, checked_passages, passage_line, write_description
 from retrieval.passage import Passage
 
-__all__ = ["DESCRIPTION", "FORMAT", "VOCABULARY", "Progress", "write_index"]
+__all__ = ["DESCRIPTION", "FORMAT", "VOCABULARY", "write_index"]
 
 FORMAT = 1
 DESCRIPTION = "bm25.json"
@@ -32,9 +32,6 @@ _POSTING = "columns", "rows", "counts"
 
 _CHUNK = 1 << 23  # words read before their postings are sorted and written down
 _GROUP = 1 << 22  # postings scored at a time
-
-Progress = Callable[[list[Any]], Iterable[Any]]
-"""Passes a list through and shows how it goes, like `tqdm.tqdm`."""
 
 
 def write_index(

@@ -22,11 +22,11 @@ from numpy.typing import NDArray
 
 from retrieval.base import Retriever
 from retrieval.bm25.analyser import Analyser
-from retrieval.bm25.build import DESCRIPTION, FORMAT, VOCABULARY, Progress, write_index
+from retrieval.bm25.build import DESCRIPTION, FORMAT, VOCABULARY, write_index
 from retrieval.errors import RetrievalError, UsageError
 from retrieval.files import replace_directory
-from retrieval.indexes import Corpus, Lines, check_target, read_description
-from retrieval.known_item import spread
+from retrieval.indexes import Corpus, Lines, Progress, check_target, read_description
+from retrieval.known_item import sample_rows
 from retrieval.passage import Passage
 
 __all__ = ["BM25"]
@@ -70,7 +70,7 @@ class BM25(Retriever):
 
     def _check_analyser(self) -> None:
         # Searches would not show the difference: most words are treated alike by both analysers.
-        for passage in map(self.passage, spread(len(self))):
+        for passage in map(self.passage, sample_rows(len(self))):
             for token in self.analyser(f"{passage.title} {passage.text}"):
                 if self._column(token) is None:
                     raise RetrievalError(

@@ -5,7 +5,7 @@ import json
 import math
 import random
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -14,20 +14,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retrieval.colbert.codec import Codec, load_lengths, load_tensors
-from retrieval.colbert.encoder import Encoder
+from retrieval.colbert.encoder import Checkpoint
 from retrieval.colbert.libraries import faiss, torch
 from retrieval.errors import UsageError
 from retrieval.files import replaced, write_whole
-from retrieval.indexes import CORPUS, Corpus, LineWriter, checked_passages, passage_line, write_description
+from retrieval.indexes import CORPUS, Corpus, LineWriter, Progress, checked_passages, passage_line, write_description
 from retrieval.passage import Passage
 
-__all__ = ["DESCRIPTION", "FORMAT", "IVF", "METADATA", "Builder", "Progress"]
+__all__ = ["DESCRIPTION", "FORMAT", "IVF", "METADATA", "Builder"]
 
 DESCRIPTION, METADATA, IVF = "colbert.json", "metadata.json", "ivf.pid.pt"
 FORMAT = 1
 
-Progress = Callable[..., Iterable[Any]]
-"""Called as ``tqdm(parts, desc="sampling")``: passes the parts through and shows how it goes."""
 
 _CHUNK = 25_000  # passages in a file, colbert-ai's number
 _PART = 1000  # passages encoded between two steps of the progress; divides the chunk
@@ -37,10 +35,10 @@ class Builder:
     """Makes the files of an index that are not there yet, in the working directory of a build."""
 
     def __init__(
-        self, work: Path, config: dict[str, Any], encoder: Encoder, batch_size: int, progress: Progress
+        self, work: Path, config: dict[str, Any], checkpoint: Checkpoint, batch_size: int, progress: Progress
     ) -> None:
         self._out, self._settings, self._sample = work / "index", work / "settings.json", work / "sample"
-        self._config, self._encoder = config, encoder
+        self._config, self._checkpoint = config, checkpoint
         self._batch_size, self._progress = batch_size, progress
 
     def run(self, passages: Iterable[Passage], resume: bool) -> Path:
@@ -56,7 +54,7 @@ class Builder:
         self._corpus = Corpus(self._out)
         if not (self._out / "centroids.pt").is_file():
             self._train()
-        self._codec = Codec.load_from(self._out, self._config["nbits"], self._encoder.device)
+        self._codec = Codec.load_from(self._out, self._config["nbits"], self._checkpoint.device)
         rows = range(len(self._corpus))
         chunks = [rows[begin : begin + _CHUNK] for begin in range(0, len(rows), _CHUNK)]
         missing = [n for n in range(len(chunks)) if not (self._out / f"{n}.metadata.json").is_file()]
@@ -92,7 +90,7 @@ class Builder:
 
     def _train(self) -> None:
         """Train the centroids on a sample of the passages, and the residuals' buckets on a part held out of it."""
-        total, dim, bits = len(self._corpus), self._encoder.dim, self._config["nbits"]
+        total, dim, bits = len(self._corpus), self._checkpoint.dim, self._config["nbits"]
         size = _sample_size(total)
         parts = _parts(sorted(random.Random(12345).sample(range(total), size)))
         missing = [part for part in parts if not self._kept(part).is_file()]
@@ -108,7 +106,7 @@ class Builder:
             dim,
             min(partitions, len(vectors) - held),
             niter=self._config["kmeans_niters"],
-            gpu=self._encoder.device.type == "cuda" and faiss.get_num_gpus() > 0,
+            gpu=self._checkpoint.device.type == "cuda" and faiss.get_num_gpus() > 0,
             seed=123,
             min_points_per_centroid=1,  # or it writes to stderr that it would like more
         )
@@ -116,7 +114,7 @@ class Builder:
             kmeans.train(trained)
         centroids = torch.nn.functional.normalize(torch.from_numpy(kmeans.centroids), dim=-1)
         rest = vectors[held_out].float()
-        nearest = Codec(bits, self._encoder.device, centroids=centroids).compress_into_codes(rest)
+        nearest = Codec(bits, self._checkpoint.device, centroids=centroids).compress_into_codes(rest)
         residuals = rest - centroids[nearest]
         steps = torch.arange(2**bits) / 2**bits
         buckets = residuals.quantile(steps[1:]), residuals.quantile(steps + 0.5 / 2**bits)
@@ -138,7 +136,7 @@ class Builder:
             else:
                 passages = [self._corpus.passage(row, 0.0) for row in part]
                 texts = [f"{p.title} | {p.text}" if p.title else p.text for p in passages]
-                yield self._encoder.passages(texts, self._batch_size)
+                yield self._checkpoint.encode_passages(texts, self._batch_size)
 
     def _compress(self, n: int, rows: range, encoded: Iterable[tuple[torch.Tensor, list[int]]]) -> None:
         """Write chunk `n`, the passages in `rows`."""

@@ -19,13 +19,23 @@ from retrieval.colbert.libraries import (
 from retrieval.errors import UsageError
 from retrieval.models import without_surrogates
 
-__all__ = ["Encoder", "find_checkpoint", "find_device"]
+__all__ = ["Checkpoint", "checkpoint_directory", "find_device"]
 
 logger = logging.getLogger(__name__)
 
 
-class Encoder:
-    """A ColBERT checkpoint: texts in, a unit vector per token out. Safe for many threads."""
+class Checkpoint:
+    """A ColBERT checkpoint: texts in, a unit vector per token out. Safe for many threads.
+
+    Args:
+        checkpoint: Its directory.
+        device: Where to encode.
+        longest_query: Tokens at which a query is cut; by default the length that shorter ones are filled up to.
+        settings: Of colbert-ai's `ColBERTConfig`, in place of the checkpoint's own.
+
+    Raises:
+        UsageError: the checkpoint cannot be loaded, or a length is out of range.
+    """
 
     def __init__(
         self, checkpoint: Path, device: torch.device, *, longest_query: int | None = None, **settings: Any
@@ -35,7 +45,7 @@ class Encoder:
         if config is None or not (checkpoint / "config.json").is_file():
             raise UsageError(f"{checkpoint} is no ColBERT checkpoint: it needs an artifact.metadata and a config.json")
         config.configure(**settings, checkpoint=str(checkpoint), model_name=None)
-        # One that believes in a GPU compiles nothing, and gives vectors of half precision, in which they are kept.
+        # As if there were a GPU: colbert-ai then compiles nothing, and gives vectors of half precision.
         config.total_visible_gpus = 1
         try:
             self._model = Model(str(checkpoint), config).to(self.device)
@@ -53,7 +63,7 @@ class Encoder:
         self._lock = Lock()  # tokenizers are not for several threads at once
         self._has_cut = False
 
-    def queries(self, texts: Sequence[str]) -> list[torch.Tensor]:
+    def encode_queries(self, texts: Sequence[str]) -> list[torch.Tensor]:
         """The vectors of each query: tokens x numbers. Queries of the same length are encoded together."""
         texts = [without_surrogates(text) for text in texts]
         with self._lock:
@@ -80,10 +90,10 @@ class Encoder:
                 vectors |= zip(some, self._model.query(ids, mask).float(), strict=True)
         return [vectors[row] for row in range(len(texts))]
 
-    def passages(self, texts: Sequence[str], batch_size: int) -> tuple[torch.Tensor, list[int]]:
-        """The vectors of the passages' tokens, all in one table of half precision on the CPU; tokens per passage.
+    def encode_passages(self, texts: Sequence[str], batch_size: int) -> tuple[torch.Tensor, list[int]]:
+        """The vectors of all tokens in one table, of half precision, on the CPU; and the number of tokens per passage.
 
-        The texts are encoded in the order of their lengths, for a batch takes as long as its longest text.
+        The texts are encoded in the order of their lengths, because a batch takes as long as its longest text.
         """
         order = sorted(range(len(texts)), key=lambda n: len(texts[n]))
         parts: list[torch.Tensor] = [torch.empty(0)] * len(texts)
@@ -104,8 +114,8 @@ class Encoder:
             yield
 
 
-def find_checkpoint(checkpoint: str | Path) -> Path:
-    """The directory of a checkpoint: itself, or where the hub's file of that name is downloaded or in the cache.
+def checkpoint_directory(checkpoint: str | Path) -> Path:
+    """The directory of a checkpoint; a checkpoint of the hub is downloaded unless it is in the cache.
 
     Raises:
         UsageError: there is no such checkpoint, or it cannot be downloaded.

@@ -27,54 +27,53 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retrieval.base import Retriever
-from retrieval.colbert.build import DESCRIPTION, FORMAT, IVF, METADATA, Builder, Progress
+from retrieval.colbert.build import DESCRIPTION, FORMAT, IVF, METADATA, Builder
 from retrieval.colbert.codec import Codec, load_lengths, load_tensors, reading
 from retrieval.colbert.collection import open_passages
-from retrieval.colbert.encoder import Encoder, find_checkpoint, find_device
+from retrieval.colbert.encoder import Checkpoint, checkpoint_directory, find_device
 from retrieval.colbert.libraries import torch
 from retrieval.errors import UsageError
 from retrieval.files import replace_directory
-from retrieval.indexes import building, building_directory, check_target, read_description
+from retrieval.indexes import Progress, building, building_directory, check_target, read_description
 from retrieval.passage import Passage
 
 __all__ = ["ColBERT"]
 
 _BATCH = 32  # queries encoded at a time
-_PUBLISHED = {"colbertv2.0": "colbert-ir/colbertv2.0"}  # what indexes call it on the machines that made them -> the hub
-_OF_QUERIES = "query_maxlen", "attend_to_mask_tokens", "query_token_id", "query_token"  # settings that indexes keep
+_PUBLISHED = {"colbertv2.0": "colbert-ir/colbertv2.0"}  # the name in published indexes -> the name on the hub
+_OF_QUERIES = "query_maxlen", "attend_to_mask_tokens", "query_token_id", "query_token"  # settings recorded in indexes
 _NAME_IT = 'name it as `checkpoint`, in code or in a TOML file of the type "colbert"'
 
 
 class ColBERT(Retriever):
     """Searches an index that `ColBERT.build` or colbert-ai made, with MaxSim scores.
 
-    Residuals, codes, inverted lists and passages are memory-mapped: what is held in memory are the centroids, the
-    checkpoint and 16 bytes per passage. Threads may share one object.
+    Residuals, codes, inverted lists and passages are memory-mapped; only the centroids, the checkpoint and 16 bytes
+    per passage are held in memory. Threads may share one object.
 
-    A query is filled up with [MASK] to the length that the checkpoint was trained with, 32 tokens for ColBERTv2: the
-    masks take part in the search, which is ColBERT's query augmentation. A longer query is cut at `query_maxlen`, and
-    that is 32 too unless it is raised, as on the servers that the papers used. So a query that carries more than a
-    question, and in front of it (BlendFilter's do), loses its question: a warning is logged when the first query is
-    cut. Where `query_maxlen` is higher, longer queries are searched as they are, in time that grows with their length,
-    and short ones as before.
+    A short query is filled up with [MASK] to the length that the checkpoint was trained with, 32 tokens for ColBERTv2.
+    The masks take part in the search: that is ColBERT's query augmentation. A longer query is cut at `query_maxlen`,
+    which is also 32 by default, as on the servers that the papers used. So a query with other text before its question
+    (such as BlendFilter's) loses the question; a warning is logged when the first query is cut. With a higher
+    `query_maxlen` longer queries are searched whole, which takes longer, and short queries as before.
 
     Args:
-        path: Directory of the index. Of the published index of the Wikipedia 2017 abstracts it is the folder
+        path: Directory of the index. For the published index of the Wikipedia 2017 abstracts this is the folder
             ``wiki17.nbits.local``, as downloaded.
         checkpoint: Directory or Hugging Face name of the ColBERT checkpoint that the index was built with; by default
             the one that the index names. Checkpoints may bring code, which colbert-ai runs: use those you trust.
-        collection: The passages of an index that colbert-ai made, a line ``number<TAB>title | text`` each, numbered
-            from 0, which become their ids; by default the file that the index names, or one of that name in `path`,
-            in the directory above, or where the published index has it.
+        collection: The passages of an index that colbert-ai made: lines ``number<TAB>title | text``, whose numbers,
+            counted from 0, become ids. By default the file that the index names, or one of that name in `path`, in
+            the directory above, or where the published index has it.
         device: Such as "cpu" or "cuda:1"; by default a GPU if there is one.
         query_maxlen: Tokens at which a query is cut, 3 of them special; by default the length that shorter ones are
             filled up to.
         ncells: Centroids per query token whose passages are candidates.
         centroid_score_threshold: Cosine below which a centroid does not count in the first ranking of candidates.
-        ndocs: Candidates left by the first ranking. A quarter of them are left by the second, which counts all
-            centroids, and are scored: no search finds more than that.
-            The defaults of these three are PLAID's: 1, 0.5, 256 for k up to 10; 2, 0.45, 1024 for k up to 100; beyond,
-            4, 0.4 and 4 k, but at least 4096.
+        ndocs: Candidates that the first ranking keeps. The second ranking, which counts all centroids, keeps a quarter
+            of them; these are scored, and no search finds more. The defaults of `ncells`, `centroid_score_threshold`
+            and `ndocs` are PLAID's: 1, 0.5, 256 for k up to 10; 2, 0.45, 1024 for k up to 100; else 4, 0.4 and 4 k
+            (at least 4096).
 
     Raises:
         UsageError: there is no finished index in `path`, its checkpoint or passages cannot be found, or a setting is
@@ -119,11 +118,11 @@ class ColBERT(Retriever):
                 "name the collection that it was built from"
             )
         settings = {name: config[name] for name in _OF_QUERIES if config.get(name) is not None}
-        found = find_checkpoint(checkpoint or _recorded_checkpoint(config.get("checkpoint")))
-        self._encoder = Encoder(found, on, longest_query=query_maxlen, **settings)
-        if self._codec.dim != self._encoder.dim:
+        found = checkpoint_directory(checkpoint or _recorded_checkpoint(config.get("checkpoint")))
+        self._checkpoint = Checkpoint(found, on, longest_query=query_maxlen, **settings)
+        if self._codec.dim != self._checkpoint.dim:
             raise UsageError(
-                f"{self.path} has vectors of {self._codec.dim} numbers, the checkpoint makes {self._encoder.dim}: "
+                f"{self.path} has vectors of {self._codec.dim} numbers, the checkpoint makes {self._checkpoint.dim}: "
                 "name the checkpoint that the index was built with"
             )
 
@@ -139,7 +138,7 @@ class ColBERT(Retriever):
 
     def search_batch(self, queries: Sequence[str], k: int) -> list[list[Passage]]:
         batches = [queries[n : n + _BATCH] for n in range(0, len(queries), _BATCH)]
-        return [self._search(vectors, k) for batch in batches for vectors in self._encoder.queries(batch)]
+        return [self._search(vectors, k) for batch in batches for vectors in self._checkpoint.encode_queries(batch)]
 
     def _search(self, query: torch.Tensor, k: int) -> list[Passage]:
         """PLAID: candidates by their centroids, ranked by their centroids twice, the best of them by their vectors.
@@ -167,7 +166,7 @@ class ColBERT(Retriever):
     def _nearest(
         self, rows: NDArray[Any], nearness: torch.Tensor, limit: int, near: NDArray[np.bool_] | None = None
     ) -> NDArray[Any]:
-        """The at most `limit` passages with the highest MaxSim, each token taken for its centroid, in order of rows.
+        """At most `limit` passages, those with the highest MaxSim when centroids stand for tokens, in order of rows.
 
         Args:
             rows: The passages.
@@ -211,12 +210,12 @@ class ColBERT(Retriever):
     ) -> "ColBERT":
         """Index passages, each as ``title | text``, and open the index.
 
-        The passages are read as a stream, and only their ids are held in memory, and for a while the token vectors of
-        the sample that the centroids are trained on: of all passages up to about 30,000, of 400,000 out of 5 million.
+        The passages are read as a stream. Only their ids are held in memory, and for a while the token vectors of the
+        sample that the centroids are trained on: all of 30,000 passages, or 400,000 of 5 million.
 
         The index appears in `out` only when it is whole. Until then the work is in `OUT.building`, which an unfinished
-        build leaves behind: the next one, given the same passages and settings, goes on with it. What is encoded again
-        are at most 1,000 passages of the sample, or a chunk of 25,000.
+        build leaves behind: the next one, given the same passages and settings, goes on with it and encodes again at
+        most 1,000 passages of the sample, or a chunk of 25,000.
 
         Args:
             passages: Any iterable; ids must differ and texts must not be blank.
@@ -227,13 +226,13 @@ class ColBERT(Retriever):
             kmeans_niters: Rounds of k-means for the centroids.
             batch_size: Passages encoded at a time.
             device: Such as "cpu" or "cuda:1"; by default a GPU if there is one. K-means runs there if FAISS can.
-            resume: Go on with what an unfinished build left behind; otherwise that is deleted.
+            resume: Go on with what an unfinished build left behind; if false, delete it.
             overwrite: Replace an index that is already in `out`.
             progress: Called as ``tqdm(parts, desc="sampling")``, then "clustering" and "encoding", to go through parts.
 
         Raises:
-            UsageError: a setting is out of range, the checkpoint cannot be loaded, a passage is unfit, there is none,
-                `out` exists, it is being built at this moment, or the unfinished build is of something else.
+            UsageError: a setting is out of range, the checkpoint cannot be loaded, a passage cannot be indexed, there
+                is none, `out` exists, another process is building it, or the unfinished build is of something else.
         """
         out = Path(out)
         check_target(out, DESCRIPTION, "ColBERT", overwrite)
@@ -242,15 +241,15 @@ class ColBERT(Retriever):
                 "bits must be 1, 2, 4 or 8, and kmeans_niters and batch_size at least 1, "
                 f"not {bits}, {kmeans_niters} and {batch_size}"
             )
-        directory = find_checkpoint(checkpoint)
-        encoder = Encoder(directory, find_device(device), doc_maxlen=doc_maxlen)
-        if encoder.dim % (8 * bits):
-            raise UsageError(f"vectors of {encoder.dim} numbers do not fit {bits} bits each: use fewer bits")
+        directory = checkpoint_directory(checkpoint)
+        loaded = Checkpoint(directory, find_device(device), doc_maxlen=doc_maxlen)
+        if loaded.dim % (8 * bits):
+            raise UsageError(f"vectors of {loaded.dim} numbers do not fit {bits} bits each: use fewer bits")
         name = str(directory) if Path(checkpoint).is_dir() else str(checkpoint)
-        config = {"checkpoint": name, "dim": encoder.dim, "nbits": bits, "doc_maxlen": doc_maxlen}
+        config = {"checkpoint": name, "dim": loaded.dim, "nbits": bits, "doc_maxlen": doc_maxlen}
         config |= {"kmeans_niters": kmeans_niters}
         with building(out) as work:
-            builder = Builder(work, config, encoder, batch_size, progress)
+            builder = Builder(work, config, loaded, batch_size, progress)
             replace_directory(out, builder.run(passages, resume))
         return cls(out, device=device)
 

@@ -22,9 +22,9 @@ from retrieval.files import replaced
 from retrieval.indexes import passage_line
 from retrieval.passage import Passage
 
-__all__ = ["Progress", "check", "read_hotpotqa17", "read_wiki17", "read_wiki18", "unpack"]
+__all__ = ["ByteProgress", "check_archive", "read_hotpotqa17", "read_wiki17", "read_wiki18", "unpack"]
 
-Progress = Callable[[str, int, int | None], object]
+ByteProgress = Callable[[str, int, int | None], object]
 """Called with what is being done ("downloading", "checking", "unpacking"), the bytes done, and all bytes or None."""
 
 _BLOCK = 2**20  # bytes
@@ -106,7 +106,7 @@ def _string(value: Any) -> str:
     return value
 
 
-def check(archive: Path, size: int | None, sha256: str | None, progress: Progress) -> str:
+def check_archive(archive: Path, size: int | None, sha256: str | None, progress: ByteProgress) -> str:
     """The SHA-256 of an archive, in hexadecimal, when its size and SHA-256 are as expected; None expects nothing.
 
     Raises:
@@ -131,7 +131,7 @@ def unpack(
     read_archive: Callable[[IO[bytes]], Iterator[Passage]],
     records: int | None,
     out: Path,
-    progress: Progress,
+    progress: ByteProgress,
 ) -> tuple[int, int]:
     """Write the passages of an archive to a file of gzipped JSON lines, whole or not at all.
 
@@ -140,7 +140,7 @@ def unpack(
         read_archive: Streams its records.
         records: How many it must have; None does not check.
         out: The file to write.
-        progress: See `Progress`.
+        progress: See `ByteProgress`.
 
     Returns:
         How many passages were written, and how many records were left out because they have no text.

@@ -17,7 +17,7 @@ from typing import Any
 
 import httpx
 
-from retrieval.corpora.archives import Progress, check, unpack
+from retrieval.corpora.archives import ByteProgress, check_archive, unpack
 from retrieval.corpora.catalogue import SOURCES, HubFile, Source
 from retrieval.errors import RetrievalError, UsageError
 from retrieval.files import json_page, locked, write_whole
@@ -56,7 +56,7 @@ def fetch(
     *,
     url: str | None = None,
     file: str | Path | None = None,
-    progress: Progress = lambda doing, done, total: None,
+    progress: ByteProgress = lambda doing, done, total: None,
 ) -> Fetched:
     """Fetch a corpus into a directory; a corpus that is there already is left as it is.
 
@@ -69,7 +69,7 @@ def fetch(
         out: The directory; made if it is missing.
         url: A mirror to download from; its file must be the same one.
         file: The archive, if it is on this machine already; it is read and not changed.
-        progress: See `Progress`. A download that has to start again reports fewer bytes than before. While a file
+        progress: See `ByteProgress`. A download that has to start again reports fewer bytes than before. While a file
             comes from the hub, the hub's library shows its own progress bar instead.
 
     Raises:
@@ -96,7 +96,7 @@ def fetch(
         archive = out / "downloads" / source.file if file is None else Path(file)
         if archive.is_file():
             try:
-                sha256 = check(archive, source.size, source.sha256, progress)
+                sha256 = check_archive(archive, source.size, source.sha256, progress)
             except RetrievalError as error:
                 raise RetrievalError(f"{error}: replace it") from error
         elif file is not None:
@@ -155,7 +155,7 @@ class _Interrupted(Exception):
         self.wait = wait
 
 
-def _download(source: Source, location: HubFile | str, archive: Path, progress: Progress) -> str:
+def _download(source: Source, location: HubFile | str, archive: Path, progress: ByteProgress) -> str:
     """Download an archive and check it; returns its SHA-256."""
     folder = archive.parent
     folder.mkdir(exist_ok=True)
@@ -171,7 +171,7 @@ def _download(source: Source, location: HubFile | str, archive: Path, progress: 
     except _Failed as error:
         raise RetrievalError(f"cannot download {shown} ({one_line(error)}): {by_hand}") from error
     try:
-        sha256 = check(part, source.size, source.sha256, progress)
+        sha256 = check_archive(part, source.size, source.sha256, progress)
     except RetrievalError as error:
         part.unlink()
         raise RetrievalError(f"{error}; it came from {shown}: {by_hand}") from error
@@ -195,7 +195,7 @@ def _download_from_hub(file: HubFile, folder: Path) -> Path:
         raise _Failed(str(error) or type(error).__name__) from error
 
 
-def _download_from_url(url: str, part: Path, size: int | None, progress: Progress) -> None:
+def _download_from_url(url: str, part: Path, size: int | None, progress: ByteProgress) -> None:
     """Download a file to `part`, going on with what is there already, until it is complete."""
     target, auth = parse_url(url, "")
     furthest, failures = _bytes_in(part), 0
@@ -220,7 +220,7 @@ def _download_from_url(url: str, part: Path, size: int | None, progress: Progres
             failures += 1
 
 
-def _attempt(client: httpx.Client, url: httpx.URL, part: Path, size: int | None, progress: Progress) -> None:
+def _attempt(client: httpx.Client, url: httpx.URL, part: Path, size: int | None, progress: ByteProgress) -> None:
     """One request, for what is missing; what arrives is in `part` whatever happens."""
     note = part.with_name(f"{part.name}.version")  # by this the server knows the file of which `part` is a part
     version = note.read_text(encoding="utf-8") if note.is_file() else None

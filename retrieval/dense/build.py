@@ -85,7 +85,7 @@ def _encode(
             file = shards / f"{hashlib.sha256(b''.join(written)).hexdigest()}.npy"
             if not file.exists():
                 with replaced(file) as shard:
-                    np.save(shard, encoder.passages(part, batch_size))
+                    np.save(shard, encoder.encode_passages(part, batch_size))
             files.append(file)
     if not files:
         raise UsageError("there is nothing to index: the corpus has no passages")

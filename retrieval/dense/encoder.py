@@ -73,18 +73,18 @@ class LoadedEncoder:
                 self._model = library.SentenceTransformer(encoder.model, device=device)
         self._lock = Lock()  # tokenizers are not for several threads at once
 
-    def queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
+    def encode_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """One row per query."""
         return self._encode(self._model.encode_query, texts, self.encoder.query_prefix, 32)
 
-    def passages(self, passages: Sequence[Passage], batch_size: int) -> NDArray[np.float32]:
+    def encode_passages(self, passages: Sequence[Passage], batch_size: int) -> NDArray[np.float32]:
         """One row per passage."""
         texts = [f"{passage.title} {passage.text}".strip() for passage in passages]
         return self._encode(self._model.encode_document, texts, self.encoder.passage_prefix, batch_size)
 
     def probe(self) -> NDArray[np.float32]:
         """The vectors of a fixed text, as a query and as a passage. They tell whether a model is the same as before."""
-        return np.concatenate([self.queries([_PROBE_TEXT]), self.passages([Passage("", _PROBE_TEXT)], 1)])
+        return np.concatenate([self.encode_queries([_PROBE_TEXT]), self.encode_passages([Passage("", _PROBE_TEXT)], 1)])
 
     def _encode(
         self, encode: Callable[..., Any], texts: Sequence[str], prefix: str | None, batch_size: int

@@ -80,7 +80,7 @@ class Dense(Retriever):
         return self.search_batch([query], k)[0]
 
     def search_batch(self, queries: Sequence[str], k: int) -> list[list[Passage]]:
-        vectors = self._encoder.queries(queries)
+        vectors = self._encoder.encode_queries(queries)
         k = min(k, len(self))
         if self._graph is None:
             scores, rows = self._faiss.knn(vectors, self._vectors, k, self._faiss.METRIC_INNER_PRODUCT)

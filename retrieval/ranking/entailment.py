@@ -1,4 +1,4 @@
-"""Whether one text follows from another."""
+"""Judges of entailment: does one text follow from another?"""
 
 import math
 from abc import ABC, abstractmethod
@@ -14,7 +14,7 @@ __all__ = ["NLI", "TRUE", "Entailment", "LexicalEntailment", "load_entailment"]
 
 
 class Entailment(ABC):
-    """Judges pairs of a premise and a hypothesis. Safe for many threads; shared by copies of what holds it."""
+    """Judges pairs of a premise and a hypothesis. Safe for many threads; deep copies share it."""
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return self
@@ -29,11 +29,11 @@ class Entailment(ABC):
 
 
 class LexicalEntailment(Entailment):
-    """1.0 where the premise has every content word of the hypothesis, in any order, else 0.0.
+    """1.0 if the premise has every content word of the hypothesis, in any order, else 0.0.
 
-    A stand-in for a model where there are no weights, and for tests: it takes a paraphrase for unsupported, and a
-    sentence that puts the premise's words together wrongly for supported. Words are compared by their stems
-    (`retrieval.ranking.words.content_words`); a hypothesis without any is not entailed.
+    A stand-in for a model when there are no weights, and for tests. It rejects a paraphrase, and accepts a sentence
+    that combines the premise's words wrongly. Words are compared by their stems (see `retrieval.ranking.words`); a
+    hypothesis without content words is not entailed.
     """
 
     def batch(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
@@ -44,7 +44,7 @@ class LexicalEntailment(Entailment):
 class NLI(Entailment):
     """A sequence classifier trained on natural language inference.
 
-    Which of its labels is entailment is read from the model's configuration (`id2label`), for models differ in that.
+    The model's configuration (`id2label`) says which label is entailment, because models differ in that.
     Pairs longer than the model can read are cut off.
 
     Args:
@@ -75,7 +75,7 @@ class NLI(Entailment):
 
 
 class TRUE(Entailment):
-    """A T5 model of the TRUE family, which writes 1 where the premise entails the hypothesis; the probability of that.
+    """The probability that a T5 model of the TRUE family writes 1, which means that the premise entails the hypothesis.
 
     Honovich et al., "TRUE: Re-evaluating Factual Consistency Evaluation", NAACL 2022. MIGRES's checkpoint is
     "google/t5_xxl_true_nli_mixture" (11 billion parameters).

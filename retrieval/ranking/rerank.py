@@ -19,12 +19,12 @@ def rerank(query: str, passages: Sequence[Passage], scorer: Scorer) -> list[Pass
 
 
 class Reranked(Retriever):
-    """Searches deep with one retriever and orders what it finds by a scorer.
+    """Searches with one retriever and orders what it finds by a scorer.
 
     Args:
         retriever: Finds the candidates.
         scorer: Scores them.
-        depth: How many candidates to score per query, or as many as are asked for where that is more.
+        depth: How many candidates to score per query; `k` if that is more.
     """
 
     def __init__(self, retriever: Retriever, scorer: Scorer, *, depth: int = 50) -> None:
@@ -38,6 +38,6 @@ class Reranked(Retriever):
         return self.search_batch([query], k)[0]
 
     def search_batch(self, queries: Sequence[str], k: int) -> list[list[Passage]]:
-        # Not by calling the retriever: callbacks count calls, and this is one search.
+        # The retriever is not called as an object: callbacks count calls, and this is one search.
         found = self._retriever.search_batch(queries, max(k, self._depth))
         return [rerank(query, passages, self._scorer)[:k] for query, passages in zip(queries, found, strict=True)]

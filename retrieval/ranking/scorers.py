@@ -28,7 +28,7 @@ __all__ = [
 
 
 class Scorer(ABC):
-    """Says how well texts fit a query. Safe for many threads; shared by copies of what holds it, as a retriever is."""
+    """Says how well texts fit a query. Safe for many threads; deep copies share it."""
 
     @abstractmethod
     def score(self, query: str, texts: Sequence[str]) -> list[float]:
@@ -39,12 +39,12 @@ class Scorer(ABC):
 
 
 class Lexical(Scorer):
-    """Counts the query's words in the text: a stand-in for a model where there are no weights, and for tests.
+    """The share of the query's words that the text has: a stand-in for a model, and for tests.
 
-    Words are stemmed, and those that carry no content (as `content_words` has it) do not count. The share of the
-    query's different words that the text has is stretched from -6 (none) to 6 (all), so that the thresholds 0, 3 and 5
-    of MIGRES mean half, three quarters and eleven twelfths of the words: an order of the same kind as that of a
-    cross-encoder's logits, not the same numbers. A query without content words scores 0 with every text.
+    Different content words count, by their stems (see `retrieval.ranking.words`). The score goes from -6 (none of the
+    query's words) to 6 (all), so that the thresholds 0, 3 and 5 of MIGRES mean half, three quarters and eleven twelfths
+    of the words. The scores are in the range of a cross-encoder's logits, but not the same numbers. A query without
+    content words scores 0 with every text.
     """
 
     def score(self, query: str, texts: Sequence[str]) -> list[float]:
@@ -55,7 +55,7 @@ class Lexical(Scorer):
 
 
 class CrossEncoder(Scorer):
-    """A model that reads query and text together; the score is its logit as it comes, without a sigmoid.
+    """A model that reads query and text together; the score is its raw logit, without a sigmoid.
 
     Texts longer than the model can read are cut off.
 

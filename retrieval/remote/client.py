@@ -1,9 +1,9 @@
 """A client for search servers that speak the ColBERTv2 wire protocol.
 
-The protocol is the one of the server that DSPy's tutorials were written for, and of `dspy.ColBERTv2`::
+The protocol is that of `dspy.ColBERTv2`, and of the server that DSPy's tutorials used::
 
     GET URL?query=…&k=…                      -> {"topk": [{"text": "Title | text", "pid": 7, "score": 21.5, …}, …]}
-    POST URL/batch {"queries": […], "k": …}  -> {"topk": [[{…}, …], …]}        an addition of our own server
+    POST URL/batch {"queries": […], "k": …}  -> {"topk": [[{…}, …], …]}        only our own server has this
 
 `python -m retrieval serve` starts such a server.
 """
@@ -65,12 +65,12 @@ class _Answer(NamedTuple):
 class ColBERTv2(Retriever):
     """Searches on a server that speaks the ColBERTv2 wire protocol, as `dspy.ColBERTv2` does.
 
-    Safe for many threads; connections are kept open and shared. A batch goes to the batch endpoint of our own server,
-    and as single requests side by side to a server that has none.
+    Safe for many threads; connections are kept open and shared. A batch is sent to the server's batch endpoint, or as
+    single requests side by side if it has none.
 
-    A passage's text is split at the first `` | `` into title and text, for that is how these servers join them.
-    What cannot be sent in a query but LMs now and then write (NUL, lone surrogates) is replaced, and of a query longer
-    than 4,000 characters the beginning is sent.
+    A passage's text is split at the first `` | `` into title and text, because these servers join them so. Characters
+    that a query cannot hold but LMs now and then write (NUL, lone surrogates) are replaced. Of a query longer than
+    4,000 characters only the beginning is sent.
 
     Args:
         url: Where the server answers searches: ``http://127.0.0.1:8893``, ``http://host:8893/api/search``. A
@@ -78,9 +78,8 @@ class ColBERTv2(Retriever):
         timeout: Seconds that an attempt may take to connect, and then to answer.
         retries: How often to try again after a failed connection, a timeout, a reply that breaks off, or a status
             408, 429, 500, 502, 503 or 504.
-        backoff: Seconds before the first retry, doubled for each further one, less a random part of up to a half so
-            that clients do not come back all at once. A longer Retry-After of the server counts instead. Never more
-            than 30.
+        backoff: Seconds before the first retry, doubled for each further one, less a random part of up to a half. If
+            the server asks for more (Retry-After), that counts; never more than 30.
 
     Raises:
         UsageError: the URL is malformed, a setting out of range, or (in searches) `k` above 100, the protocol's limit.

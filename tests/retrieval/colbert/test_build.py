@@ -18,7 +18,7 @@ from support.colbert_sample import PASSAGES, build
 
 from retrieval.colbert import ColBERT
 from retrieval.colbert import build as builder
-from retrieval.colbert.encoder import Encoder
+from retrieval.colbert.encoder import Checkpoint
 
 KILLED = """
 import multiprocessing, os, signal, sys
@@ -44,13 +44,13 @@ ColBERT.build(passages, sys.argv[1], checkpoint=sys.argv[2], doc_maxlen=36, devi
 def encoded(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many passages are encoded from now on, call by call."""
     counts: list[int] = []
-    encode = Encoder.passages
+    encode = Checkpoint.encode_passages
 
     def count(self: Any, texts: list[str], batch_size: int) -> Any:
         counts.append(len(texts))
         return encode(self, texts, batch_size)
 
-    monkeypatch.setattr(Encoder, "passages", count)
+    monkeypatch.setattr(Checkpoint, "encode_passages", count)
     return counts
 
 

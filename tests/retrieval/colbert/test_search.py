@@ -21,7 +21,7 @@ from support.colbert_checkpoint import make
 from support.colbert_sample import DOC_MAXLEN, PASSAGES, build, text
 
 from retrieval.colbert import ColBERT, encoder, search
-from retrieval.colbert.encoder import Encoder
+from retrieval.colbert.encoder import Checkpoint
 
 
 def test_a_passage_is_found_by_its_own_words(index: ColBERT) -> None:
@@ -86,12 +86,14 @@ def test_with_many_bits_and_no_pruning_the_search_is_exact(checkpoint: Path, tmp
     exact = Exact()
     texts = [text(passage) for passage in PASSAGES]
     vectors = [exact.passage(text) for text in texts]
-    found, lengths = Encoder(checkpoint, torch.device("cpu"), doc_maxlen=DOC_MAXLEN).passages(texts, batch_size=8)
+    found, lengths = Checkpoint(checkpoint, torch.device("cpu"), doc_maxlen=DOC_MAXLEN).encode_passages(
+        texts, batch_size=8
+    )
     assert lengths == [len(part) for part in vectors]
     assert torch.allclose(found.float(), torch.cat(vectors), atol=1e-3)  # half precision
     for query in "Who directed Solaris?", "a river in Europe", "Which novels were written by Stanisław Lem?":
         asked = exact.query(query)
-        assert torch.allclose(index._encoder.queries([query])[0], asked, atol=1e-4)
+        assert torch.allclose(index._checkpoint.encode_queries([query])[0], asked, atol=1e-4)
         scores = {p.id: float((asked @ part.T).amax(1).sum()) for p, part in zip(PASSAGES, vectors, strict=True)}
         passages = index(query, len(PASSAGES))
         assert {p.id: p.score for p in passages} == pytest.approx(scores, rel=0.05)  # residuals that stand out are cut

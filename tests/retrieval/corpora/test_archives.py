@@ -13,7 +13,7 @@ from support.corpus_archives import ABSTRACTS, ARCHIVES, BIG, BIG_RECORDS, READ,
 
 from retrieval import RetrievalError
 from retrieval.corpora import read
-from retrieval.corpora.archives import Progress, check, unpack
+from retrieval.corpora.archives import ByteProgress, check_archive, unpack
 from retrieval.corpora.catalogue import SOURCES
 
 
@@ -26,7 +26,7 @@ def archive(tmp_path: Path) -> Path:
     return tmp_path / "archive"
 
 
-def unpacked(name: str, archive: Path, records: int | None = None, progress: Progress = ignore) -> tuple[int, int]:
+def unpacked(name: str, archive: Path, records: int | None = None, progress: ByteProgress = ignore) -> tuple[int, int]:
     return unpack(archive, SOURCES[name].read_archive, records, archive.parent / "out", progress)
 
 
@@ -47,18 +47,18 @@ def test_progress_goes_up_to_the_size_of_the_archive(archive: Path) -> None:
     assert told == sorted(told)
     assert told[-1] == ("unpacking", len(BIG), len(BIG))
     told.clear()
-    check(archive, None, None, lambda *step: told.append(step))
+    check_archive(archive, None, None, lambda *step: told.append(step))
     assert told[-1] == ("checking", len(BIG), len(BIG))
 
 
 def test_a_check_compares_size_and_sha256(archive: Path) -> None:
     archive.write_bytes(b"12345")
     sha256 = hashlib.sha256(b"12345").hexdigest()
-    assert check(archive, 5, sha256, ignore) == check(archive, None, None, ignore) == sha256
+    assert check_archive(archive, 5, sha256, ignore) == check_archive(archive, None, None, ignore) == sha256
     with pytest.raises(RetrievalError, match=r"archive has 5 bytes instead of 1,000"):
-        check(archive, 1000, sha256, ignore)
+        check_archive(archive, 1000, sha256, ignore)
     with pytest.raises(RetrievalError, match=f"is not the published file: its SHA-256 is {sha256}"):
-        check(archive, 5, "0" * 64, ignore)
+        check_archive(archive, 5, "0" * 64, ignore)
 
 
 def damaged() -> dict[str, tuple[str, bytes, str]]:

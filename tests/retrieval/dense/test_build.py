@@ -24,13 +24,13 @@ pytest.importorskip("faiss")
 def encoded(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The ids of the passages that builds encode, in pieces of 8."""
     ids: list[str] = []
-    encode = LoadedEncoder.passages
+    encode = LoadedEncoder.encode_passages
 
-    def passages(self: Any, part: list[Passage], batch_size: int) -> Any:
+    def encode_passages(self: Any, part: list[Passage], batch_size: int) -> Any:
         ids.extend(passage.id for passage in part if passage.id)  # the probe has no id
         return encode(self, part, batch_size)
 
-    monkeypatch.setattr(LoadedEncoder, "passages", passages)
+    monkeypatch.setattr(LoadedEncoder, "encode_passages", encode_passages)
     monkeypatch.setattr(module, "_SHARD", 8)
     return ids
 
@@ -53,7 +53,7 @@ class Model:
     def probe(self):
         return np.ones((2, 2), np.float32)
 
-    def passages(self, passages, batch_size):
+    def encode_passages(self, passages, batch_size):
         print(*(passage.id for passage in passages))
         return np.array([[float(passage.id)] * 2 for passage in passages], np.float32)
 

@@ -26,28 +26,28 @@ def close(found: object, expected: object) -> bool:
 
 def test_vectors_are_those_of_the_library_for_title_and_text(encoder: str) -> None:
     loaded = LoadedEncoder(Encoder(encoder), "cpu")
-    assert close(loaded.passages([PASSAGE], 1), plain(encoder, TEXT))
-    assert close(loaded.queries(["Who built it?", "cat"]), plain(encoder, "Who built it?", "cat"))
-    assert close(loaded.queries(["cat \ud800"]), plain(encoder, "cat ?"))
+    assert close(loaded.encode_passages([PASSAGE], 1), plain(encoder, TEXT))
+    assert close(loaded.encode_queries(["Who built it?", "cat"]), plain(encoder, "Who built it?", "cat"))
+    assert close(loaded.encode_queries(["cat \ud800"]), plain(encoder, "cat ?"))
 
 
 def test_normalized_vectors_have_length_1(encoder: str) -> None:
     loaded = LoadedEncoder(Encoder(encoder, normalize=True), "cpu")
     (vector,) = plain(encoder, TEXT)
-    assert close(loaded.passages([PASSAGE], 1), [vector / np.linalg.norm(vector)])
-    assert close(np.linalg.norm(loaded.queries(["cat", "dog"]), axis=1), [1, 1])
+    assert close(loaded.encode_passages([PASSAGE], 1), [vector / np.linalg.norm(vector)])
+    assert close(np.linalg.norm(loaded.encode_queries(["cat", "dog"]), axis=1), [1, 1])
 
 
 def test_prefixes_stand_in_front(encoder: str) -> None:
     loaded = LoadedEncoder(Encoder(encoder, query_prefix="query: ", passage_prefix="passage: "), "cpu")
-    assert close(loaded.queries(["cat"]), plain(encoder, "query: cat"))
-    assert close(loaded.passages([PASSAGE], 1), plain(encoder, f"passage: {TEXT}"))
+    assert close(loaded.encode_queries(["cat"]), plain(encoder, "query: cat"))
+    assert close(loaded.encode_passages([PASSAGE], 1), plain(encoder, f"passage: {TEXT}"))
 
 
 def test_pooling_can_be_chosen(encoder: str) -> None:
     mean, first = (LoadedEncoder(Encoder(encoder, pooling=pooling), "cpu") for pooling in ("mean", "cls"))
-    assert close(mean.queries(["cat"]), plain(encoder, "cat"))
-    assert not close(first.queries(["cat"]), plain(encoder, "cat"))
+    assert close(mean.encode_queries(["cat"]), plain(encoder, "cat"))
+    assert not close(first.encode_queries(["cat"]), plain(encoder, "cat"))
 
 
 def test_a_probe_tells_models_apart(tiny: Callable[..., str], encoder: str, tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ for module in ("fastapi", "uvicorn", "prometheus_client"):
 
 import uvicorn  # noqa: E402
 
-from retrieval.remote.server import Limits, make_app, serve  # noqa: E402
+from retrieval.remote.server import ServerLimits, make_app, serve  # noqa: E402
 
 TABLE = [
     Passage("7", "He broke codes in a hut.", "Alan Turing"),
@@ -41,7 +41,7 @@ MEMORY = Memory(TABLE)
 @contextmanager
 def serving(retriever: Retriever, **limits: Any) -> Iterator[str]:
     """The URL of a server that runs in a thread."""
-    app = make_app(retriever, Limits(**limits))
+    app = make_app(retriever, ServerLimits(**limits))
     listener = socket.create_server(("127.0.0.1", 0))
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     runner = uvicorn.Server(uvicorn.Config(app, lifespan="on", ws="none", log_config=None))
@@ -347,7 +347,7 @@ def test_limits_are_the_operators(gated: Gated) -> None:
         assert httpx.get(url, params={"query": "123456"}).status_code == 422
     for wrong in ({"k": 0}, {"query": 0}, {"batch": 0}, {"waiting": 63}, {"timeout": 0}, {"timeout": math.nan}):
         with pytest.raises(UsageError, match="limits must be positive"):
-            Limits(**wrong)
+            ServerLimits(**wrong)
 
 
 def test_metrics_count(gated: Gated) -> None:
