@@ -77,25 +77,19 @@ def damaged() -> dict[str, tuple[str, bytes, str]]:
         return tar({"a.jsonl": content}, pack=gzip.compress)
 
     return {
-        "no archive": ("wiki17", b"<html>", "Not a gzipped file"),
-        "cut": ("wiki17", BIG[:-5000], "end-of-stream"),
         "a bad byte": ("wiki17", bytes(flipped), "damaged after record"),
         "a bad checksum": ("wiki17", bytes(footer), "CRC check failed"),
         "no tar": ("wiki17", gzip.compress(b"hello" * 1000), "damaged"),
         "a cut tar": ("wiki17", gzip.compress(gzip.decompress(ARCHIVES["wiki17"])[:1200]), "damaged"),
         "no file": ("wiki17", tar({"readme.txt": b"hello"}, pack=gzip.compress), "holds no .jsonl file"),
         "a link": ("wiki17", gzip.compress(link.getvalue()), "damaged after record 0"),
-        "no JSON": ("wiki17", wiki17(lines(ABSTRACTS[0]) + b"rubbish\n"), r"damaged after record 1 \(Expecting value"),
         "no object": ("wiki17", wiki17(b"[1]\n"), "not a JSON object"),
         "no title": ("wiki17", wiki17(lines({"text": ["a"]})), "a string is missing, there is None"),
-        "not UTF-8": ("wiki17", wiki17(b'{"title": "\xff", "text": []}\n'), "utf-8"),
         "a lone surrogate": ("wiki17", wiki17(lines({"title": "\ud800", "text": ["a"]})), "not valid Unicode"),
         "deep": ("wiki17", wiki17(b"[" * 200_000 + b"\n"), "damaged after record 0"),
         "other columns": ("wiki18", gzip.compress(b"id\ttitle\ttext\n"), "the columns must be"),
-        "two columns": ("wiki18", gzip.compress(b"id\ttext\ttitle\n1\tx\n"), "2 columns instead of 3 in line 2"),
         "an open quote": ("wiki18", gzip.compress(b'id\ttext\ttitle\n1\t"' + b"x\n" * 100_000), "field limit"),
         "cut bz2": ("hotpotqa17", ARCHIVES["hotpotqa17"][:-10], "end-of-stream"),
-        "no bz2": ("hotpotqa17", ARCHIVES["wiki17"], "Invalid data stream"),
         "cut inside": ("hotpotqa17", tar({"a/b.bz2": inner[:-10]}, pack=bz2.compress), "end-of-stream"),
     }
 

@@ -275,12 +275,9 @@ def test_a_retriever_that_talks_nonsense_is_a_502(found: Any) -> None:
         ("/", 422, "query.query: Field required"),
         ("/?query=q&k=0", 422, "query.k: Input should be greater than or equal to 1"),
         ("/?query=q&k=101", 422, "query.k: Input should be less than or equal to 100"),
-        ("/?query=q&k=1.5", 422, "query.k: "),
         ("/?query=" + "q" * 16_385, 422, "query.query: String should have at most 16384 characters"),
-        ("/?query=%00", 422, "query.query: "),
         ("/?query=%ff", 400, "the query string is not UTF-8"),
         ("/none", 404, "Not Found"),
-        ("/batch", 405, "Method Not Allowed"),
     ],
 )
 def test_bad_gets(url: str, address: str, status: int, message: str) -> None:
@@ -293,17 +290,12 @@ def test_bad_gets(url: str, address: str, status: int, message: str) -> None:
 @pytest.mark.parametrize(
     ("path", "body", "status", "message"),
     [
-        ("/", b"{", 422, "body.1: JSON decode error"),
         ("/", b"[" * 100_000, 400, "There was an error parsing the body"),
         ("/", b'{"query": "\xff"}', 400, "There was an error parsing the body"),
-        ("/", b'{"k": 1}', 422, "body.query: Field required"),
-        ("/", b'{"query": "\\ud800"}', 422, "body.query: "),
         ("/", b'{"query": "q", "\\ud800": 1}', 422, "body: "),
         ("/", b'{"query": "q", "top_k": 1}', 422, "body.top_k: Extra inputs are not permitted"),
         ("/", b'{"query": "q", "k": true}', 422, "body.k: "),
-        ("/", b'{"query": "q", "k": 1e400}', 422, "body.k: "),
         ("/", b'{"query": "' + b"q" * 16_385 + b'"}', 422, "body.query: String should have at most"),
-        ("/batch", b'{"queries": [1]}', 422, "body.queries.0: "),
         ("/batch", b'{"queries": [' + b'"q",' * 64 + b'"q"]}', 422, "body.queries: List should have at most 64"),
     ],
 )
