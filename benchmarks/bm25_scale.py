@@ -69,8 +69,8 @@ def queries(path: Path, size: int, count: int) -> list[str]:
 
 def build(corpus: Path, out: Path) -> dict[str, float]:
     """Build our index."""
-    from retrieval.bm25.search import BM25
-    from retrieval.corpora.reader import read
+    from retrieval.bm25 import BM25
+    from retrieval.corpora import read
 
     begin = clocks()
     BM25.build(read(corpus), out)

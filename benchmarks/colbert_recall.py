@@ -25,8 +25,8 @@ from typing import Any
 import torch
 from tqdm import tqdm
 
-from retrieval.colbert.search import ColBERT
-from retrieval.corpora.reader import read
+from retrieval.colbert import ColBERT
+from retrieval.corpora import read
 
 SETS = ["strategyqa", "popqa", "2wikimultihopqa", "musique", "nq", "hotpotqa"]
 CHECKPOINT = Path(__file__).parents[1] / "tests" / "retrieval" / "colbert_checkpoint.py"

@@ -18,9 +18,9 @@ from statistics import fmean
 from tqdm import tqdm
 
 from retrieval import Passage
-from retrieval.bm25.search import BM25
-from retrieval.corpora.reader import read
-from retrieval.dense.search import Dense
+from retrieval.bm25 import BM25
+from retrieval.corpora import read
+from retrieval.dense import Dense
 from retrieval.ranking.fuse import interpolate, reciprocal_rank_fusion
 
 SETS = ["strategyqa", "popqa", "2wikimultihopqa", "musique", "nq", "hotpotqa"]

@@ -25,7 +25,7 @@ from pathlib import Path
 from urllib.parse import urlencode, urlsplit
 
 from retrieval import load
-from retrieval.corpora.reader import SAMPLE
+from retrieval.corpora import SAMPLE
 
 ROUNDS = 3
 SERVER = (

@@ -10,7 +10,7 @@ import dspy
 from eval.tasks.steps import Step, decomposition_of, steps_of
 from optimizers.gold import statable, states
 from retrieval import Passage, Retriever, number, union
-from retrieval.ranking.sentences import split
+from retrieval.ranking.sentences import split_sentences
 
 __all__ = ["demonstrations_for", "labelled_calls"]
 
@@ -126,7 +126,7 @@ def _fact(passage: Passage, example: dspy.Example, gold: Sequence[Passage], step
     """The sentence of the passage that matters, with the title in front because pronouns stand for it."""
     others = [other.title for other in gold if other.id != passage.id]
     leads = [*statable(example), *(answer for _, answer in steps), *others]
-    parts = split(passage.text) or [passage.text]
+    parts = split_sentences(passage.text) or [passage.text]
     return replace(passage, title="", text=f"{passage.title}: {next((p for p in parts if states(p, leads)), parts[0])}")
 
 

@@ -96,7 +96,7 @@ class ALCE(dspy.Module):
         self.answer = dspy.Predict(AnswerCitingYesNo if style == "yesno" else AnswerCiting)
 
     def forward(self, question: str) -> dspy.Prediction:
-        from retrieval.ranking.scorers import rerank
+        from retrieval.ranking.rerank import rerank
 
         # Retrieval and reranking (MIGRES, 4.2); SUMM and SNIPPET shorten the passages.
         found = self.retriever(question, self.m)

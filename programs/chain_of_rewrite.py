@@ -26,7 +26,7 @@ from programs.steps.side_by_side import run_in_thread, side_by_side
 from programs.steps.text import as_text, blend, clean_list, one_line, simplify
 from retrieval import Passage, Retriever, number, union
 from retrieval.ranking.fuse import reciprocal_rank_fusion
-from retrieval.ranking.sentences import split
+from retrieval.ranking.sentences import split_sentences
 from signatures.answer import AnswerEntity
 from signatures.extract import AnalyseDocument, NameCandidate
 from signatures.query import ListExplicitQueries, ListRelatedQueries
@@ -286,7 +286,7 @@ class ChainOfRewrite(dspy.Module):
         """The likelihood of the question given each document, added to what is known; nothing without a scorer."""
         if not self.scorer:
             return {}
-        from retrieval.ranking.scorers import rerank
+        from retrieval.ranking.rerank import rerank
 
         new = [passage for passage in documents if passage.id not in known]
         return known | {passage.id: _score(passage) for passage in rerank(question, new, self.scorer)}
@@ -329,7 +329,9 @@ def _quoted(evidence: str | None, document: str) -> list[str]:
     """
     has = " ".join(document.casefold().split())
     sentences = [
-        sentence.strip('"“”') for item in clean_list((evidence or "").splitlines()) for sentence in split(item)
+        sentence.strip('"“”')
+        for item in clean_list((evidence or "").splitlines())
+        for sentence in split_sentences(item)
     ]
     return [sentence for sentence in dict.fromkeys(sentences) if sentence and sentence.casefold() in has]
 

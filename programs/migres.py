@@ -214,7 +214,8 @@ class MIGRES(dspy.Module):
 
     def _search(self, query: str, uses: Counter[str]) -> _FilteredSearch:
         """Search, and filter what is found. Passages that were used often enough are left out."""
-        from retrieval.ranking.scorers import filter_sentences, rerank
+        from retrieval.ranking.filter import filter_sentences
+        from retrieval.ranking.rerank import rerank
 
         found = self.retriever(query, self.m)
         fresh = [passage for passage in found if uses[passage.id] < _MAX_USES]

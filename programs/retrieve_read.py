@@ -77,7 +77,7 @@ class RetrieveRead(dspy.Module):
         self.answer = dspy.Predict(AnswerCitingYesNo if preset == "commonsense" else AnswerCiting)
 
     def forward(self, question: str) -> dspy.Prediction:
-        from retrieval.ranking.scorers import filter_sentences
+        from retrieval.ranking.filter import filter_sentences
 
         # Retriever and knowledge filter (3.2), at passage and at sentence level.
         found = self.retriever(question, self.m)

@@ -72,7 +72,7 @@ class UPR(dspy.Module):
         self.answer = dspy.Predict(AnswerYesNoDirectly if style == "yesno" else AnswerShortDirectly)
 
     def forward(self, question: str) -> dspy.Prediction:
-        from retrieval.ranking.scorers import rerank
+        from retrieval.ranking.rerank import rerank
 
         # Retrieval, and reranking by (1 / |q|) log p(q | z) for each passage z.
         found = self.retriever(question, self.m)

@@ -72,7 +72,7 @@ def _index(arguments: argparse.Namespace) -> None:
 
 
 def _bm25(passages: Iterable[Passage], arguments: argparse.Namespace) -> Any:
-    from retrieval.bm25.search import BM25
+    from retrieval.bm25 import BM25
 
     return BM25.build(
         passages,
@@ -87,7 +87,7 @@ def _bm25(passages: Iterable[Passage], arguments: argparse.Namespace) -> Any:
 
 
 def _dense(passages: Iterable[Passage], arguments: argparse.Namespace) -> Any:
-    from retrieval.dense.search import Dense
+    from retrieval.dense import Dense
 
     if not arguments.encoder:
         raise UsageError("the backend dense needs --encoder: sbert, ance, contriever, or a model")
@@ -104,7 +104,7 @@ def _dense(passages: Iterable[Passage], arguments: argparse.Namespace) -> Any:
 
 
 def _colbert(passages: Iterable[Passage], arguments: argparse.Namespace) -> Any:
-    from retrieval.colbert.search import ColBERT
+    from retrieval.colbert import ColBERT
 
     if not arguments.checkpoint:
         raise UsageError("the backend colbert needs --checkpoint, such as colbert-ir/colbertv2.0")
@@ -140,7 +140,8 @@ def _add_fetch(commands: "_Commands") -> None:
 
 
 def _fetch(arguments: argparse.Namespace) -> None:
-    from retrieval.corpora.fetch import SOURCES, fetch
+    from retrieval.corpora.catalogue import SOURCES
+    from retrieval.corpora.download import fetch
 
     if arguments.name in SOURCES:
         say(f"licence: {SOURCES[arguments.name].licence}")
@@ -206,9 +207,9 @@ def _add_serve(commands: "_Commands") -> None:
 
 
 def _serve(arguments: argparse.Namespace) -> None:
-    from retrieval.remote.server import Limits, serve
+    from retrieval.remote.server import ServerLimits, serve
 
-    limits = Limits(
+    limits = ServerLimits(
         k=arguments.max_k,
         query=arguments.max_query,
         batch=arguments.max_batch,

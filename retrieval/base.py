@@ -1,4 +1,4 @@
-"""What every retriever is: backends write `search`, callers call the object."""
+"""The base class of all retrievers: backends write `search`, callers call the object."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -15,9 +15,9 @@ __all__ = ["Retriever"]
 class Retriever(ABC):
     """Finds passages for a query.
 
-    A backend subclasses this and writes `search`, and `search_batch` where it can answer many queries faster than one
-    after the other. Callers call the object: arguments are checked, and DSPy callbacks see the search. A retriever is
-    shared, never copied: DSPy's optimizers deep-copy programs, and an index must not go with them.
+    A backend subclasses this and writes `search`; it also writes `search_batch` if it can answer many queries faster
+    together. Callers call the object, which checks the arguments and shows the search to DSPy's callbacks. Deep copies
+    share the retriever: DSPy's optimizers deep-copy programs, and must not copy an index.
     """
 
     @abstractmethod
@@ -45,9 +45,9 @@ class Retriever(ABC):
         return self.search(query, k) if query.strip() else []
 
     def batch(self, queries: Sequence[str], k: int = 5) -> list[list[Passage]]:
-        """Search for many queries at once; one list of passages per query, as calling the object would give.
+        """Search for many queries at once; gives what calling the object for each query gives.
 
-        Callbacks do not see these searches: the methods search one query at a time, batches are for evaluation.
+        Callbacks do not see these searches. Batches are for evaluation; the methods search one query at a time.
         """
         if k < 1:
             raise UsageError(f"k is the number of passages to find and must be at least 1, not {k}")

@@ -1,11 +1,11 @@
 """The errors this project raises on purpose.
 
-    OdqaError                 every one of them; the command lines print it as one line and exit with 2
+    OdqaError                 all of them; the command lines print them as one line and exit with 2
     ├── UsageError            the caller's mistake; the message says what to do instead (also a ValueError)
-    └── RetrievalError        a search could not be answered although it was asked rightly: a server that is
-                              down, slow or talks nonsense; an index that is damaged
+    └── RetrievalError        a correct search could not be answered: a server is down, too slow or sends
+                              nonsense, or an index is damaged
 
-An LM's mistake is never an error here: it is data, and it is counted.
+An LM's mistake is never an error here: it is data, and evaluations count it.
 """
 
 __all__ = ["OdqaError", "RetrievalError", "UsageError"]
@@ -20,4 +20,4 @@ class UsageError(OdqaError, ValueError):
 
 
 class RetrievalError(OdqaError):
-    """A retriever could not answer a search that was asked rightly."""
+    """A retriever could not answer a correct search."""

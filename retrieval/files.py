@@ -1,110 +1,16 @@
-"""What indexes on disk have in common: their passages, the page that says what they are, and how they appear at once.
-
-DIR/NAME.json                 what the index is, and the size of each file; written last
-    corpus.jsonl              the passages, one JSON object per line
-    corpus.jsonl.offsets.npy  where each line begins
-    …                         what the index adds
-"""
+"""Files that are written whole or not at all, lines of JSON, and locks between processes."""
 
 import json
-import mmap
 import os
 import shutil
-from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO, Self
+from typing import Any, BinaryIO
 
-import numpy as np
+from retrieval.errors import UsageError
 
-from retrieval.errors import RetrievalError, UsageError
-from retrieval.passage import Passage
-
-__all__ = [
-    "CORPUS",
-    "LineWriter",
-    "Lines",
-    "checked",
-    "from_line",
-    "json_line",
-    "json_page",
-    "locked",
-    "publish",
-    "read_about",
-    "replaced",
-    "to_line",
-    "write_about",
-    "write_whole",
-]
-
-CORPUS = "corpus.jsonl"
-
-
-def checked(passages: Iterable[Passage]) -> Iterator[Passage]:
-    """The passages as they come.
-
-    Raises:
-        UsageError: two have the same id, or one has no text.
-    """
-    ids: set[str] = set()
-    for passage in passages:
-        if passage.id in ids:
-            raise UsageError(f"two passages have the id {passage.id!r}: ids must differ")
-        if not passage.text.strip():
-            raise UsageError(f"passage {passage.id!r} has no text")
-        ids.add(passage.id)
-        yield passage
-
-
-def to_line(passage: Passage) -> bytes:
-    """The passage as a line of JSON.
-
-    Raises:
-        UsageError: it has characters that UTF-8 cannot say (lone surrogates).
-    """
-    fields = {"id": passage.id, "title": passage.title, "text": passage.text}
-    try:
-        return json.dumps(fields, ensure_ascii=False).encode() + b"\n"
-    except UnicodeEncodeError as error:
-        raise UsageError(f"passage {passage.id!r} is not valid Unicode: {error.reason}") from error
-
-
-def from_line(line: bytes, score: float | None = None) -> Passage:
-    """The passage of a line."""
-    return Passage(**json.loads(line), score=score)
-
-
-class LineWriter:
-    """Writes lines, and beside them where each begins, for `Lines` to read."""
-
-    def __init__(self, path: Path) -> None:
-        self._path, self._file, self._offsets = path, path.open("wb"), array("q", [0])
-
-    def write(self, line: bytes) -> None:
-        self._offsets.append(self._offsets[-1] + self._file.write(line))
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._file.close()
-        np.save(_offsets(self._path), np.frombuffer(self._offsets, np.int64))
-
-
-class Lines(Sequence[bytes]):
-    """The lines of a file, memory-mapped."""
-
-    def __init__(self, path: Path) -> None:
-        with path.open("rb") as file:
-            self._bytes = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        self._offsets = np.load(_offsets(path), mmap_mode="r")
-
-    def __len__(self) -> int:
-        return len(self._offsets) - 1
-
-    def __getitem__(self, n: int) -> bytes:  # type: ignore[override]  # no slices are asked for
-        return self._bytes[self._offsets[n] : self._offsets[n + 1]]
+__all__ = ["json_line", "json_page", "locked", "replace_directory", "replaced", "write_whole"]
 
 
 @contextmanager
@@ -175,62 +81,20 @@ def locked(path: Path, in_use: str) -> Iterator[None]:
         yield
 
 
-def write_about(directory: Path, name: str, about: dict[str, Any]) -> None:
-    """Write `name`, which says what the index in `directory` is, with the sizes of the files that are there."""
-    about = about | {"files": {file.name: file.stat().st_size for file in sorted(directory.iterdir())}}
-    (directory / name).write_text(json.dumps(about, indent=1, ensure_ascii=False), encoding="utf-8")
+def replace_directory(path: Path, new: Path) -> None:
+    """Move the directory `new`, which stands beside `path`, to `path`, when all its files are on disk.
 
-
-def read_about(directory: Path, name: str, kind: str, version: int) -> dict[str, Any]:
-    """Read what `write_about` wrote, and check the sizes of the files.
-
-    Args:
-        directory: Of the index.
-        name: Of the file.
-        kind: What the index is called in errors, such as "BM25".
-        version: The format that the caller reads, to be found under "format".
-
-    Raises:
-        UsageError: there is no finished index of that kind, or one of another format.
-        RetrievalError: the index is damaged.
+    At any moment `path` is the old directory, the new one or absent; see that only one process does this at a time.
     """
-    if not directory.is_dir():
-        raise UsageError(f"there is no {kind} index in {directory}: build one with `python -m retrieval index`")
-    try:
-        about: dict[str, Any] = json.loads((directory / name).read_bytes())
-        found, sizes = about["format"], about["files"]
-    except FileNotFoundError:
-        raise UsageError(
-            f"{directory} is no {kind} index, or one whose build was not finished: build it again"
-        ) from None
-    except (ValueError, TypeError, KeyError) as error:
-        raise RetrievalError(f"{directory / name} is damaged: build the index again") from error
-    if found != version:
-        raise UsageError(f"{directory} has index format {found}, this version reads {version}: build the index again")
-    for file, size in sizes.items():
-        found = (directory / file).stat().st_size if (directory / file).is_file() else 0
-        if found != size:
-            raise RetrievalError(
-                f"{directory / file} is damaged, {found} bytes instead of {size}: build the index again"
-            )
-    return about
-
-
-def publish(building: Path, out: Path) -> None:
-    """Give a finished directory its name; at any moment `out` is the old index, the new one or absent."""
-    for path in [*building.iterdir(), building]:
-        _sync(path)
-    old = building.with_name(f"{building.name}-old")
-    if out.exists():
-        out.rename(old)
-    building.rename(out)
-    _sync(out.parent)
+    for file in [*new.iterdir(), new]:
+        _sync(file)
+    old = path.with_name(f"{new.name}-old")
+    if path.exists():
+        path.rename(old)
+    new.rename(path)
+    _sync(path.parent)
     if old.exists():
         shutil.rmtree(old)
-
-
-def _offsets(path: Path) -> Path:
-    return path.with_name(path.name + ".offsets.npy")
 
 
 def _sync(path: Path) -> None:

@@ -11,17 +11,16 @@ __all__ = ["Memory"]
 class Memory(Retriever):
     """Holds passages in memory and ranks them by shared words, or answers from a script.
 
-    For tests and examples: no analysis, no weights, the same answer every time. Real corpora want
-    `retrieval.bm25.search`.
+    For tests and examples: the same answer every time, without weights. For real corpora use `retrieval.bm25.BM25`.
 
     Args:
-        passages: The table.
-        answers: What to return for given queries, by passage id, best first. Queries that are not listed are ranked
-            by the number of different words, lower-cased, that the passage (title and text) shares with the query;
-            ties keep the order of the table; passages that share no word are not found.
+        passages: What can be found.
+        answers: The ids to return for given queries, best first. For any other query, passages are ranked by how many
+            different words, lower-cased, their title and text share with the query. Ties keep the order of the
+            passages; passages that share no word are not found.
 
     Raises:
-        KeyError: `answers` names an id that the table does not have.
+        KeyError: `answers` names an id that no passage has.
     """
 
     def __init__(self, passages: Iterable[Passage], answers: Mapping[str, Iterable[str]] | None = None) -> None:

@@ -1,4 +1,4 @@
-"""Loading the packages and the weights that dense retrieval and ranking need, which the extra `dense` installs."""
+"""The packages of the extra `dense` and models from the hub, for dense retrieval and for ranking."""
 
 import importlib
 from collections.abc import Iterator, Sequence
@@ -8,11 +8,11 @@ from typing import Any
 
 from retrieval.errors import UsageError
 
-__all__ = ["LanguageModel", "loading", "package", "readable"]
+__all__ = ["LanguageModel", "import_package", "load_classifier", "loading", "without_surrogates"]
 
 
-def package(name: str) -> Any:
-    """Import a package of the extra.
+def import_package(name: str) -> Any:
+    """Import a package of the extra `dense`.
 
     Raises:
         UsageError: it is not installed.
@@ -40,13 +40,24 @@ def loading(model: str) -> Iterator[None]:
         ) from error
 
 
-def readable(text: str) -> str:
+def without_surrogates(text: str) -> str:
     """The text without lone surrogates, which tokenizers refuse and LMs now and then write."""
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
+def load_classifier(model: str, device: str | None) -> Any:
+    """A sentence-transformers `CrossEncoder` whose scores are the model's raw logits.
+
+    Raises:
+        UsageError: the extra is not installed or the model cannot be loaded.
+    """
+    library = import_package("sentence_transformers")
+    with loading(model):
+        return library.CrossEncoder(model, device=device, activation_fn=import_package("torch").nn.Identity())
+
+
 class LanguageModel:
-    """A causal or an encoder-decoder language model that tells how likely it would go on in a given way.
+    """Tells how likely a causal or encoder-decoder language model is to continue a text in a given way.
 
     Safe for many threads.
 
@@ -61,24 +72,24 @@ class LanguageModel:
     """
 
     def __init__(self, model: str, *, batch_size: int, max_length: int, device: str | None) -> None:
-        transformers = package("transformers")
-        self._torch = package("torch")
+        transformers = import_package("transformers")
+        self._torch = import_package("torch")
         with loading(model):
             config = transformers.AutoConfig.from_pretrained(model)
             self._seq2seq = bool(config.is_encoder_decoder)
             kind = transformers.AutoModelForSeq2SeqLM if self._seq2seq else transformers.AutoModelForCausalLM
             self._tokenizer = transformers.AutoTokenizer.from_pretrained(model)
             self._model = kind.from_pretrained(model, dtype="auto").eval()
-        self._model.to(device or package("sentence_transformers.util").get_device_name())
+        self._model.to(device or import_package("sentence_transformers.util").get_device_name())
         self._batch_size = batch_size
         self._max_length = min(max_length, getattr(config, "max_position_embeddings", None) or max_length)
         self._lock = Lock()  # tokenizers are not for several threads at once
 
     def log_probabilities(self, prompts: Sequence[tuple[str, str, str]], continuation: str) -> list[list[float]]:
-        """For each prompt the natural log-probability of each token of the continuation, given what is before it.
+        """For each prompt the natural log-probability of each token of the continuation, given the text before it.
 
         Args:
-            prompts: Each in three parts; where a prompt is too long, the end of its middle part is left out.
+            prompts: Each in three parts; of a prompt that is too long, the end of the middle part is left out.
             continuation: Tokenized by itself, without special tokens; at most half of what the model can be shown.
         """
         with self._lock, self._torch.inference_mode():
@@ -90,7 +101,7 @@ class LanguageModel:
             return [values for batch in batches for values in self._log_probabilities(batch, goal)]
 
     def _tokens(self, text: str) -> list[int]:
-        return list(self._tokenizer(readable(text), add_special_tokens=False, verbose=False).input_ids)
+        return list(self._tokenizer(without_surrogates(text), add_special_tokens=False, verbose=False).input_ids)
 
     def _prompt(self, before: str, text: str, after: str, reserved: int) -> list[int]:
         special = self._tokenizer("").input_ids
@@ -100,7 +111,7 @@ class LanguageModel:
         return first + self._tokens(text)[: max(0, self._max_length - reserved - len(first) - len(last))] + last
 
     def _log_probabilities(self, prompts: Sequence[list[int]], goal: list[int]) -> list[list[float]]:
-        """The logits at one position are about the token at the next: those for the goal begin one before it."""
+        """As `log_probabilities`, in tokens. The logits at one position are about the token at the next position."""
         goals = self._torch.tensor([goal] * len(prompts), device=self._model.device)
         if self._seq2seq:
             inputs = self._padded(prompts) | {
@@ -116,7 +127,7 @@ class LanguageModel:
         return values.squeeze(-1).tolist()  # type: ignore[no-any-return]
 
     def _padded(self, rows: Sequence[list[int]]) -> dict[str, Any]:
-        """Rows filled up at their end, where neither an encoder, told by the mask, nor a causal model sees it."""
+        """Rows padded at their ends: the mask hides that from an encoder, and a causal model does not look ahead."""
         longest = max(map(len, rows))
         table = {
             "input_ids": [row + [0] * (longest - len(row)) for row in rows],

@@ -1,4 +1,4 @@
-"""Passages, and the pure functions that the methods use on lists of them."""
+"""Passages, and functions on lists of them."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -16,7 +16,7 @@ class Passage:
             that begins with ``lm:``.
         text: The passage itself, without its title.
         title: Title of the article it comes from; may be empty.
-        score: Score given by the retriever or ranker that returned it, higher is better; None where nothing scored it.
+        score: Given by the retriever or scorer that returned it, higher is better; None if nothing scored it.
     """
 
     id: str
@@ -29,8 +29,8 @@ def number(passages: Sequence[Passage]) -> str:
     """Render passages for a prompt, one line each: ``[1] Title | text``, counted from 1.
 
     This is the only place where passages become prompt text, so "passage 3" means the same in every method and for
-    every adapter. Line breaks are folded and field markers broken up (see `plain`): no passage can pass for another one
-    or for a field of the prompt. No passages give an empty string.
+    every adapter. Line breaks become spaces and field markers are broken up (see `plain`), so that no passage can look
+    like another passage or like a field of the prompt. No passages give an empty string.
     """
     return "\n".join(f"[{n}] {_line(passage)}" for n, passage in enumerate(passages, 1))
 
@@ -38,20 +38,23 @@ def number(passages: Sequence[Passage]) -> str:
 def pick(passages: Sequence[Passage], numbers: Iterable[int]) -> list[Passage]:
     """The passages with these numbers, counted from 1 as in `number`, in the passages' own order.
 
-    Numbers that no passage has are dropped and repeated ones count once: both are what LMs do.
+    LMs name passages that do not exist, and the same passage twice: such numbers are dropped, or count once.
     """
     wanted = set(numbers)
     return [passage for n, passage in enumerate(passages, 1) if n in wanted]
 
 
 def union(*lists: Iterable[Passage]) -> list[Passage]:
-    """All passages of the lists in order of appearance, the first copy of each id kept."""
+    """All passages of the lists in order of appearance; of each id the first copy."""
     return list(dict.fromkeys(passage for passages in lists for passage in passages))
 
 
 def plain(text: str) -> str:
-    """The text with ``[[ ##``, with which field markers of a prompt begin, broken up, and lone surrogates, which no
-    provider accepts, as "?"."""
+    """The text without what a prompt cannot hold.
+
+    ``[[ ##``, with which field markers of a prompt begin, is broken up; lone surrogates, which no provider accepts,
+    become "?".
+    """
     return re.sub(r"\[\[(?=\s*##)", "[ [", text).encode("utf-8", "replace").decode("utf-8")
 
 

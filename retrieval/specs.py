@@ -1,4 +1,4 @@
-"""From the name of a retriever to the retriever."""
+"""Opening the retriever that a short text names, such as ``bm25:DIR``."""
 
 import tempfile
 import weakref
@@ -13,15 +13,15 @@ __all__ = ["FORMS", "load"]
 
 
 def load(spec: str) -> Retriever:
-    """Open the retriever that `spec` names, and search an index for a few of its passages: see `known_item.check`.
+    """Open the retriever that `spec` names. An index is tried on a few of its passages: see `known_item.check_index`.
 
     Args:
         spec: `sample` (BM25 over the packaged sample corpus); `bm25:DIR`, `dense:DIR` or `colbert:DIR` (an index that
-            `python -m retrieval index` made, for the last one also colbert-ai); `colbertv2:URL` (a server that speaks
-            the ColBERTv2 protocol); or a TOML file that puts these together (see `retrieval.compose`).
+            `python -m retrieval index` made, or colbert-ai for the last form); `colbertv2:URL` (a server that speaks
+            the ColBERTv2 protocol); or a TOML file that composes these (see `retrieval.compositions`).
 
     Raises:
-        UsageError: there is no such form, or what it names is not there; says what to use instead.
+        UsageError: there is no such form, or what the spec names is not there; the message says what to use.
         RetrievalError: the index is damaged.
     """
     if spec.endswith(".toml"):
@@ -35,13 +35,13 @@ def load(spec: str) -> Retriever:
 
 def _checked(retriever: Retriever, spec: str) -> Retriever:
     if isinstance(retriever, known_item.Index):
-        known_item.check(retriever, spec)
+        known_item.check_index(retriever, spec)
     return retriever
 
 
 def _sample(_: str) -> Retriever:
-    from retrieval.bm25.search import BM25
-    from retrieval.corpora.reader import SAMPLE, read
+    from retrieval.bm25 import BM25
+    from retrieval.corpora import SAMPLE, read
 
     directory = tempfile.TemporaryDirectory(prefix="odqa-sample-")
     index = BM25.build(read(SAMPLE), Path(directory.name) / "index")
@@ -50,33 +50,33 @@ def _sample(_: str) -> Retriever:
 
 
 def _bm25(path: str) -> Retriever:
-    from retrieval.bm25.search import BM25
+    from retrieval.bm25 import BM25
 
     return BM25(path)
 
 
 def _colbertv2(url: str) -> Retriever:
-    from retrieval.remote.client import ColBERTv2
+    from retrieval.remote import ColBERTv2
 
     return ColBERTv2(url)
 
 
 def _dense(path: str) -> Retriever:
-    from retrieval.dense.search import Dense
+    from retrieval.dense import Dense
 
     return Dense(path)
 
 
 def _colbert(path: str) -> Retriever:
-    from retrieval.colbert.search import ColBERT
+    from retrieval.colbert import ColBERT
 
     return ColBERT(path)
 
 
 def _composed(path: str) -> Retriever:
-    from retrieval.compose import load as load_file
+    from retrieval.compositions import load_composition
 
-    return load_file(path, load)
+    return load_composition(path, load)
 
 
 FORMS: dict[str, Callable[[str], Retriever]] = {
@@ -87,4 +87,4 @@ FORMS: dict[str, Callable[[str], Retriever]] = {
     "colbertv2:URL": _colbertv2,
     "FILE.toml": _composed,
 }
-"""The forms that `load` takes, and what opens each, given what stands after the colon."""
+"""The forms that `load` takes; each maps to a function that opens what follows the colon."""

@@ -270,7 +270,7 @@ class FirstSearch(dspy.Module):
         self.recall = dspy.Predict(WriteKnowledgeOrNone)
 
     def forward(self, question: str, sub_answers: list[str]) -> dspy.Prediction:
-        from retrieval.ranking.scorers import filter_sentences
+        from retrieval.ranking.filter import filter_sentences
 
         searches = side_by_side(
             partial(search_for, self.retriever, question, self.m),

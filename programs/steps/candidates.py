@@ -109,7 +109,7 @@ def _shares(question: str, passages: Sequence[Passage], scorer: "Scorer | None")
     """The softmax of the scorer's scores, by passage id."""
     if not scorer:
         return {passage.id: 1 / len(passages) for passage in passages}
-    from retrieval.ranking.scorers import rerank
+    from retrieval.ranking.rerank import rerank
 
     scores = {passage.id: passage.score or 0.0 for passage in rerank(question, passages, scorer)}
     highest = max(scores.values(), default=0.0)

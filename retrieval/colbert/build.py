@@ -1,4 +1,4 @@
-"""Building a ColBERT index, in steps that an unfinished build has behind it when it is taken up."""
+"""Building a ColBERT index, step by step: a build that was interrupted goes on after its last finished step."""
 
 import hashlib
 import json
@@ -13,39 +13,32 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval.colbert.codec import (
-    ABOUT,
-    FORMAT,
-    IVF,
-    METADATA,
-    Codec,
-    Corpus,
-    Encoder,
-    Progress,
-    doclens,
-    faiss,
-    load,
-    replacing,
-    torch,
-)
+from retrieval.colbert.codec import Codec, load_lengths, load_tensors
+from retrieval.colbert.encoder import Checkpoint
+from retrieval.colbert.libraries import faiss, torch
 from retrieval.errors import UsageError
-from retrieval.files import CORPUS, LineWriter, checked, to_line, write_about
+from retrieval.files import replaced, write_whole
+from retrieval.indexes import CORPUS, Corpus, LineWriter, Progress, checked_passages, passage_line, write_description
 from retrieval.passage import Passage
 
-__all__ = ["Builder"]
+__all__ = ["DESCRIPTION", "FORMAT", "IVF", "METADATA", "Builder"]
+
+DESCRIPTION, METADATA, IVF = "colbert.json", "metadata.json", "ivf.pid.pt"
+FORMAT = 1
+
 
 _CHUNK = 25_000  # passages in a file, colbert-ai's number
 _PART = 1000  # passages encoded between two steps of the progress; divides the chunk
 
 
 class Builder:
-    """Makes the files of an index, those that are not there yet."""
+    """Makes the files of an index that are not there yet, in the working directory of a build."""
 
     def __init__(
-        self, work: Path, config: dict[str, Any], encoder: Encoder, batch_size: int, progress: Progress
+        self, work: Path, config: dict[str, Any], checkpoint: Checkpoint, batch_size: int, progress: Progress
     ) -> None:
         self._out, self._settings, self._sample = work / "index", work / "settings.json", work / "sample"
-        self._config, self._encoder = config, encoder
+        self._config, self._checkpoint = config, checkpoint
         self._batch_size, self._progress = batch_size, progress
 
     def run(self, passages: Iterable[Passage], resume: bool) -> Path:
@@ -56,12 +49,12 @@ class Builder:
             self._settings.unlink(missing_ok=True)
         self._out.mkdir(exist_ok=True)
         self._sample.mkdir(exist_ok=True)
-        about = {"format": FORMAT, "config": self._config, "chunk": _CHUNK, "sha256": self._store(passages)}
-        self._check(about)
-        self._corpus = Corpus(self._out / CORPUS)
+        description = {"format": FORMAT, "config": self._config, "chunk": _CHUNK, "sha256": self._store(passages)}
+        self._check(description)
+        self._corpus = Corpus(self._out)
         if not (self._out / "centroids.pt").is_file():
             self._train()
-        self._codec = Codec.load_from(self._out, self._config["nbits"], self._encoder.device)
+        self._codec = Codec.load_from(self._out, self._config["nbits"], self._checkpoint.device)
         rows = range(len(self._corpus))
         chunks = [rows[begin : begin + _CHUNK] for begin in range(0, len(rows), _CHUNK)]
         missing = [n for n in range(len(chunks)) if not (self._out / f"{n}.metadata.json").is_file()]
@@ -70,44 +63,40 @@ class Builder:
             self._compress(n, chunks[n], islice(encoded, len(_parts(chunks[n]))))
         next(encoded, None)  # or the progress would not see its end
         self._invert(chunks)
-        write_about(self._out, ABOUT, about)
+        write_description(self._out, DESCRIPTION, description)
         return self._out
 
     def _store(self, passages: Iterable[Passage]) -> str:
-        """Write the passages down; returns a digest of them."""
+        """Write the passages to the index; returns their digest."""
         digest = hashlib.sha256()
         with LineWriter(self._out / CORPUS) as lines:
-            for passage in checked(passages):
-                try:
-                    line = to_line(passage)
-                except UnicodeEncodeError as error:
-                    raise UsageError(f"passage {passage.id!r} is not valid Unicode: {error.reason}") from error
+            for passage in checked_passages(passages):
+                line = passage_line(passage)
                 lines.write(line)
                 digest.update(line)
         if not (self._out / CORPUS).stat().st_size:
             raise UsageError("there is nothing to index: the corpus has no passages")
         return digest.hexdigest()
 
-    def _check(self, about: dict[str, Any]) -> None:
-        """See that what is there already is of the same passages, with the same settings."""
+    def _check(self, description: dict[str, Any]) -> None:
+        """Check that the work that is there was done for the same passages, with the same settings."""
         if not self._settings.is_file():
-            with replacing(self._settings) as file:
-                file.write(json.dumps(about).encode())
-        elif json.loads(self._settings.read_bytes()) != about:
+            write_whole(self._settings, json.dumps(description))
+        elif json.loads(self._settings.read_bytes()) != description:
             raise UsageError(
                 f"{self._settings.parent} has an unfinished build of other passages or with other settings: "
-                "give those to go on with it, or build without resuming to throw it away"
+                "give those passages and settings to finish it, or build without resuming to delete it"
             )
 
     def _train(self) -> None:
-        """Get centroids from a sample of the passages, and from a part that is held out the residuals' buckets."""
-        total, dim, bits = len(self._corpus), self._encoder.dim, self._config["nbits"]
+        """Train the centroids on a sample of the passages, and the residuals' buckets on a part held out of it."""
+        total, dim, bits = len(self._corpus), self._checkpoint.dim, self._config["nbits"]
         size = _sample_size(total)
         parts = _parts(sorted(random.Random(12345).sample(range(total), size)))
         missing = [part for part in parts if not self._kept(part).is_file()]
         for part, encoded in zip(missing, self._encoded(missing, "sampling"), strict=True):
             self._save(self._kept(part), encoded)
-        vectors = torch.cat([load(self._kept(part))[0] for part in parts])
+        vectors = torch.cat([load_tensors(self._kept(part))[0] for part in parts])
         shuffled = torch.randperm(len(vectors), generator=torch.Generator().manual_seed(12345))
         held = max(1, min(len(vectors) // 20, 50_000, 2**24 // dim))  # quantile takes at most 2**24 values
         held_out = torch.zeros(len(vectors), dtype=torch.bool)
@@ -117,7 +106,7 @@ class Builder:
             dim,
             min(partitions, len(vectors) - held),
             niter=self._config["kmeans_niters"],
-            gpu=self._encoder.device.type == "cuda" and faiss.get_num_gpus() > 0,
+            gpu=self._checkpoint.device.type == "cuda" and faiss.get_num_gpus() > 0,
             seed=123,
             min_points_per_centroid=1,  # or it writes to stderr that it would like more
         )
@@ -125,29 +114,29 @@ class Builder:
             kmeans.train(trained)
         centroids = torch.nn.functional.normalize(torch.from_numpy(kmeans.centroids), dim=-1)
         rest = vectors[held_out].float()
-        nearest = Codec(bits, self._encoder.device, centroids=centroids).compress_into_codes(rest)
+        nearest = Codec(bits, self._checkpoint.device, centroids=centroids).compress_into_codes(rest)
         residuals = rest - centroids[nearest]
         steps = torch.arange(2**bits) / 2**bits
         buckets = residuals.quantile(steps[1:]), residuals.quantile(steps + 0.5 / 2**bits)
         self._save(self._out / "avg_residual.pt", residuals.abs().mean())
         self._save(self._out / "buckets.pt", buckets)
-        self._save(self._out / "centroids.pt", centroids.half())  # last: it tells that all three are there
+        self._save(self._out / "centroids.pt", centroids.half())  # last: shows that all three are there
         if size < total:
             shutil.rmtree(self._sample)
 
     def _kept(self, part: Sequence[int]) -> Path:
-        """Where what was encoded of the sample is kept; a part without gaps is known by its ends and its size."""
+        """The file for the vectors of a part of the sample, named by the part's ends and size."""
         return self._sample / f"{part[0]}-{part[-1]}-{len(part)}.pt"
 
     def _encoded(self, parts: Sequence[Sequence[int]], stage: str) -> Iterator[tuple[torch.Tensor, list[int]]]:
-        """For each part of the corpus its vectors and the number of them per passage, as from the encoder."""
+        """For each part of the corpus what the encoder gives: its vectors, and how many each passage has."""
         for part in self._progress(parts, desc=stage):
             if stage == "encoding" and self._kept(part).is_file():  # where the sample is the whole corpus
-                yield load(self._kept(part))
+                yield load_tensors(self._kept(part))
             else:
                 passages = [self._corpus.passage(row, 0.0) for row in part]
                 texts = [f"{p.title} | {p.text}" if p.title else p.text for p in passages]
-                yield self._encoder.passages(texts, self._batch_size)
+                yield self._checkpoint.encode_passages(texts, self._batch_size)
 
     def _compress(self, n: int, rows: range, encoded: Iterable[tuple[torch.Tensor, list[int]]]) -> None:
         """Write chunk `n`, the passages in `rows`."""
@@ -159,12 +148,12 @@ class Builder:
         self._save(self._out / f"{n}.residuals.pt", torch.cat([part.residuals for part in packed]))
         self._write(f"doclens.{n}.json", lengths)
         sizes = {"passage_offset": rows.start, "num_passages": len(rows), "num_embeddings": sum(lengths)}
-        self._write(f"{n}.metadata.json", sizes)  # last: it tells that the chunk is whole
+        self._write(f"{n}.metadata.json", sizes)  # last: shows that the chunk is whole
 
     def _invert(self, chunks: Sequence[range]) -> None:
         """Write which passages have a token at each centroid, and what the index is.
 
-        The chunks are gone through twice, to count and to put each passage in its place: one is in memory at a time.
+        Only one chunk is in memory at a time. So there are two passes: one counts, one puts each passage in its place.
         """
         sizes = np.zeros(len(self._codec.centroids), np.int64)
         for n, rows in enumerate(chunks):
@@ -177,24 +166,23 @@ class Builder:
             ivf[np.arange(len(cells)) + (places - np.cumsum(counts) + counts)[cells]] = found
             places += counts
         self._save(self._out / IVF, (torch.from_numpy(ivf), torch.from_numpy(sizes)))
-        tokens = sum(int(doclens(self._out, n).sum()) for n in range(len(chunks)))
+        tokens = sum(int(load_lengths(self._out, n).sum()) for n in range(len(chunks)))
         metadata = {"config": self._config, "num_chunks": len(chunks), "num_partitions": len(sizes)}
         metadata |= {"num_embeddings": tokens, "avg_doclen": tokens / len(self._corpus)}
         self._write(METADATA, metadata)
 
     def _pairs(self, n: int, rows: range) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Each centroid and each passage of a chunk with a token there, once: centroids in order, then passages."""
-        codes = load(self._out / f"{n}.codes.pt").numpy().astype(np.int64)
-        pairs = np.unique(codes << 32 | np.repeat(rows, doclens(self._out, n)))
+        """All different pairs of a centroid and a passage of the chunk with a token there, sorted by centroid."""
+        codes = load_tensors(self._out / f"{n}.codes.pt").numpy().astype(np.int64)
+        pairs = np.unique(codes << 32 | np.repeat(rows, load_lengths(self._out, n)))
         return pairs >> 32, pairs & 0xFFFFFFFF
 
     def _save(self, path: Path, tensors: object) -> None:
-        with replacing(path) as file:
+        with replaced(path) as file:
             torch.save(tensors, file)
 
     def _write(self, name: str, value: object) -> None:
-        with replacing(self._out / name) as file:
-            file.write(json.dumps(value).encode())
+        write_whole(self._out / name, json.dumps(value))
 
 
 def _sample_size(passages: int) -> int:

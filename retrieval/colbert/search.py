@@ -19,12 +19,7 @@ Papers: Khattab and Zaharia 2020 (ColBERT); Santhanam et al. 2022 (ColBERTv2, th
 """
 
 import json
-import logging
-import mmap
-import pickle
-import shutil
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,68 +27,53 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retrieval.base import Retriever
-from retrieval.colbert.build import Builder
-from retrieval.colbert.codec import (
-    ABOUT,
-    FORMAT,
-    IVF,
-    METADATA,
-    Codec,
-    Corpus,
-    Encoder,
-    Progress,
-    device_of,
-    directory_of,
-    doclens,
-    load,
-    replacing,
-    torch,
-)
-from retrieval.errors import RetrievalError, UsageError
-from retrieval.files import CORPUS, locked, publish, read_about
+from retrieval.colbert.build import DESCRIPTION, FORMAT, IVF, METADATA, Builder
+from retrieval.colbert.codec import Codec, load_lengths, load_tensors, reading
+from retrieval.colbert.collection import open_passages
+from retrieval.colbert.encoder import Checkpoint, checkpoint_directory, find_device
+from retrieval.colbert.libraries import torch
+from retrieval.errors import UsageError
+from retrieval.files import replace_directory
+from retrieval.indexes import Progress, building, building_directory, check_target, read_description
 from retrieval.passage import Passage
 
 __all__ = ["ColBERT"]
 
 _BATCH = 32  # queries encoded at a time
-_PUBLISHED = {"colbertv2.0": "colbert-ir/colbertv2.0"}  # what indexes call it on the machines that made them -> the hub
-_OF_QUERIES = "query_maxlen", "attend_to_mask_tokens", "query_token_id", "query_token"  # settings that indexes keep
+_PUBLISHED = {"colbertv2.0": "colbert-ir/colbertv2.0"}  # the name in published indexes -> the name on the hub
+_OF_QUERIES = "query_maxlen", "attend_to_mask_tokens", "query_token_id", "query_token"  # settings recorded in indexes
 _NAME_IT = 'name it as `checkpoint`, in code or in a TOML file of the type "colbert"'
-_DAMAGE = OSError, RuntimeError, ValueError, LookupError, TypeError, EOFError, pickle.UnpicklingError
-
-logger = logging.getLogger(__name__)
 
 
 class ColBERT(Retriever):
     """Searches an index that `ColBERT.build` or colbert-ai made, with MaxSim scores.
 
-    Residuals, codes, inverted lists and passages are memory-mapped: what is held in memory are the centroids, the
-    checkpoint and 16 bytes per passage. Threads may share one object.
+    Residuals, codes, inverted lists and passages are memory-mapped; only the centroids, the checkpoint and 16 bytes
+    per passage are held in memory. Threads may share one object.
 
-    A query is filled up with [MASK] to the length that the checkpoint was trained with, 32 tokens for ColBERTv2: the
-    masks take part in the search, which is ColBERT's query augmentation. A longer query is cut at `query_maxlen`, and
-    that is 32 too unless it is raised, as on the servers that the papers used. So a query that carries more than a
-    question, and in front of it (BlendFilter's do), loses its question: a warning is logged when the first query is
-    cut. Where `query_maxlen` is higher, longer queries are searched as they are, in time that grows with their length,
-    and short ones as before.
+    A short query is filled up with [MASK] to the length that the checkpoint was trained with, 32 tokens for ColBERTv2.
+    The masks take part in the search: that is ColBERT's query augmentation. A longer query is cut at `query_maxlen`,
+    which is also 32 by default, as on the servers that the papers used. So a query with other text before its question
+    (such as BlendFilter's) loses the question; a warning is logged when the first query is cut. With a higher
+    `query_maxlen` longer queries are searched whole, which takes longer, and short queries as before.
 
     Args:
-        path: Directory of the index. Of the published index of the Wikipedia 2017 abstracts it is the folder
+        path: Directory of the index. For the published index of the Wikipedia 2017 abstracts this is the folder
             ``wiki17.nbits.local``, as downloaded.
         checkpoint: Directory or Hugging Face name of the ColBERT checkpoint that the index was built with; by default
             the one that the index names. Checkpoints may bring code, which colbert-ai runs: use those you trust.
-        collection: The passages of an index that colbert-ai made, a line ``number<TAB>title | text`` each, numbered
-            from 0, which become their ids; by default the file that the index names, or one of that name in `path`,
-            in the directory above, or where the published index has it.
+        collection: The passages of an index that colbert-ai made: lines ``number<TAB>title | text``, whose numbers,
+            counted from 0, become ids. By default the file that the index names, or one of that name in `path`, in
+            the directory above, or where the published index has it.
         device: Such as "cpu" or "cuda:1"; by default a GPU if there is one.
         query_maxlen: Tokens at which a query is cut, 3 of them special; by default the length that shorter ones are
             filled up to.
         ncells: Centroids per query token whose passages are candidates.
         centroid_score_threshold: Cosine below which a centroid does not count in the first ranking of candidates.
-        ndocs: Candidates left by the first ranking. A quarter of them are left by the second, which counts all
-            centroids, and are scored: no search finds more than that.
-            The defaults of these three are PLAID's: 1, 0.5, 256 for k up to 10; 2, 0.45, 1024 for k up to 100; beyond,
-            4, 0.4 and 4 k, but at least 4096.
+        ndocs: Candidates that the first ranking keeps. The second ranking, which counts all centroids, keeps a quarter
+            of them; these are scored, and no search finds more. The defaults of `ncells`, `centroid_score_threshold`
+            and `ndocs` are PLAID's: 1, 0.5, 256 for k up to 10; 2, 0.45, 1024 for k up to 100; else 4, 0.4 and 4 k
+            (at least 4096).
 
     Raises:
         UsageError: there is no finished index in `path`, its checkpoint or passages cannot be found, or a setting is
@@ -117,18 +97,18 @@ class ColBERT(Retriever):
             raise UsageError(f"ncells must be at least 1 and ndocs at least 4, not {ncells} and {ndocs}")
         self.path = Path(path)
         self._ncells, self._threshold, self._ndocs = ncells, centroid_score_threshold, ndocs
-        on = device_of(device)
+        on = find_device(device)
         config, chunks = _described(self.path)
-        self._passages = _passages(self.path, config, collection)
-        with _whole(self.path):
+        self._passages = open_passages(self.path, config.get("collection"), collection)
+        with reading(self.path):
             self._codec = Codec.load_from(self.path, config["nbits"], on)
-            self._codes = [load(self.path / f"{n}.codes.pt").numpy() for n in range(chunks)]
-            self._residuals = [load(self.path / f"{n}.residuals.pt").numpy() for n in range(chunks)]
-            lengths = [doclens(self.path, n) for n in range(chunks)]
+            self._codes = [load_tensors(self.path / f"{n}.codes.pt").numpy() for n in range(chunks)]
+            self._residuals = [load_tensors(self.path / f"{n}.residuals.pt").numpy() for n in range(chunks)]
+            lengths = [load_lengths(self.path, n) for n in range(chunks)]
             self._firsts = np.cumsum([0, *map(len, lengths)])  # first passage of each chunk
             self._begins = np.concatenate([np.cumsum(part) - part for part in lengths])  # within the chunk
             self._lengths = np.concatenate(lengths)
-            ivf, sizes = load(self.path / IVF)
+            ivf, sizes = load_tensors(self.path / IVF)
             self._ivf, self._cells = ivf.numpy(), np.cumsum([0, *sizes.tolist()])
             if [len(codes) for codes in self._codes] != [part.sum() for part in lengths]:
                 raise ValueError("its files do not fit together")
@@ -138,11 +118,11 @@ class ColBERT(Retriever):
                 "name the collection that it was built from"
             )
         settings = {name: config[name] for name in _OF_QUERIES if config.get(name) is not None}
-        found = directory_of(checkpoint or _moved(config.get("checkpoint")))
-        self._encoder = Encoder(found, on, longest_query=query_maxlen, **settings)
-        if self._codec.dim != self._encoder.dim:
+        found = checkpoint_directory(checkpoint or _recorded_checkpoint(config.get("checkpoint")))
+        self._checkpoint = Checkpoint(found, on, longest_query=query_maxlen, **settings)
+        if self._codec.dim != self._checkpoint.dim:
             raise UsageError(
-                f"{self.path} has vectors of {self._codec.dim} numbers, the checkpoint makes {self._encoder.dim}: "
+                f"{self.path} has vectors of {self._codec.dim} numbers, the checkpoint makes {self._checkpoint.dim}: "
                 "name the checkpoint that the index was built with"
             )
 
@@ -158,7 +138,7 @@ class ColBERT(Retriever):
 
     def search_batch(self, queries: Sequence[str], k: int) -> list[list[Passage]]:
         batches = [queries[n : n + _BATCH] for n in range(0, len(queries), _BATCH)]
-        return [self._search(vectors, k) for batch in batches for vectors in self._encoder.queries(batch)]
+        return [self._search(vectors, k) for batch in batches for vectors in self._checkpoint.encode_queries(batch)]
 
     def _search(self, query: torch.Tensor, k: int) -> list[Passage]:
         """PLAID: candidates by their centroids, ranked by their centroids twice, the best of them by their vectors.
@@ -186,7 +166,7 @@ class ColBERT(Retriever):
     def _nearest(
         self, rows: NDArray[Any], nearness: torch.Tensor, limit: int, near: NDArray[np.bool_] | None = None
     ) -> NDArray[Any]:
-        """The at most `limit` passages with the highest MaxSim, each token taken for its centroid, in order of rows.
+        """At most `limit` passages, those with the highest MaxSim when centroids stand for tokens, in order of rows.
 
         Args:
             rows: The passages.
@@ -230,12 +210,12 @@ class ColBERT(Retriever):
     ) -> "ColBERT":
         """Index passages, each as ``title | text``, and open the index.
 
-        The passages are read as a stream, and only their ids are held in memory, and for a while the token vectors of
-        the sample that the centroids are trained on: of all passages up to about 30,000, of 400,000 out of 5 million.
+        The passages are read as a stream. Only their ids are held in memory, and for a while the token vectors of the
+        sample that the centroids are trained on: all of 30,000 passages, or 400,000 of 5 million.
 
         The index appears in `out` only when it is whole. Until then the work is in `OUT.building`, which an unfinished
-        build leaves behind: the next one, given the same passages and settings, goes on with it. What is encoded again
-        are at most 1,000 passages of the sample, or a chunk of 25,000.
+        build leaves behind: the next one, given the same passages and settings, goes on with it and encodes again at
+        most 1,000 passages of the sample, or a chunk of 25,000.
 
         Args:
             passages: Any iterable; ids must differ and texts must not be blank.
@@ -246,113 +226,49 @@ class ColBERT(Retriever):
             kmeans_niters: Rounds of k-means for the centroids.
             batch_size: Passages encoded at a time.
             device: Such as "cpu" or "cuda:1"; by default a GPU if there is one. K-means runs there if FAISS can.
-            resume: Go on with what an unfinished build left behind; otherwise that is deleted.
+            resume: Go on with what an unfinished build left behind; if false, delete it.
             overwrite: Replace an index that is already in `out`.
             progress: Called as ``tqdm(parts, desc="sampling")``, then "clustering" and "encoding", to go through parts.
 
         Raises:
-            UsageError: a setting is out of range, the checkpoint cannot be loaded, a passage is unfit, there is none,
-                `out` exists, it is being built at this moment, or the unfinished build is of something else.
+            UsageError: a setting is out of range, the checkpoint cannot be loaded, a passage cannot be indexed, there
+                is none, `out` exists, another process is building it, or the unfinished build is of something else.
         """
         out = Path(out)
-        if out.exists() and not overwrite:
-            raise UsageError(f"{out} exists: choose another directory, or ask to overwrite it")
-        if out.exists() and not (out / ABOUT).is_file():
-            raise UsageError(f"{out} exists and is no ColBERT index of ours, it is not overwritten: choose another one")
+        check_target(out, DESCRIPTION, "ColBERT", overwrite)
         if bits not in (1, 2, 4, 8) or kmeans_niters < 1 or batch_size < 1:
             raise UsageError(
                 "bits must be 1, 2, 4 or 8, and kmeans_niters and batch_size at least 1, "
                 f"not {bits}, {kmeans_niters} and {batch_size}"
             )
-        directory = directory_of(checkpoint)
-        encoder = Encoder(directory, device_of(device), doc_maxlen=doc_maxlen)
-        if encoder.dim % (8 * bits):
-            raise UsageError(f"vectors of {encoder.dim} numbers do not fit {bits} bits each: use fewer bits")
+        directory = checkpoint_directory(checkpoint)
+        loaded = Checkpoint(directory, find_device(device), doc_maxlen=doc_maxlen)
+        if loaded.dim % (8 * bits):
+            raise UsageError(f"vectors of {loaded.dim} numbers do not fit {bits} bits each: use fewer bits")
         name = str(directory) if Path(checkpoint).is_dir() else str(checkpoint)
-        config = {"checkpoint": name, "dim": encoder.dim, "nbits": bits, "doc_maxlen": doc_maxlen}
+        config = {"checkpoint": name, "dim": loaded.dim, "nbits": bits, "doc_maxlen": doc_maxlen}
         config |= {"kmeans_niters": kmeans_niters}
-        work = _unfinished(out)
-        work.mkdir(parents=True, exist_ok=True)
-        with locked(work / "lock", f"{work} is in use: another process is building that index"):
-            publish(Builder(work, config, encoder, batch_size, progress).run(passages, resume), out)
-        shutil.rmtree(work)
+        with building(out) as work:
+            builder = Builder(work, config, loaded, batch_size, progress)
+            replace_directory(out, builder.run(passages, resume))
         return cls(out, device=device)
-
-
-class _Collection:
-    """The passages of an index that colbert-ai made: lines of numbers and texts, memory-mapped."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        with _whole(path):
-            with path.open("rb") as file:
-                self._bytes = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-            self._offsets = self._find()
-
-    def __len__(self) -> int:
-        return len(self._offsets) - 1
-
-    def _find(self) -> NDArray[np.int64]:
-        """Where each line begins, and the last one ends, which is kept in a file beside the collection."""
-        kept = self._path.with_name(f"{self._path.name}.offsets.npy")
-        if kept.is_file():
-            known: NDArray[np.int64] = np.load(kept, mmap_mode="r")
-            if known[-1] == len(self._bytes):
-                return known
-        logger.warning("going through %s to find its lines, once", self._path)
-        with self._path.open("rb") as file:
-            offsets = np.cumsum(np.fromiter((0, *map(len, file)), np.int64))
-        try:
-            with replacing(kept) as file:
-                np.save(file, offsets)
-        except OSError as error:
-            logger.warning("cannot write %s (%s): that will be done at each opening", kept, error.strerror)
-        return offsets
-
-    def passage(self, row: int, score: float | None = None) -> Passage:
-        line = self._bytes[self._offsets[row] : self._offsets[row + 1]]
-        with _whole(self._path):
-            number, text, *rest = line.decode().strip("\r\n ").split("\t")
-            if number != str(row):
-                raise ValueError(f"line {row + 1} has the number {number} instead of {row}")
-        title, bar, body = (rest[0], " | ", text) if rest else text.partition(" | ")
-        return Passage(str(row), body, title, score) if bar else Passage(str(row), text, "", score)
 
 
 def _described(path: Path) -> tuple[dict[str, Any], int]:
     """The configuration of an index, and how many chunks it has."""
     if not (path / METADATA).is_file():
-        if _unfinished(path).is_dir():
+        if building_directory(path).is_dir():
             raise UsageError(f"the index in {path} is not finished: start the same build again to go on with it")
         raise UsageError(f"there is no ColBERT index in {path}: build one with `python -m retrieval index`")
-    if (path / ABOUT).is_file():
-        read_about(path, ABOUT, "ColBERT", FORMAT)
-    with _whole(path):
+    if (path / DESCRIPTION).is_file():
+        read_description(path, DESCRIPTION, "ColBERT", FORMAT)
+    with reading(path):
         metadata = json.loads((path / METADATA).read_bytes())
         return dict(metadata["config"]), int(metadata["num_chunks"])
 
 
-def _passages(path: Path, config: dict[str, Any], collection: str | Path | None) -> Corpus | _Collection:
-    """The passages of an index: its own, or those of the collection that it was built from."""
-    if collection is None and (path / CORPUS).is_file():
-        return Corpus(path / CORPUS)
-    named = config.get("collection")  # of colbert-ai, and not a path if it was given a list
-    named = Path(named if isinstance(named, str) else "collection.tsv")
-    places = [named, path / named.name, path.parent / named.name]
-    places += sorted((path.parent.parent / "collection").rglob(named.name))  # where the published index has it
-    if collection is not None:
-        places = [Path(collection)]
-    for place in places:
-        if place.is_file():
-            return _Collection(place)
-    raise UsageError(
-        f"the index in {path} comes without passages, and they are not in {places[-1]}: say which collection it was "
-        "built from"
-    )
-
-
-def _moved(checkpoint: str | None) -> str:
-    """Where the checkpoint is that an index names, which may have been a directory of another machine."""
+def _recorded_checkpoint(checkpoint: str | None) -> str:
+    """The checkpoint that an index names; it may name a directory of the machine where it was built."""
     if not checkpoint:
         raise UsageError(f"the index does not name its checkpoint: {_NAME_IT}")
     path = Path(checkpoint)
@@ -372,16 +288,3 @@ def _maxsim(scores: torch.Tensor, lengths: NDArray[Any]) -> torch.Tensor:
     """
     counts = torch.from_numpy(lengths).to(scores.device)
     return torch.segment_reduce(scores, "max", lengths=counts, axis=0, initial=-9999.0).sum(1)
-
-
-def _unfinished(out: Path) -> Path:
-    return out.with_name(f"{out.name}.building")
-
-
-@contextmanager
-def _whole(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except _DAMAGE as error:
-        reason = str(error).strip().partition("\n")[0]
-        raise RetrievalError(f"{path} is damaged, build or fetch it again: {reason}") from error

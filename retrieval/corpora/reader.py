@@ -1,4 +1,4 @@
-"""Corpora: where passages come from."""
+"""Reading corpora from files of JSON lines."""
 
 import gzip
 import json
@@ -21,15 +21,15 @@ SAMPLE = Path(str(files("retrieval"))) / "data" / "sample.corpus.jsonl"
 def read(path: str | Path, progress: Callable[[int], object] = lambda count: None) -> Iterator[Passage]:
     """Stream the passages of a file of JSON lines, plain or gzipped.
 
-    Every line is an object with `id` (a string or an integer), `title` and `text` (strings); other keys are ignored,
-    and so are blank lines.
+    Every line is an object with `id` (a string or an integer), `title` and `text` (strings). Other keys and blank
+    lines are ignored.
 
     Args:
         path: The file, UTF-8.
         progress: Called now and then with the number of bytes of the file, as it is on disk, read since the last call.
 
     Raises:
-        UsageError: the file cannot be read, or a line is not as it should be; names the file and the line.
+        UsageError: the file cannot be read, or a line is wrong; the message names the file and the line.
     """
     number = done = 0
     try:

@@ -1,1 +1,1 @@
-"""Scoring, reranking, filtering and fusing what retrievers found."""
+"""Ordering what retrievers found: scorers, reranking, filtering, fusion; sentences and entailment."""

@@ -1,4 +1,4 @@
-"""Whether one text follows from another."""
+"""Judges of entailment: does one text follow from another?"""
 
 import math
 from abc import ABC, abstractmethod
@@ -7,14 +7,14 @@ from threading import Lock
 from typing import Any, Self
 
 from retrieval.errors import UsageError
-from retrieval.models import LanguageModel, loading, package, readable
-from retrieval.ranking.scorers import content_words
+from retrieval.models import LanguageModel, load_classifier, without_surrogates
+from retrieval.ranking.words import content_words
 
 __all__ = ["NLI", "TRUE", "Entailment", "LexicalEntailment", "load_entailment"]
 
 
 class Entailment(ABC):
-    """Judges pairs of a premise and a hypothesis. Safe for many threads; shared by copies of what holds it."""
+    """Judges pairs of a premise and a hypothesis. Safe for many threads; deep copies share it."""
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return self
@@ -29,11 +29,11 @@ class Entailment(ABC):
 
 
 class LexicalEntailment(Entailment):
-    """1.0 where the premise has every content word of the hypothesis, in any order, else 0.0.
+    """1.0 if the premise has every content word of the hypothesis, in any order, else 0.0.
 
-    A stand-in for a model where there are no weights, and for tests: it takes a paraphrase for unsupported, and a
-    sentence that puts the premise's words together wrongly for supported. Words are compared by their stems
-    (`retrieval.ranking.scorers.content_words`); a hypothesis without any is not entailed.
+    A stand-in for a model when there are no weights, and for tests. It rejects a paraphrase, and accepts a sentence
+    that combines the premise's words wrongly. Words are compared by their stems (see `retrieval.ranking.words`); a
+    hypothesis without content words is not entailed.
     """
 
     def batch(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
@@ -44,7 +44,7 @@ class LexicalEntailment(Entailment):
 class NLI(Entailment):
     """A sequence classifier trained on natural language inference.
 
-    Which of its labels is entailment is read from the model's configuration (`id2label`), for models differ in that.
+    The model's configuration (`id2label`) says which label is entailment, because models differ in that.
     Pairs longer than the model can read are cut off.
 
     Args:
@@ -58,9 +58,7 @@ class NLI(Entailment):
     """
 
     def __init__(self, model: str, *, batch_size: int = 32, device: str | None = None) -> None:
-        library = package("sentence_transformers")
-        with loading(model):
-            self._model = library.CrossEncoder(model, device=device, activation_fn=package("torch").nn.Identity())
+        self._model = load_classifier(model, device)
         labels = {int(n): str(label) for n, label in self._model.config.id2label.items()}
         entailment = [n for n, label in labels.items() if label.lower() in ("entailment", "entail", "entails")]
         if len(entailment) != 1 or len(labels) < 2:
@@ -70,14 +68,14 @@ class NLI(Entailment):
         self._lock = Lock()  # tokenizers are not for several threads at once
 
     def batch(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
-        texts = [(readable(premise), readable(hypothesis)) for premise, hypothesis in pairs]
+        texts = [(without_surrogates(premise), without_surrogates(hypothesis)) for premise, hypothesis in pairs]
         with self._lock:
             rows = self._model.predict(texts, batch_size=self._batch_size, apply_softmax=True, show_progress_bar=False)
         return [float(row[self._entailment]) for row in rows]
 
 
 class TRUE(Entailment):
-    """A T5 model of the TRUE family, which writes 1 where the premise entails the hypothesis; the probability of that.
+    """The probability that a T5 model of the TRUE family writes 1, which means that the premise entails the hypothesis.
 
     Honovich et al., "TRUE: Re-evaluating Factual Consistency Evaluation", NAACL 2022. MIGRES's checkpoint is
     "google/t5_xxl_true_nli_mixture" (11 billion parameters).

@@ -1,4 +1,4 @@
-"""Making one ranking out of several: reciprocal rank fusion, score interpolation, and a retriever that does it."""
+"""Fusing several rankings into one: reciprocal rank fusion, score interpolation, and a retriever that fuses."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -23,12 +23,12 @@ def reciprocal_rank_fusion(
 
     Args:
         lists: Rankings, best passage first, each id at most once in a list; scores do not matter.
-        constant: At least 0; the smaller, the more the first ranks count. Ranks begin at 1.
+        constant: At least 0; the smaller it is, the more the first ranks count. Ranks begin at 1.
         weights: One per list, not negative; by default all are 1.
 
     Returns:
-        Every passage once, as the first list that has it gives it, with the fused score, best first. Equal scores stay
-        in order of appearance.
+        Every passage once, the copy of the first list that has it, with the fused score, best first. Equal scores keep
+        the order of appearance.
 
     Raises:
         UsageError: the constant is negative, or the weights do not fit the lists.
@@ -66,13 +66,13 @@ def interpolate(
 class Fused(Retriever):
     """Asks several retrievers and fuses their rankings into one.
 
-    One search of this is one search, however many retrievers it asks: callbacks see it once.
+    Callbacks see one search, however many retrievers are asked.
 
     Args:
-        retrievers: Those to ask, at least one. They should have the same corpus: passages are told apart by their ids.
+        retrievers: At least one. They should search the same corpus, because equal ids mean the same passage.
         fuse: Makes one ranking out of one per retriever: `reciprocal_rank_fusion`, `interpolate`, or a
             `functools.partial` of them with other settings.
-        depth: How many passages each retriever is asked for, or as many as are wanted where that is more.
+        depth: How many passages each retriever is asked for; `k` if that is more.
 
     Raises:
         UsageError: there is no retriever, or the depth is below 1.
@@ -95,7 +95,7 @@ class Fused(Retriever):
         return self.search_batch([query], k)[0]
 
     def search_batch(self, queries: Sequence[str], k: int) -> list[list[Passage]]:
-        # Not by calling the retrievers: callbacks count calls, and this is one search per query.
+        # The retrievers are not called as objects: callbacks count calls, and this is one search per query.
         found = [retriever.search_batch(queries, max(k, self._depth)) for retriever in self._retrievers]
         return [self._fuse(lists)[:k] for lists in zip(*found, strict=True)]
 
@@ -119,12 +119,12 @@ def _sum(
     missing: Sequence[float],
     weights: Sequence[float] | None,
 ) -> list[Passage]:
-    """All passages with the weighted sum of their shares, best first; `missing` is the share of those not in a list."""
+    """All passages with the weighted sums of their shares, best first; `missing` is each list's share for the rest."""
     weights = [1.0] * len(lists) if weights is None else weights
     if len(weights) != len(lists) or any(weight < 0 for weight in weights):
         raise UsageError(f"fusion needs one weight of at least 0 for each of its {len(lists)} lists, not {weights}")
     tables = [dict(zip(passages, share, strict=True)) for passages, share in zip(lists, shares, strict=True)]
     terms = list(zip(tables, missing, weights, strict=True))
-    # fsum: equal sums come out equal in whatever order they are added, and so keep their order
+    # fsum: sums of the same numbers are equal whatever the order of adding, and so such passages keep their order
     totals = {p: fsum(weight * table.get(p, absent) for table, absent, weight in terms) for p in union(*lists)}
     return [replace(p, score=totals[p]) for p in sorted(totals, key=totals.__getitem__, reverse=True)]

@@ -3,24 +3,24 @@
 import re
 from collections.abc import Iterator
 
-__all__ = ["split"]
+__all__ = ["split_sentences"]
 
 
 def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-# Never the last word of a sentence: a name or an example follows.
+# Never end a sentence: a name or an example follows.
 _NEVER = _words("""
     adm approx brig bros ca capt cf cmdr col comdr cpl dr ed eds fr ft gen gov hon lt maj messrs mlle mme mr mrs ms mt
     mtn pfc pres prof pvt rep reps rev rt sen sens sgt st ste supt viz vs e.g i.e
 """)
-# Not the last word where a number follows.
+# Do not end a sentence when a number follows.
 _BEFORE_NUMBER = _words("""
     apr art aug bap bk ch chap dec est feb fig figs fl jan jul jun lit mar no nos nov oct op pop pp sec sep sept ser
     stat ver vol vols
 """)
-# The last word only where the next one likes to begin sentences; so are single letters (J.) and acronyms (U.S.).
+# End a sentence only before a word that often begins one; so do single letters (J.) and acronyms (U.S.).
 _SELDOM = _words("al assn ave blvd co corp dept dist etc inc jr ltd mfg rd sq sr univ")
 _STARTERS = _words("""
     a according after all also although among an and another as at because before both but by despite during each even
@@ -38,13 +38,13 @@ _SHORT = re.compile(r"[^\W\d_]|([^\W\d_]{1,4}\.)+[^\W\d_]{1,4}")
 _ENUMERATOR = re.compile(r"\d{1,3}|[a-z]|[ivx]+")
 
 
-def split(text: str) -> list[str]:
+def split_sentences(text: str) -> list[str]:
     """The sentences of `text` in order, without the white space around them; blank text has none.
 
-    Nothing but white space between sentences is lost. A sentence ends at a blank line, and at ``.``, ``!``, ``?`` or
-    an ellipsis, with the quotes and brackets that close there, where white space and something that can begin a
-    sentence follow. Titles (``Dr.``), initials, acronyms (``U.S.``), abbreviations before numbers (``No. 5``) and
-    enumerators (``1.``) do not end one by themselves: ``in the U.S. He`` is parted, ``the U.S. Army`` is not.
+    Only white space between sentences is lost. A sentence ends at a blank line. It also ends at ``.``, ``!``, ``?`` or
+    an ellipsis, with closing quotes and brackets, if white space and a possible beginning of a sentence follow. Titles
+    (``Dr.``), initials, acronyms (``U.S.``), abbreviations before numbers (``No. 5``) and enumerators (``1.``) do not
+    end a sentence by themselves: ``in the U.S. He`` is split, ``the U.S. Army`` is not.
     """
     return [sentence for paragraph in re.split(r"\n\s*\n", text) for sentence in _sentences(paragraph)]
 
@@ -62,7 +62,7 @@ def _sentences(paragraph: str) -> Iterator[str]:
 
 
 def _ends(before: str, mark: str, following: str, dot: str) -> bool:
-    """Whether a sentence ends at `mark`: after what is `before`, followed by a word and perhaps a `dot` behind that."""
+    """Whether a sentence ends at `mark`, between the text `before` and the word `following`, perhaps with a `dot`."""
     if not following or following[0].islower():
         return False
     if mark != ".":

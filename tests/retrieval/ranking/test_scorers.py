@@ -1,43 +1,15 @@
-"""Scorers against direct computations, reranking, and the sentence filter."""
+"""Scorers against direct computations."""
 
-import copy
-import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from retrieval import Memory, Passage, UsageError
-from retrieval.models import LanguageModel
-from retrieval.ranking.scorers import (
-    CrossEncoder,
-    Lexical,
-    QuestionLikelihood,
-    Reranked,
-    content_words,
-    filter_sentences,
-    load_scorer,
-    rerank,
-)
+from retrieval import UsageError
+from retrieval.ranking.scorers import CrossEncoder, Lexical, QuestionLikelihood, load_scorer
 
 TEXTS = ["The cat sat on the mat.", "Paris.", "The Eiffel tower is in Paris. It was built in Paris. A dog sat in Rome."]
-
-
-class Table:
-    """Scores by a table; remembers what it was asked."""
-
-    def __init__(self, scores: Mapping[str, float]) -> None:
-        self.scores = scores
-        self.asked: list[list[str]] = []
-
-    def score(self, query: str, texts: Sequence[str]) -> list[float]:
-        self.asked.append(list(texts))
-        return [self.scores[text] for text in texts]
-
-
-def ids(passages: list[Passage]) -> list[str]:
-    return [passage.id for passage in passages]
 
 
 class TestLexical:
@@ -50,76 +22,6 @@ class TestLexical:
         assert Lexical().score("Who is it?", ["a", "b"]) == [0.0, 0.0]
         assert Lexical().score("", ["a"]) == [0.0]
         assert Lexical().score("tower", []) == []
-
-    def test_content_words_are_stems_and_negations_stay(self) -> None:
-        assert content_words("Was the Tower NOT built by builders?") == {"tower", "not", "built", "builder"}
-
-
-class TestRerank:
-    passages = (Passage("a", "one"), Passage("b", "two", "Title", 9.0), Passage("c", "three"))
-
-    def test_best_first_with_the_new_scores_and_titles_in_front(self) -> None:
-        scorer = Table({"one": 1.0, "Title two": 2.0, "three": 1.0})
-        found = rerank("q", self.passages, scorer)
-        assert [(p.id, p.score, p.text, p.title) for p in found] == [
-            ("b", 2.0, "two", "Title"),
-            ("a", 1.0, "one", ""),
-            ("c", 1.0, "three", ""),
-        ]
-        assert rerank("q", [], scorer) == []
-
-    def test_a_retriever_is_reranked_deeper_than_asked(self) -> None:
-        scorer = Table({"one": 1.0, "Title two": 2.0, "three": 3.0})
-        memory = Memory(self.passages, {"q": "abc"})
-        assert ids(Reranked(memory, scorer)("q", 1)) == ["c"]
-        assert ids(Reranked(memory, scorer, depth=2)("q", 1)) == ["b"]
-        assert ids(Reranked(memory, scorer, depth=1)("q", 3)) == ["c", "b", "a"]
-        assert [ids(found) for found in Reranked(memory, scorer).batch(["q", " ", "one"], 2)] == [["c", "b"], [], ["a"]]
-
-    def test_it_is_shared_and_not_copied(self) -> None:
-        reranked = Reranked(Memory([]), Lexical())
-        assert copy.deepcopy(reranked) is reranked
-
-    def test_a_depth_of_nothing_is_refused(self) -> None:
-        with pytest.raises(UsageError, match="must be at least 1, not 0"):
-            Reranked(Memory([]), Lexical(), depth=0)
-
-
-class TestFilter:
-    def test_passages_below_the_threshold_go_and_the_best_comes_first(self) -> None:
-        passages = [Passage("a", "One."), Passage("b", "Two."), Passage("c", "Three.")]
-        scorer = Table({"One.": 3.0, "Two.": 2.9, "Three.": 4.0})
-        assert ids(filter_sentences("q", passages, scorer, 3.0)) == ["c", "a"]
-        assert filter_sentences("q", passages, scorer, 5.0) == []
-        assert filter_sentences("q", [], scorer, 0.0) == []
-
-    def test_a_passage_above_each_of_its_sentences_stays_whole(self) -> None:
-        scorer = Table({"T One.  Two.": 3.5, "T One.": 3.4, "T Two.": -2.0})
-        (kept,) = filter_sentences("q", [Passage("a", "One.  Two.", "T")], scorer, 3.0)
-        assert (kept.id, kept.text, kept.title, kept.score) == ("a", "One.  Two.", "T", 3.5)
-
-    def test_of_any_other_the_sentences_that_reach_the_threshold_remain_in_their_order(self) -> None:
-        scorer = Table(
-            {"T One. Two.  Three. Four.": 3.5, "T One.": 3.0, "T Two.": 2.9, "T Three.": 3.5, "T Four.": 9.0}
-        )
-        (kept,) = filter_sentences("q", [Passage("a", "One. Two.  Three. Four.", "T")], scorer, 3.0)
-        assert (kept.id, kept.text, kept.title, kept.score) == ("a", "One. Three. Four.", "T", 3.5)
-
-    def test_a_sentence_as_good_as_the_passage_cuts_it(self) -> None:
-        scorer = Table({"One. Two.": 3.0, "One.": 3.0, "Two.": 0.0})
-        assert [p.text for p in filter_sentences("q", [Passage("a", "One. Two.")], scorer, 3.0)] == ["One."]
-
-    def test_all_sentences_are_scored_at_once_and_only_those_of_kept_passages(self) -> None:
-        passages = [Passage("a", "One. Two."), Passage("b", "Three."), Passage("c", "Four.")]
-        scorer = Table({"One. Two.": 4, "Three.": 5, "Four.": 0, "One.": 1, "Two.": 1})
-        filter_sentences("q", passages, scorer, 3.0)
-        assert scorer.asked == [["One. Two.", "Three.", "Four."], ["Three.", "One.", "Two."]]
-
-    def test_with_the_lexical_scorer(self) -> None:
-        text = "The tower is made of iron. It stands in Paris. Gustave Eiffel designed the tower in Paris."
-        passages = [Passage("1", text, "Eiffel Tower"), Passage("2", "Rome is old.", "Rome")]
-        (kept,) = filter_sentences("Who designed the tower in Paris?", passages, Lexical(), 5.0)
-        assert kept.text == "Gustave Eiffel designed the tower in Paris."
 
 
 class TestCrossEncoder:
@@ -218,12 +120,6 @@ class TestQuestionLikelihood:
         assert scorer.score(" ", TEXTS) == scorer.score("", TEXTS) == [0.0] * 3
         assert scorer.score("cat", []) == []
 
-    def test_questions_longer_than_the_model_can_read(self, tiny: Callable[..., str]) -> None:
-        (values,) = LanguageModel(tiny("gpt2"), batch_size=1, max_length=512, device="cpu").log_probabilities(
-            [("", "dog " * 100, "")], "cat " * 100
-        )
-        assert len(values) == 32
-
 
 @pytest.mark.parametrize("spec", ["", "bge", "upr", "upr:", "cross-encoder", "lexical:", "lexical:x"])
 def test_unknown_specs_are_refused(spec: str) -> None:
@@ -244,13 +140,3 @@ def test_without_the_extra_the_error_says_how_to_get_it(monkeypatch: pytest.Monk
     for spec in "cross-encoder:x", "upr:x":
         with pytest.raises(UsageError, match=r"pip install 'dspy-odqa\[dense\]'"):
             load_scorer(spec)
-
-
-def test_importing_takes_no_heavy_library_along() -> None:
-    code = (
-        "import sys, retrieval.ranking.scorers, retrieval.ranking.entailment, retrieval.ranking.fuse\n"
-        "import retrieval.dense.search, retrieval.compose\n"
-        "print(*{'torch', 'faiss', 'transformers', 'sentence_transformers'} & set(sys.modules))"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == []

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval.ranking.sentences import split
+from retrieval.ranking.sentences import split_sentences
 
 
 @pytest.mark.parametrize(
@@ -31,17 +31,17 @@ from retrieval.ranking.sentences import split
     ],
 )
 def test_sentences_come_apart(sentences: list[str]) -> None:
-    assert split(" ".join(sentences)) == sentences
+    assert split_sentences(" ".join(sentences)) == sentences
 
 
 def test_a_blank_line_ends_a_sentence_and_a_line_break_does_not() -> None:
     text = "A title\n\nThe text goes\non here. And\there.\n \nMore"
-    assert split(text) == ["A title", "The text goes\non here.", "And\there.", "More"]
+    assert split_sentences(text) == ["A title", "The text goes\non here.", "And\there.", "More"]
 
 
 @pytest.mark.parametrize("text", ["", "  \n\n "])
 def test_blank_text_has_no_sentences(text: str) -> None:
-    assert split(text) == []
+    assert split_sentences(text) == []
 
 
 words = st.sampled_from(["Dr", "U.S", "J", "no", "No", "5", "3.5", "He", "the", "é", "(a", "b)", '"Hm', "", "…"])
@@ -52,16 +52,16 @@ prose = st.lists(st.tuples(words, marks, gaps).map("".join)).map("".join)
 
 @given(prose | st.text())
 def test_nothing_but_white_space_is_lost_and_the_order_is_kept(text: str) -> None:
-    sentences = split(text)
+    sentences = split_sentences(text)
     assert "".join("".join(sentences).split()) == "".join(text.split())
     assert all(sentence and sentence == sentence.strip() and sentence in text for sentence in sentences)
 
 
 @given(prose)
 def test_a_sentence_is_not_split_again_when_it_stands_alone(text: str) -> None:
-    assert all(split(sentence) == [sentence] for sentence in split(text))
+    assert all(split_sentences(sentence) == [sentence] for sentence in split_sentences(text))
 
 
 @pytest.mark.parametrize("part", [".", "Dr. ", "A. ", '."', "\n", "word ", '"'])
 def test_long_monotonous_text_is_no_trouble(part: str) -> None:
-    assert len(split(part * 20_000 + "end")) <= 2
+    assert len(split_sentences(part * 20_000 + "end")) <= 2

@@ -7,62 +7,18 @@ import logging
 import math
 import socket
 import threading
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from support.loopback import running
+from support.scripted_server import Behaviour, Handler, serving
 
 from retrieval import Passage, RetrievalError, UsageError
-from retrieval.remote.client import ColBERTv2
-
-Behaviour = Callable[[BaseHTTPRequestHandler], None]
-
-
-class Server(ThreadingHTTPServer):
-    """Takes one behaviour per request; the last one goes on for ever."""
-
-    def __init__(self, *behaviours: Behaviour) -> None:
-        super().__init__(("127.0.0.1", 0), Handler)
-        self.behaviours = list(behaviours)
-        self.requests: list[str] = []  # "GET /path?query"
-        self.lock = threading.Lock()
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_port}"
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """Clients that go away are part of the tests."""
-
-
-class Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True
-    server: Server
-
-    def do_GET(self) -> None:
-        self.body = self.rfile.read(int(self.headers.get("content-length", 0)))
-        with self.server.lock:
-            self.server.requests.append(f"{self.command} {self.path}")
-            behaviours = self.server.behaviours
-            behaviour = behaviours.pop(0) if len(behaviours) > 1 else behaviours[0]
-        behaviour(self)
-
-    do_POST = do_GET
-
-    def log_message(self, *_: Any) -> None:
-        pass
-
-
-def serving(*behaviours: Behaviour) -> AbstractContextManager[Server]:
-    return running(Server(*behaviours))
+from retrieval.remote import ColBERTv2
 
 
 def says(content: Any, status: int = 200, **headers: str) -> Behaviour:
@@ -207,7 +163,7 @@ def test_a_batch_reply_of_the_wrong_length_is_an_error() -> None:
         ColBERTv2(server.url).batch(["a", "b"], k=1)
 
 
-@pytest.mark.parametrize("trouble", [says({}, 500), says({}, 503), says({}, 429), breaks_off, hangs_up])
+@pytest.mark.parametrize("trouble", [says({}, 500), breaks_off, hangs_up])
 def test_tries_again(trouble: Behaviour) -> None:
     with serving(trouble, trouble, FOUND) as server:
         assert ColBERTv2(server.url, backoff=0.001)("q")
@@ -217,10 +173,8 @@ def test_tries_again(trouble: Behaviour) -> None:
 @pytest.mark.parametrize(
     ("trouble", "message"),
     [
-        (says({}, 500), "answers 500 Internal Server Error$"),
         (says({"error": True, "message": "try\nlater"}, 503), "answers 503 Service Unavailable: try later"),
         (breaks_off, "broke off"),
-        (hangs_up, "broke off"),
     ],
 )
 def test_gives_up(trouble: Behaviour, message: str) -> None:
@@ -229,41 +183,19 @@ def test_gives_up(trouble: Behaviour, message: str) -> None:
     assert len(server.requests) == 3
 
 
-@pytest.mark.parametrize("status", [400, 401, 404, 422])
-def test_a_refusal_is_final(status: int) -> None:
-    with serving(says({"message": "no such index"}, status)) as server:
-        with pytest.raises(RetrievalError, match=f"answers {status} .*: no such index"):
+def test_a_refusal_is_final() -> None:
+    with serving(says({"message": "no such index"}, 404)) as server:
+        with pytest.raises(RetrievalError, match="answers 404 Not Found: no such index"):
             ColBERTv2(server.url)("q")
         assert len(server.requests) == 1
 
 
-def test_waits_longer_and_longer(waits: list[float]) -> None:
-    with serving(says({}, 500)) as server, pytest.raises(RetrievalError):
-        ColBERTv2(server.url, retries=8, backoff=1)("q")
-    assert len(waits) == 8
-    for attempt, wait in enumerate(waits):
-        assert min(2**attempt / 2, 30) <= wait <= min(2**attempt, 30)
-
-
-@pytest.mark.parametrize(
-    ("value", "least", "most"),
-    [
-        ("7", 7, 7),
-        ("100000", 30, 30),
-        ("Fri, 01 Jan 2100 00:00:00 GMT", 30, 30),
-        ("Thu, 01 Jan 1970 00:00:00 GMT", 0, 0.1),
-        ("Thu, 01 Jan 1970 00:00:00 -0000", 0, 0.1),
-        ("soon", 0, 0.1),
-        ("-5", 0, 0.1),
-    ],
-)
-def test_waits_as_long_as_the_server_asks_within_reason(
-    value: str, least: float, most: float, waits: list[float]
-) -> None:
-    with serving(says({}, 429, Retry_After=value), FOUND) as server:
-        assert ColBERTv2(server.url, backoff=0.1)("q")
-    (wait,) = waits
-    assert least <= wait <= most
+def test_waits_between_attempts_and_longer_if_the_server_asks(waits: list[float]) -> None:
+    busy = says({}, 503)
+    with serving(says({}, 429, Retry_After="7"), busy, says({}, 503, Retry_After="9999"), FOUND) as server:
+        assert ColBERTv2(server.url, backoff=1)("q")
+    assert (waits[0], waits[2]) == (7, 30)
+    assert 1 <= waits[1] <= 2
 
 
 def test_a_silent_server_is_not_waited_for() -> None:
@@ -298,20 +230,11 @@ def test_follows_redirects_but_not_for_ever() -> None:
     ("body", "message"),
     [
         (b"<html>", "Invalid JSON"),
-        (b"", "Invalid JSON"),
-        (b"\xff{}", "nonsense"),
         (b"[" * 100_000, "nonsense"),
-        ([], "nonsense"),
         ({}, "topk: Field required"),
-        ({"topk": None}, "topk: Input should be a valid array"),
-        ({"topk": [[ITEM]]}, "topk.0: Input should be"),
         ({"topk": [{**ITEM, "text": None}]}, "topk.0.text: Input should be a valid string"),
         ({"topk": [{**ITEM, "pid": True}]}, "topk.0.pid"),
-        ({"topk": [{**ITEM, "pid": 1.5}]}, "topk.0.pid"),
-        ({"topk": [{**ITEM, "score": "21"}]}, "topk.0.score: Input should be a valid number"),
         ({"topk": [{**ITEM, "score": float("nan")}]}, "topk.0.score: Input should be a finite number"),
-        ({"topk": [{**ITEM, "score": float("-inf")}]}, "topk.0.score: Input should be a finite number"),
-        ({"topk": [ITEM, {"text": "no id", "score": 1}]}, "topk.1.pid.*: Field required"),
         ({"error": True, "message": "index\n not loaded", "topk": []}, "reports an error: index not loaded"),
     ],
 )
@@ -365,22 +288,9 @@ def test_user_and_password_are_sent_and_not_logged(caplog: pytest.LogCaptureFixt
     assert "3cret" not in caplog.text
 
 
-@pytest.mark.parametrize(
-    "url",
-    [
-        "", "127.0.0.1:8893", "localhost", "ftp://host/", "http://", "http://me:s3cret@", "http://me:s3cret@host:port/",
-        "http://me:s3cret@host:99999", "http://host:0", "me:s3cret@host", "http://me:s3cret@ho\nst",
-    ],
-)  # fmt: skip
-def test_a_malformed_url_is_a_usage_error(url: str) -> None:
-    with pytest.raises(UsageError, match="is no URL of a search server") as caught:
-        ColBERTv2(url)
-    assert "s3cret" not in str(caught.value)
-    assert "\n" not in str(caught.value)
-    assert caught.value.__cause__ is None
-
-
 def test_settings_out_of_range_are_usage_errors() -> None:
+    with pytest.raises(UsageError, match="is no URL"):
+        ColBERTv2("127.0.0.1:8893")
     for options in ({"timeout": 0.0}, {"timeout": math.nan}, {"retries": -1}, {"backoff": -1.0}):
         with pytest.raises(UsageError, match="timeout must be above 0"):
             ColBERTv2("http://127.0.0.1:1", **options)

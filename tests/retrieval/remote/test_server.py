@@ -21,14 +21,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from retrieval import Memory, Passage, RetrievalError, Retriever, UsageError
-from retrieval.remote.client import ColBERTv2
+from retrieval.remote import ColBERTv2
 
 for module in ("fastapi", "uvicorn", "prometheus_client"):
     pytest.importorskip(module, reason="the search server needs the extra `serve`")
 
 import uvicorn  # noqa: E402
 
-from retrieval.remote.server import Limits, make_app, serve  # noqa: E402
+from retrieval.remote.server import ServerLimits, make_app, serve  # noqa: E402
 
 TABLE = [
     Passage("7", "He broke codes in a hut.", "Alan Turing"),
@@ -41,7 +41,7 @@ MEMORY = Memory(TABLE)
 @contextmanager
 def serving(retriever: Retriever, **limits: Any) -> Iterator[str]:
     """The URL of a server that runs in a thread."""
-    app = make_app(retriever, Limits(**limits))
+    app = make_app(retriever, ServerLimits(**limits))
     listener = socket.create_server(("127.0.0.1", 0))
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     runner = uvicorn.Server(uvicorn.Config(app, lifespan="on", ws="none", log_config=None))
@@ -128,8 +128,7 @@ def waiting(url: str) -> int:
     return int(float(line.split()[1]))
 
 
-@pytest.mark.parametrize("path", ["", "/", "/api/search"])
-@pytest.mark.parametrize("post", [False, True])
+@pytest.mark.parametrize(("path", "post"), [("", False), ("/api/search", True)])
 def test_dspys_client(url: str, path: str, post: bool) -> None:
     client = dspy.ColBERTv2(url=url + path, post_requests=post)
     query = f"codes hut {uuid.uuid4()}"
@@ -241,7 +240,7 @@ def test_a_stuck_retriever_is_told_and_forgotten(gated: Gated) -> None:
     assert [queries for queries, _ in gated.batches] == [["w1"], ["w3"]]  # nobody waited for w2 any more
 
 
-@pytest.mark.parametrize("error", [RuntimeError("/secret/path"), RetrievalError("/secret/path"), StopIteration()])
+@pytest.mark.parametrize("error", [RuntimeError("/secret/path"), StopIteration()])
 def test_a_retriever_that_fails_is_a_502_without_details(
     error: Exception, gated: Gated, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -260,17 +259,7 @@ def test_a_retriever_that_fails_is_a_502_without_details(
     assert str(error) in caplog.text
 
 
-@pytest.mark.parametrize(
-    "found",
-    [
-        [],
-        None,
-        [[Passage("a", "no score")]],
-        [[Passage("a", "", score=math.nan)]],
-        [[Passage("a", "", score=math.inf)]],
-        [["not a passage"]],
-    ],
-)
+@pytest.mark.parametrize("found", [[], [[Passage("a", "no score")]], [[Passage("a", "", score=math.nan)]]])
 def test_a_retriever_that_talks_nonsense_is_a_502(found: Any) -> None:
     retriever = Given()
     retriever.found = found
@@ -285,19 +274,10 @@ def test_a_retriever_that_talks_nonsense_is_a_502(found: Any) -> None:
     [
         ("/", 422, "query.query: Field required"),
         ("/?query=q&k=0", 422, "query.k: Input should be greater than or equal to 1"),
-        ("/?query=q&k=-1", 422, "query.k: Input should be greater"),
         ("/?query=q&k=101", 422, "query.k: Input should be less than or equal to 100"),
-        ("/?query=q&k=1.5", 422, "query.k: "),
-        ("/?query=q&k=" + "9" * 5000, 422, "query.k: "),
-        ("/?query=q&k=", 422, "query.k: "),
         ("/?query=" + "q" * 16_385, 422, "query.query: String should have at most 16384 characters"),
-        ("/?query=%00", 422, "query.query: "),
         ("/?query=%ff", 400, "the query string is not UTF-8"),
-        ("/?query=%ed%a0%80", 400, "the query string is not UTF-8"),
-        ("/api/search?query=%c3", 400, "the query string is not UTF-8"),
         ("/none", 404, "Not Found"),
-        ("/%ff", 404, "Not Found"),
-        ("/batch", 405, "Method Not Allowed"),
     ],
 )
 def test_bad_gets(url: str, address: str, status: int, message: str) -> None:
@@ -310,30 +290,12 @@ def test_bad_gets(url: str, address: str, status: int, message: str) -> None:
 @pytest.mark.parametrize(
     ("path", "body", "status", "message"),
     [
-        ("/", b"", 422, "body: Field required"),
-        ("/", b"{", 422, "body.1: JSON decode error"),
-        ("/", b"[]", 422, "body: "),
-        ("/", b"null", 422, "body: "),
         ("/", b"[" * 100_000, 400, "There was an error parsing the body"),
         ("/", b'{"query": "\xff"}', 400, "There was an error parsing the body"),
-        ("/", b'{"k": 1}', 422, "body.query: Field required"),
-        ("/", b'{"query": 1}', 422, "body.query: "),
-        ("/", b'{"query": null}', 422, "body.query: "),
-        ("/", b'{"query": NaN}', 422, "body.query: "),
-        ("/", b'{"query": "\\u0000"}', 422, "body.query: "),
-        ("/", b'{"query": "\\ud800"}', 422, "body.query: "),
         ("/", b'{"query": "q", "\\ud800": 1}', 422, "body: "),
         ("/", b'{"query": "q", "top_k": 1}', 422, "body.top_k: Extra inputs are not permitted"),
-        ("/", b'{"query": "q", "k": 0}', 422, "body.k: "),
-        ("/", b'{"query": "q", "k": 101}', 422, "body.k: "),
         ("/", b'{"query": "q", "k": true}', 422, "body.k: "),
-        ("/", b'{"query": "q", "k": "3"}', 422, "body.k: "),
-        ("/", b'{"query": "q", "k": 1e400}', 422, "body.k: "),
-        ("/", b'{"query": "q", "k": -Infinity}', 422, "body.k: "),
-        ("/", b'{"query": "q", "k": ' + b"9" * 5000 + b"}", 400, "There was an error parsing the body"),
         ("/", b'{"query": "' + b"q" * 16_385 + b'"}', 422, "body.query: String should have at most"),
-        ("/batch", b'{"queries": "q"}', 422, "body.queries: "),
-        ("/batch", b'{"queries": [1]}', 422, "body.queries.0: "),
         ("/batch", b'{"queries": [' + b'"q",' * 64 + b'"q"]}', 422, "body.queries: List should have at most 64"),
     ],
 )
@@ -360,7 +322,6 @@ def test_bad_forms(url: str) -> None:
     [
         (b"\xff\x00\r\n\r\n", b"400"),
         (b"GET /?query=\xff HTTP/1.1\r\nHost: x\r\n\r\n", b"400"),
-        (b"GET /?query=%00 HTTP/9\r\n\r\n", b"400"),
         (b"POST / HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 9999999\r\n\r\n", b"413"),
     ],
 )
@@ -378,7 +339,7 @@ def test_limits_are_the_operators(gated: Gated) -> None:
         assert httpx.get(url, params={"query": "123456"}).status_code == 422
     for wrong in ({"k": 0}, {"query": 0}, {"batch": 0}, {"waiting": 63}, {"timeout": 0}, {"timeout": math.nan}):
         with pytest.raises(UsageError, match="limits must be positive"):
-            Limits(**wrong)
+            ServerLimits(**wrong)
 
 
 def test_metrics_count(gated: Gated) -> None:

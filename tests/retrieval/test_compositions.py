@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from retrieval import Memory, Passage, Retriever, UsageError
-from retrieval.compose import load
+from retrieval.compositions import load_composition
 
 A = Memory([Passage("1", "a cat"), Passage("2", "a dog")], {"q": "12"})
 B = Memory([Passage("2", "a dog"), Passage("3", "a cow")], {"q": "32"})
@@ -33,23 +33,23 @@ def file(tmp_path: Path) -> Path:
 
 def test_reciprocal_rank_fusion(file: Path) -> None:
     file.write_text('type = "rrf"\nretrievers = ["a:x", "b:y"]\n')
-    assert scores(load(file, Opener())) == pytest.approx({"2": 2 / 62, "1": 1 / 61, "3": 1 / 61})
+    assert scores(load_composition(file, Opener())) == pytest.approx({"2": 2 / 62, "1": 1 / 61, "3": 1 / 61})
     file.write_text('type = "rrf"\nretrievers = ["a:x", "b:y"]\nconstant = 0\nweights = [1, 0.5]\ndepth = 1')
-    assert scores(load(file, Opener()), 1) == {"1": 1.0}
-    assert scores(load(file, Opener())) == {"1": 1.0, "2": 0.75, "3": 0.5}
+    assert scores(load_composition(file, Opener()), 1) == {"1": 1.0}
+    assert scores(load_composition(file, Opener())) == {"1": 1.0, "2": 0.75, "3": 0.5}
 
 
 def test_interpolation(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     scored = Memory([Passage("1", "cat cow"), Passage("2", "cat")])
     file.write_text('type = "interpolate"\nretrievers = ["a", "b"]\nweights = [2, 1]')
-    assert load(file, lambda spec: scored)("cat cow", 2)[0].score == 3.0
+    assert load_composition(file, lambda spec: scored)("cat cow", 2)[0].score == 3.0
     file.write_text('type = "interpolate"\nretrievers = ["a", "b"]\nnormalize = "zscore"')
-    assert load(file, lambda spec: scored)("cat cow", 2)[0].score == 2.0
+    assert load_composition(file, lambda spec: scored)("cat cow", 2)[0].score == 2.0
 
 
 def test_reranking(file: Path) -> None:
     file.write_text('type = "rerank"\nretriever = "a:x"\nscorer = "lexical"\ndepth = 7')
-    reranked = load(file, lambda spec: Memory([Passage("1", "a cat"), Passage("2", "the black cat")]))
+    reranked = load_composition(file, lambda spec: Memory([Passage("1", "a cat"), Passage("2", "the black cat")]))
     assert [passage.id for passage in reranked("a black cat", 2)] == ["2", "1"]
 
 
@@ -67,7 +67,7 @@ def test_tables_and_files_in_files(file: Path) -> None:
     """)
     opener = Opener()
     with pytest.raises(UsageError, match="needs a score on every passage"):  # scripted answers have none
-        load(file, opener)("q")
+        load_composition(file, opener)("q")
     folder = file.parent
     assert opener.specs == [f"a:{folder}/sub/index", "b:/abs/index", "a:http://h/x", f"a:{folder}/../up", "b"]
 
@@ -76,10 +76,10 @@ def test_a_file_may_come_twice_but_not_contain_itself(file: Path) -> None:
     part = file.parent / "part.toml"
     part.write_text('type = "rrf"\nretrievers = ["a:x"]')
     file.write_text('type = "rrf"\nretrievers = ["part.toml", "part.toml"]')
-    assert scores(load(file, Opener())) == pytest.approx({"1": 2 / 61, "2": 2 / 62})
+    assert scores(load_composition(file, Opener())) == pytest.approx({"1": 2 / 61, "2": 2 / 62})
     part.write_text('type = "rrf"\nretrievers = ["hybrid.toml"]')
     with pytest.raises(UsageError, match=r"hybrid\.toml contains itself"):
-        load(file, Opener())
+        load_composition(file, Opener())
 
 
 def test_the_model_of_a_scorer_may_be_a_path_beside_the_file(file: Path) -> None:
@@ -87,7 +87,7 @@ def test_the_model_of_a_scorer_may_be_a_path_beside_the_file(file: Path) -> None
     for model in "model", "org/none":
         file.write_text(f'type = "rerank"\nretriever = "a:x"\nscorer = "cross:{model}"')
         with pytest.raises(UsageError, match=r"unknown scorer 'cross:(.*)': use") as error:
-            load(file, Opener())
+            load_composition(file, Opener())
         assert (str(file.parent) in str(error.value)) == (model == "model")
 
 
@@ -121,13 +121,13 @@ def test_the_model_of_a_scorer_may_be_a_path_beside_the_file(file: Path) -> None
 def test_mistakes_are_named_with_file_and_key(file: Path, text: str, problem: str) -> None:
     file.write_text(text)
     with pytest.raises(UsageError, match=rf"hybrid\.toml:? {problem}") as error:
-        load(file, Opener())
+        load_composition(file, Opener())
     assert "\n" not in str(error.value)
 
 
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"cannot read .*none\.toml: No such file"):
-        load(tmp_path / "none.toml", Opener())
+        load_composition(tmp_path / "none.toml", Opener())
     (tmp_path / "latin.toml").write_bytes(b"# \xe9")
     with pytest.raises(UsageError, match=r"latin\.toml is no TOML file"):
-        load(tmp_path / "latin.toml", Opener())
+        load_composition(tmp_path / "latin.toml", Opener())

@@ -1,0 +1,144 @@
+"""ColBERT checkpoints: texts in, one vector per token out."""
+
+import logging
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+from retrieval.colbert.libraries import (
+    ColBERTConfig,
+    DocTokenizer,
+    HFValidationError,
+    Model,
+    QueryTokenizer,
+    snapshot_download,
+    torch,
+)
+from retrieval.errors import UsageError
+from retrieval.models import without_surrogates
+
+__all__ = ["Checkpoint", "checkpoint_directory", "find_device"]
+
+logger = logging.getLogger(__name__)
+
+
+class Checkpoint:
+    """A ColBERT checkpoint: texts in, a unit vector per token out. Safe for many threads.
+
+    Args:
+        checkpoint: Its directory.
+        device: Where to encode.
+        longest_query: Tokens at which a query is cut; by default the length that shorter ones are filled up to.
+        settings: Of colbert-ai's `ColBERTConfig`, in place of the checkpoint's own.
+
+    Raises:
+        UsageError: the checkpoint cannot be loaded, or a length is out of range.
+    """
+
+    def __init__(
+        self, checkpoint: Path, device: torch.device, *, longest_query: int | None = None, **settings: Any
+    ) -> None:
+        self.device = device
+        config = ColBERTConfig.load_from_checkpoint(str(checkpoint))
+        if config is None or not (checkpoint / "config.json").is_file():
+            raise UsageError(f"{checkpoint} is no ColBERT checkpoint: it needs an artifact.metadata and a config.json")
+        config.configure(**settings, checkpoint=str(checkpoint), model_name=None)
+        # As if there were a GPU: colbert-ai then compiles nothing, and gives vectors of half precision.
+        config.total_visible_gpus = 1
+        try:
+            self._model = Model(str(checkpoint), config).to(self.device)
+        except (OSError, ValueError, RuntimeError) as error:
+            reason = str(error).strip().partition("\n")[0]
+            raise UsageError(f"cannot load the ColBERT checkpoint {checkpoint}: {reason}") from error
+        self.dim: int = config.dim
+        self._longest_query: int = config.query_maxlen if longest_query is None else longest_query
+        self._query = min(config.query_maxlen, self._longest_query)
+        longest = self._model.bert.config.max_position_embeddings
+        for setting, value in ("query_maxlen", self._longest_query), ("doc_maxlen", config.doc_maxlen):
+            if not 4 <= value <= longest:
+                raise UsageError(f"{setting} must be from 4 to {longest}, not {value}")
+        self._queries, self._docs = QueryTokenizer(config, verbose=0), DocTokenizer(config)
+        self._lock = Lock()  # tokenizers are not for several threads at once
+        self._has_cut = False
+
+    def encode_queries(self, texts: Sequence[str]) -> list[torch.Tensor]:
+        """The vectors of each query: tokens x numbers. Queries of the same length are encoded together."""
+        texts = [without_surrogates(text) for text in texts]
+        with self._lock:
+            sizes = [
+                3 + len(ids) for ids in self._queries.tok(texts, add_special_tokens=False, verbose=False).input_ids
+            ]
+            if max(sizes) > self._longest_query and not self._has_cut:
+                self._has_cut = True
+                logger.warning(
+                    "a query of %d tokens is cut to %d, its end is not searched: query_maxlen can be raised",
+                    max(sizes),
+                    self._longest_query,
+                )
+            rows: dict[int, list[int]] = {}
+            for row, size in enumerate(sizes):
+                rows.setdefault(min(max(size, self._query), self._longest_query), []).append(row)
+            inputs = []
+            for length, some in rows.items():
+                self._queries.query_maxlen = length
+                inputs.append((some, *self._queries.tensorize([texts[row] for row in some])))
+        vectors: dict[int, torch.Tensor] = {}
+        with self._running():
+            for some, ids, mask in inputs:
+                vectors |= zip(some, self._model.query(ids, mask).float(), strict=True)
+        return [vectors[row] for row in range(len(texts))]
+
+    def encode_passages(self, texts: Sequence[str], batch_size: int) -> tuple[torch.Tensor, list[int]]:
+        """The vectors of all tokens in one table, of half precision, on the CPU; and the number of tokens per passage.
+
+        The texts are encoded in the order of their lengths, because a batch takes as long as its longest text.
+        """
+        order = sorted(range(len(texts)), key=lambda n: len(texts[n]))
+        parts: list[torch.Tensor] = [torch.empty(0)] * len(texts)
+        for begin in range(0, len(order), batch_size):
+            rows = order[begin : begin + batch_size]
+            with self._lock:
+                ids, mask = self._docs.tensorize([without_surrogates(texts[row]) for row in rows])
+            with self._running():
+                vectors = self._model.doc(ids, mask, keep_dims=False)
+            for row, part in zip(rows, vectors, strict=True):
+                parts[row] = part
+        return torch.cat(parts), [len(part) for part in parts]
+
+    @contextmanager
+    def _running(self) -> Iterator[None]:
+        kind = self.device.type
+        with torch.inference_mode(), torch.autocast(kind, enabled=kind == "cuda"):
+            yield
+
+
+def checkpoint_directory(checkpoint: str | Path) -> Path:
+    """The directory of a checkpoint; a checkpoint of the hub is downloaded unless it is in the cache.
+
+    Raises:
+        UsageError: there is no such checkpoint, or it cannot be downloaded.
+    """
+    if Path(checkpoint).is_dir():
+        return Path(checkpoint).resolve()
+    try:
+        return Path(snapshot_download(str(checkpoint), ignore_patterns="*.onnx"))
+    except (OSError, HFValidationError) as error:
+        reason = str(error).strip().partition("\n")[0]
+        raise UsageError(f"there is no ColBERT checkpoint {checkpoint}, here or on the hub: {reason}") from error
+
+
+def find_device(name: str | None) -> torch.device:
+    """The device of that name; by default a GPU if there is one.
+
+    Raises:
+        UsageError: there is no such device.
+    """
+    try:
+        device = torch.device(name or ("cuda" if torch.cuda.is_available() else "cpu"))
+    except RuntimeError as error:
+        raise UsageError(f"unknown device {name!r}: use cpu, cuda or cuda:N") from error
+    if device.type == "cuda" and not torch.cuda.is_available():
+        raise UsageError("torch finds no GPU here: use the device cpu")
+    return device

