@@ -31,7 +31,7 @@ from optimizers.gold import (
     title_of,
     titles_of,
 )
-from programs.steps.text import as_text as say
+from programs.steps.text import as_text
 
 __all__ = ["Traced", "predictor_metrics"]
 
@@ -88,7 +88,7 @@ def _of_call(
     if isinstance(outputs.get("statements"), list):
         return _f1(_cited(outputs.statements, shown), right) if gold else None
     if "missing" in outputs:
-        return _of_missing(statable(example), inputs, say(outputs.get("answer")))
+        return _of_missing(statable(example), inputs, as_text(outputs.get("answer")))
     if gold and searched_with(outputs, prediction):
         return len(gold & (titles_of(prediction.get("passages")) or set())) / len(gold)
     return None
@@ -98,7 +98,7 @@ def _of_answer(example: dspy.Example, inputs: Mapping[str, Any], outputs: dspy.P
     golds, evidence = golds_of(example), _evidence(inputs)
     if not golds or (evidence and statable(example) and not states(evidence, golds)):
         return None
-    return float(is_right(say(outputs.answer), golds))
+    return float(is_right(as_text(outputs.answer), golds))
 
 
 def _of_missing(golds: Sequence[str], inputs: Mapping[str, Any], answer: str) -> float | None:

@@ -328,11 +328,8 @@ def _quoted(evidence: str | None, document: str) -> list[str]:
     LMs also quote sentences that are not in the document.
     """
     has = " ".join(document.casefold().split())
-    sentences = [
-        sentence.strip('"“”')
-        for item in clean_list((evidence or "").splitlines())
-        for sentence in split_sentences(item)
-    ]
+    items = clean_list((evidence or "").splitlines())
+    sentences = [sentence.strip('"“”') for item in items for sentence in split_sentences(item)]
     return [sentence for sentence in dict.fromkeys(sentences) if sentence and sentence.casefold() in has]
 
 

@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from dspy import Example, Prediction
 
 from eval.metrics.protocol import Metric
-from programs.steps.citations import Fact
-from programs.steps.citations import check_citations as entailed
+from programs.steps.citations import Fact, check_citations
 from retrieval import Passage
 
 if TYPE_CHECKING:
@@ -100,4 +99,4 @@ def _precise(judge: "Entailment", supported: Sequence[_Statement]) -> int:
 
 
 def _entailed(judge: "Entailment", cases: Sequence[tuple[Sequence[Passage], str]]) -> list[bool]:
-    return entailed([Fact(text, list(passages)) for passages, text in cases], judge)
+    return check_citations([Fact(text, list(passages)) for passages, text in cases], judge)

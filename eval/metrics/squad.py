@@ -8,7 +8,7 @@ from typing import Any
 
 from dspy import Example, Prediction
 
-from programs.steps.text import as_text as say
+from programs.steps.text import as_text
 
 __all__ = ["answer_of", "best", "em", "f1", "golds_of", "normalise", "overlap"]
 
@@ -44,7 +44,7 @@ def answer_of(prediction: Prediction) -> str:
         AttributeError: the prediction has no answer.
     """
     answer = prediction.answer
-    return say(answer if answer is None or isinstance(answer, bool) else str(answer))
+    return as_text(answer if answer is None or isinstance(answer, bool) else str(answer))
 
 
 def best(score: Callable[[str, str], float], example: Example, prediction: Prediction) -> float | None:

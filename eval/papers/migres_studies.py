@@ -26,16 +26,12 @@ from eval.papers.reported import reported
 from eval.runs.record import Row
 from eval.tasks.steps import steps_of
 from programs.steps.ask import ask
-from programs.steps.citations import keep_supported as supported
-from programs.steps.citations import report_fact as record
-from programs.steps.citations import resolve_citations as cited
+from programs.steps.citations import keep_supported, report_fact, resolve_citations
 from programs.steps.filtering import threshold_for
 from programs.steps.result import result
 from programs.steps.search import search_for
 from programs.steps.side_by_side import side_by_side
-from programs.steps.text import as_text as say
-from programs.steps.text import blend, passage_or_nothing
-from programs.steps.text import one_line as line
+from programs.steps.text import as_text, blend, one_line, passage_or_nothing
 from retrieval import Passage, Retriever, UsageError, number, pick, union
 from retrieval import load as load_retriever
 from signatures.detect import DetectMissing
@@ -139,15 +135,15 @@ class Extraction(dspy.Module):
 
         asked = blend(question, *(step["question"] for step in steps))
         statements = ask(self.extract, context=number(shown), question=asked).statements
-        facts, held = cited(statements, shown), supported(statements, shown, self.judge)
+        facts, held = resolve_citations(statements, shown), keep_supported(statements, shown, self.judge)
         all_cited, held_cited = ({p.id for fact in some for p in fact.passages} for some in (facts, held))
         return result(
             answer="",
             queries=[question, *titles],
             passages=union(first.found, *(search.found for search in others)),
             evidence=shown,
-            known_facts=[record(fact) for fact in held],
-            statements=[record(fact) for fact in facts],
+            known_facts=[report_fact(fact) for fact in held],
+            statements=[report_fact(fact) for fact in facts],
             positive=sorted(positive),
             scores={
                 "precision": _share(all_cited & positive, all_cited),
@@ -197,18 +193,18 @@ class Missing(dspy.Module):
         whole, part = side_by_side(
             *(partial(ask, self.detect, facts=number(some), question=question) for some in (facts, facts[:known]))
         )
-        unanswerable = "unanswerable" in say(part.answer).casefold()
+        unanswerable = "unanswerable" in as_text(part.answer).casefold()
         return result(
             answer=whole.answer,
             queries=[],
             passages=[],
             evidence=facts,
             known=known,
-            partial_answer=say(part.answer),
-            missing=line(part.missing),
+            partial_answer=as_text(part.answer),
+            missing=one_line(part.missing),
             scores={
                 "partial": float(unanswerable),
-                "match": self._match(line(part.missing), steps[known:]) if unanswerable else None,
+                "match": self._match(one_line(part.missing), steps[known:]) if unanswerable else None,
             },
         )
 

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from programs.instruments.cost import Cost, Spent
 from programs.instruments.trace import Trace
-from programs.steps.result import say
+from programs.steps.text import as_text
 from retrieval import Passage
 
 __all__ = ["Error", "Manifest", "PaidCall", "Prediction", "Row", "Shown", "plain", "prediction", "shown"]
@@ -174,7 +174,7 @@ def prediction(fields: Mapping[str, Any], held: Set[tuple[str, str]] = frozenset
 
 def _text(answer: Any) -> str | None:
     if isinstance(answer, bool):
-        return say(answer)
+        return as_text(answer)
     return answer if answer is None or isinstance(answer, str) else str(plain(answer))
 
 
