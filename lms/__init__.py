@@ -1,6 +1,7 @@
 """Loads language models by name: those of `dspy.LM`, those that this machine offers, and a reader that needs neither.
 
 lms.load("openai/gpt-4o-mini")      any model string of dspy.LM; api_base for a server of your own
+lms.load("gguf:model.gguf")         a GGUF file, run in this process by llama.cpp (extra local)
 lms.load("extractive")              the built-in extractive reader, which is no language model
 lms.load("auto")                    the first available: ODQA_LM, an OpenAI key, Ollama, the extractive reader
 """
@@ -28,13 +29,15 @@ def load(spec: str = "auto", *, api_base: str | None = None, **settings: Any) ->
     """The language model that `spec` names.
 
     Args:
-        spec: "auto", "extractive", or a model string of dspy.LM such as "openai/gpt-4o-mini" or "ollama_chat/llama3.2".
+        spec: "auto", "extractive", "gguf:FILE" or "gguf:OWNER/NAME:FILE" for a file of the Hugging Face hub, or a model
+            string of dspy.LM such as "openai/gpt-4o-mini" or "ollama_chat/llama3.2".
         api_base: Address of an OpenAI-compatible server that has the model.
-        settings: Further arguments of dspy.LM, such as temperature. The extractive reader has none and ignores them.
+        settings: Further arguments of dspy.LM, such as temperature; for a GGUF file also those of
+            `lms.local.local_lm`. The extractive reader has none and ignores them.
 
     Raises:
         UsageError: `spec` is no model string, or names the oracle, which needs a task's gold; or DSPy refuses the
-            settings.
+            settings; or the GGUF file cannot be run.
 
     "auto" takes the model in ODQA_LM, else OpenAI's if OPENAI_API_KEY is set, else the first model of an Ollama on this
     machine, else the extractive reader. A logged warning, which Python shows on stderr, says which one it took.
@@ -48,6 +51,12 @@ def load(spec: str = "auto", *, api_base: str | None = None, **settings: Any) ->
         from lms.extractive import extractive_lm
 
         return extractive_lm()
+    if spec.startswith("gguf:"):
+        if api_base:
+            raise UsageError("a GGUF file runs in this process and has no server: leave out api_base")
+        from lms.local import local_lm
+
+        return local_lm(spec, **settings)
     if spec.partition(":")[0] == "oracle":
         raise UsageError(
             "the oracle needs the gold of a task's questions: use python -m eval TASK --program NAME --lm oracle"
@@ -55,7 +64,7 @@ def load(spec: str = "auto", *, api_base: str | None = None, **settings: Any) ->
     if "/" not in spec.strip("/"):
         raise UsageError(
             f"there is no LM {spec!r}; say auto, extractive, or PROVIDER/MODEL such as openai/gpt-4o-mini or "
-            "ollama_chat/llama3.2, with an api_base for a server of your own"
+            "ollama_chat/llama3.2, with an api_base for a server of your own; or gguf:FILE for a local model"
         )
     try:
         return dspy.LM(spec, **({"api_base": api_base} if api_base else {}), **settings)

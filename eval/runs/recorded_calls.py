@@ -25,7 +25,7 @@ from dspy.utils.exceptions import LMServerError
 
 from eval.runs.record import PaidCall
 from eval.runs.store import CallLog
-from programs.instruments.cost import REPLAYED, Spent
+from programs.instruments.cost import REPLAYED, Spent, stated_price
 from retrieval import UsageError
 from retrieval.files import json_line
 
@@ -256,9 +256,10 @@ def _again(reply: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _usd(reply: Mapping[str, Any]) -> float | None:
-    usd: float | None = (
-        reply["cost"] if reply.get("_dspy_format") == CACHE_FORMAT else reply["_hidden_params"]["response_cost"]
-    )
+    if reply.get("_dspy_format") != CACHE_FORMAT:
+        usd: float | None = reply["_hidden_params"]["response_cost"]
+    elif (usd := reply["cost"]) is None:
+        usd = stated_price(response.get("provider_data") for response in reply["responses"])
     return usd
 
 

@@ -1,7 +1,7 @@
 """What a program costs, measured from outside by a DSPy callback."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from math import fsum
@@ -13,7 +13,7 @@ from dspy.utils.callback import BaseCallback
 from programs.steps.ask import UNPARSABLE
 from retrieval import Retriever
 
-__all__ = ["REPLAYED", "Cost", "Spent", "measured"]
+__all__ = ["REPLAYED", "Cost", "Spent", "measured", "stated_price"]
 
 REPLAYED = "replayed"
 """Key in a cached reply's cost details. The reply was paid for earlier in the same run, and counts as paid now."""
@@ -34,8 +34,8 @@ class Spent:
     output_tokens: int = 0
     """Likewise for the replies."""
     usd: float | None = 0.0
-    """US dollars, by DSPy's price list; for a cached reply, what the call cost when it was paid for. None if the price
-    of any call is unknown."""
+    """US dollars, by DSPy's price list or as the LM's engine states it; for a cached reply, what the call cost when it
+    was paid for. None if the price of any call is unknown."""
     paid_input_tokens: int = 0
     paid_output_tokens: int = 0
     paid_usd: float | None = 0.0
@@ -154,7 +154,19 @@ def _reply(predictor: str, record: dict[str, Any]) -> _Reply:
     hit = any(getattr(r, "cache_hit", False) for r in responses) or (
         input_tokens + output_tokens and not record["usage"]
     )
-    return _Reply(predictor, bool(hit) and not replayed, input_tokens, output_tokens, record["cost"])
+    usd = record["cost"]
+    if usd is None:
+        usd = stated_price(getattr(response, "provider_data", None) for response in responses)
+    return _Reply(predictor, bool(hit) and not replayed, input_tokens, output_tokens, usd)
+
+
+def stated_price(provider_data: Iterable[Any]) -> float | None:
+    """US dollars for replies whose engine states them, as `usd` in each reply's provider data.
+
+    DSPy's price list knows the models of its own engines only. None where a reply has no price with it.
+    """
+    prices = [data.get("usd") if isinstance(data, dict) else None for data in provider_data]
+    return None if not prices or None in prices else fsum(prices)  # type: ignore[arg-type]
 
 
 def _tokens(usage: Any, *names: str) -> int:

@@ -63,9 +63,10 @@ def plan(program: dspy.Module, reader: dspy.LM, questions: Sequence[str] = QUEST
 
 
 def price(lm: dspy.LM, input_tokens: float, output_tokens: float) -> float | None:
-    """US dollars for so many tokens, by DSPy's price list; None if the list does not have this LM."""
+    """US dollars for so many tokens, by DSPy's price list or the engine's `usd_per_token`; None if neither has it."""
     if not isinstance(lm.engine, str):
-        return None
+        rate = getattr(lm.engine, "usd_per_token", None)
+        return None if rate is None else rate * (input_tokens + output_tokens)
     provider, _, model = lm.model.partition("/")
     try:
         route = resolve(lm)

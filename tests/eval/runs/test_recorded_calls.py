@@ -15,7 +15,7 @@ from typing import Any
 import dspy
 import pytest
 from support.faulty_server import FAULTS, Provider
-from support.scripted import Function, engine_lm, render
+from support.scripted import Function, Priced, engine_lm, render
 
 from eval.figures.summary import Summary
 from eval.metrics import em
@@ -212,6 +212,12 @@ def test_a_run_stops_at_a_sum_of_dollars(provider: Provider, tmp_path: Path) -> 
         )
     assert (summary.complete, summary.total.n) == (False, 0)
     assert summary.stopped == "the price of an LM call is unknown, and so the limit of dollars cannot be held"
+    with dspy.context(lm=engine_lm(Priced(lambda system, user: reply(user, 0)))):
+        summary = evaluate(
+            FourCalls(), questions(5), metrics=[em], directory=tmp_path / "stated", threads=1, limits=Limits(usd=2)
+        )
+    assert (summary.complete, summary.total.n) == (False, 2)
+    assert summary.stopped == "the limit of 2 US dollars is reached"
 
 
 def test_a_run_stops_after_some_time(provider: Provider, tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 import dspy
 import pytest
 from support.faulty_server import Provider
-from support.scripted import Function, engine_lm, render
+from support.scripted import Function, Priced, engine_lm, render
 
 from programs.instruments.cost import measured
 from programs.steps.ask import ask
@@ -104,3 +104,10 @@ def test_the_price_of_an_lm_that_is_in_no_list_is_unknown(lm: dspy.LM) -> None:
         dspy.Predict("question -> answer")(question="1")
     assert (nothing.usd, nothing.paid_usd) == (0.0, 0.0)
     assert (cost.usd, cost.paid_usd, cost.predictors["self"].usd) == (None, None, None)
+
+
+def test_the_price_that_an_engine_states_is_taken() -> None:
+    with dspy.context(lm=engine_lm(Priced(lambda system, user: render({"answer": "x"})))), measured() as cost:
+        dspy.Predict("question -> answer")(question="1")
+        dspy.Predict("question -> answer")(question="2")
+    assert (cost.usd, cost.paid_usd, cost.predictors["self"].usd) == (0.5, 0.5, 0.5)

@@ -1,6 +1,6 @@
 import dspy
 import pytest
-from support.scripted import Function, engine_lm
+from support.scripted import Function, Priced, engine_lm
 
 import lms
 from programs import load, names
@@ -69,6 +69,7 @@ def test_prices_are_those_of_the_list_and_unknown_is_not_0() -> None:
     assert price(dspy.LM("openai/a-model-of-ours", api_base="http://127.0.0.1:9/v1"), 1, 1) is None
     assert price(dspy.LM("nobody/nothing"), 1, 1) is None
     assert price(engine_lm(Function(lambda system, user: "")), 1, 1) is None
+    assert price(engine_lm(Priced(lambda system, user: "")), 100, 10) == pytest.approx(0.11)
 
 
 def test_the_command_line(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
