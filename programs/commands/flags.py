@@ -43,10 +43,9 @@ def add_lm(parser: argparse._ActionsContainer) -> None:
         "--lm",
         default="auto",
         metavar="SPEC",
-        help="auto, extractive, gguf:FILE or gguf:OWNER/NAME:FILE for a local model (extra local), or a model of dspy.LM "
-        "such as openai/gpt-4o-mini or ollama_chat/llama3.2; auto takes "
-        "the first of these: ODQA_LM, OpenAI if OPENAI_API_KEY is set, an Ollama on this machine, the extractive "
-        "reader (default: %(default)s)",
+        help="auto, extractive, gguf:FILE or gguf:OWNER/NAME:FILE for a local model (extra local), or a model of "
+        "dspy.LM such as openai/gpt-4o-mini or ollama_chat/llama3.2; auto takes the first of these: ODQA_LM, OpenAI if "
+        "OPENAI_API_KEY is set, an Ollama on this machine, the extractive reader (default: %(default)s)",
     )
     parser.add_argument(
         "--api-base",
