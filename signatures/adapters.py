@@ -65,7 +65,7 @@ def _fields(signature: type[dspy.Signature], reply: str, finders: Iterable[_Find
     for find in finders:
         fields, before = find(signature, reply)
         first = next(iter(signature.output_fields))
-        if fields and first in required and first not in fields and signature.output_fields[first].annotation is str:
+        if fields and first not in fields and signature.output_fields[first].annotation is str:
             fields |= {first: before.strip()} if before.strip() else {}
         if required <= fields.keys() and fields:
             return fields

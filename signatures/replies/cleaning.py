@@ -17,6 +17,7 @@ _NOTHING = re.compile(
     r"\W*(?:none|null|nil|nothing|empty|n/?a|not applicable|(?:an )?empty (?:list|string)|none (?:is |are )?needed)\W*",
     re.IGNORECASE,
 )
+_FEW = 20  # characters
 _UNCLOSED = 8  # brackets at the end of a reply that was cut off; with more of them it is no JSON, and repair takes long
 
 
@@ -34,8 +35,8 @@ def without_fence(text: str, anywhere: bool = False) -> str:
 
 
 def says_nothing(text: str) -> bool:
-    """Whether the text is blank, or says in a word that there is nothing."""
-    return not re.search(r"\w", text) or bool(_NOTHING.fullmatch(text))
+    """Whether the text is blank, is a few brackets or dashes, or says in a word that there is nothing."""
+    return not text.strip() or (len(text) < _FEW and not re.search(r"\w", text)) or bool(_NOTHING.fullmatch(text))
 
 
 def json_in(text: str, openings: str = "[{") -> list[Any]:

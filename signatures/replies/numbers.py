@@ -177,8 +177,11 @@ def _numbers(value: Any) -> Iterable[int]:
         return []
     if isinstance(value, str):
         text = tidy(value[:_LONGEST])
-        objects = [found for found in json_in(text) if isinstance(found, dict)] if text.startswith("{") else []
-        return _in_items(objects) if objects else _in_text(text.lower())
+        if text.startswith(("{", '["')) or re.match(r"\[[^\[\]]*\"[^\[\]]*\]\Z", text):
+            values = json_in(text)
+            if values and not isinstance(values[0], str):
+                return _in_items(values)
+        return _in_text(text.lower())
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     if isinstance(value, int) and value is not True:

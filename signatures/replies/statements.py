@@ -50,7 +50,11 @@ class Statements(Reply, shows=list[Statement]):
             text = tidy(value)
             if says_nothing(text):
                 return []
-            objects = [found for found in json_in(text) if _has_objects(found)] if "{" in text else []
+            objects = (
+                [found for found in json_in(text) if _has_objects(found)]
+                if "{" in text or text.startswith('["')
+                else []
+            )
             if objects:
                 return cls.parse(objects)
             found = _in_lines(_without_tags(text))

@@ -58,6 +58,8 @@ class Texts(Reply, shows=list[str]):
             quoted = [found for found in json_in(text) if found and not _is_number_in_brackets(found)]
             if quoted:
                 return cls._items(quoted)
+        if not re.search(r"\w", text):
+            raise ValueError("no text")
         lines = [line for line in text.splitlines() if line.strip()]
         if len(lines) == 1:
             items = cls._in_line(lines[0])

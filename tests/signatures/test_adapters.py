@@ -2,9 +2,11 @@
 
 import asyncio
 import json
+import re
 import time
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import dspy
@@ -175,11 +177,13 @@ def test_what_a_demonstration_shows_is_read_back(adapter: dspy.Adapter, signatur
 def test_a_chain_of_thought(adapter: dspy.Adapter) -> None:
     with dspy.context(lm=engine_lm(Function(lambda system, user: "So.\n**Answer:** Paris")), adapter=adapter):
         seen = dspy.ChainOfThought(Answer)(question="?")
-    assert seen.toDict() == {"reasoning": "So.", "answer": "Paris"}
+        reasoning = dspy.OutputField(desc="${reasoning}", default_factory=str)
+        optional = dspy.ChainOfThought(Answer, rationale_field=reasoning)(question="?")
+    assert seen.toDict() == optional.toDict() == {"reasoning": "So.", "answer": "Paris"}
 
 
 class Streamed:
-    """Sends one reply as a stream of events."""
+    """Sends one reply word by word."""
 
     def __init__(self, reply: str) -> None:
         self.reply = reply
@@ -188,19 +192,14 @@ class Streamed:
         return respond(self.reply)
 
     def stream(self, request: Request) -> Iterator[Any]:
-        yield from response_to_events(respond(self.reply))
+        start, delta, end = response_to_events(respond(self.reply))
+        yield start
+        for piece in re.findall(r"\w+|\W", self.reply):
+            yield replace(delta, delta=replace(delta.delta, text=piece))
+        yield end
 
 
-@pytest.mark.parametrize(
-    ("adapter", "reply"),
-    [
-        (ChatAdapter(), "[[ ## answer ## ]]\nParis\n\n[[ ## completed ## ]]"),
-        (JSONAdapter(), '{"answer": "Paris"}'),
-        (XMLAdapter(), "<answer>\nParis\n</answer>"),
-    ],
-    ids=lambda given: type(given).__name__,
-)
-def test_the_stream_of_a_field_is_listened_to(adapter: dspy.Adapter, reply: str) -> None:
+def streamed(adapter: dspy.Adapter, reply: str) -> tuple[list[str], str]:
     program = dspy.streamify(dspy.Predict(Answer), stream_listeners=[dspy.streaming.StreamListener("answer")])
 
     async def parts() -> list[Any]:
@@ -208,8 +207,23 @@ def test_the_stream_of_a_field_is_listened_to(adapter: dspy.Adapter, reply: str)
 
     with dspy.context(lm=engine_lm(Streamed(reply)), adapter=adapter):
         *chunks, last = asyncio.run(parts())
-    assert last.answer == "Paris"
-    assert "".join(chunk.chunk for chunk in chunks).strip() == "Paris"
+    return [chunk.chunk for chunk in chunks], last.answer
+
+
+@pytest.mark.parametrize(
+    ("name", "reply"),
+    [
+        ("ChatAdapter", "[[ ## answer ## ]]\nParis is it\n\n[[ ## completed ## ]]"),
+        ("JSONAdapter", '{"answer": "Paris is it"}'),
+        ("XMLAdapter", "<answer>\nParis is it\n</answer>"),
+    ],
+)
+def test_a_field_is_streamed_as_with_the_adapters_of_dspy(name: str, reply: str) -> None:
+    ours = {"ChatAdapter": ChatAdapter, "JSONAdapter": JSONAdapter, "XMLAdapter": XMLAdapter}[name]
+    chunks, answer = streamed(ours(), reply)
+    assert (chunks, answer) == streamed(getattr(dspy, name)(), reply)
+    assert answer == "Paris is it"
+    assert len(chunks) > 1
 
 
 @pytest.mark.parametrize(

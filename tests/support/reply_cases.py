@@ -29,6 +29,10 @@ def S(statement: str, passages: list[int]) -> Statement:
 
 
 NUMBERS: list[tuple[Any, Any]] = [
+    ('[1, "foo", 4]', [1, 4]),
+    ('["foo", 4]', [4]),
+    ("[" * 1000, UNPARSABLE),
+    ('["' * 1000, UNPARSABLE),
     ("[1] [4]", [1, 4]),
     ("1", [1]),
     ("1 and 4", [1, 4]),
@@ -281,6 +285,8 @@ SUMMARIES: list[tuple[Any, Any]] = [
 ]
 
 TEXTS: list[tuple[Any, Any]] = [
+    ("—", []),
+    ("[" * 1000, UNPARSABLE),
     ("- a b\n- c d", ["a b", "c d"]),
     ("1. a\n2. b", ["a", "b"]),
     ("1) a\n2) b", ["a", "b"]),
@@ -337,6 +343,8 @@ KEYWORDS: list[tuple[Any, Any]] = [
 ]
 
 STATEMENTS: list[tuple[Any, Any]] = [
+    ('["A is b. [1]", "C is d. [2]"]', [S("A is b.", [1]), S("C is d.", [2])]),
+    ('["' * 1000, UNPARSABLE),
     ('[{"statement": "a", "passages": [1]}]', [S("a", [1])]),
     ('[{"statement": "a", "passages": 1}]', [S("a", [1])]),
     ('[{"statement": "a", "passages": "[1]"}]', [S("a", [1])]),
