@@ -71,7 +71,9 @@ def _fields(signature: type[dspy.Signature], reply: str, finders: Iterable[_Find
             return fields
         best = max(best, fields, key=len)
     if not best and len(required) == 1 and reply and not re.match(r"\[\[\s*#|[{<]", reply):
-        return {required.pop(): reply}  # the one field without any marker
+        (name,) = required
+        if len(signature.output_fields) == 1 or signature.output_fields[name].annotation is not str:
+            return {name: reply}  # the one field without any marker
     return best
 
 

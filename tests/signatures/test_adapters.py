@@ -46,6 +46,14 @@ class Answer(dspy.Signature):
     answer: str = dspy.OutputField()
 
 
+class Decide(dspy.Signature):
+    """Decide it."""
+
+    question: str = dspy.InputField()
+    needed: YesNo = dspy.OutputField()
+    why: str = dspy.OutputField(default_factory=str)
+
+
 class Everything(dspy.Signature):
     """Do it all."""
 
@@ -245,6 +253,15 @@ def test_the_second_call_for_json_is_tolerant_too(adapter: dspy.Adapter) -> None
 
     with dspy.context(lm=engine_lm(Function(reply)), adapter=adapter):
         assert dspy.Predict(Detect)(question="?").relevant == [1]
+
+
+@pytest.mark.parametrize("adapter", ADAPTERS, ids=lambda adapter: type(adapter).__name__)
+def test_one_required_field_without_a_marker_is_read_if_it_is_typed(adapter: dspy.Adapter) -> None:
+    text, typed = (Answer.append("why", dspy.OutputField(default_factory=str), str), Decide)
+    assert adapter.parse(typed, "Yes.") == {"needed": "yes", "why": ""}
+    for signature, reply in ((text, "I am thinking about it."), (typed, "I am thinking about it.")):
+        with pytest.raises(AdapterParseError):
+            adapter.parse(signature, reply)
 
 
 def test_other_types_are_read_as_dspy_reads_them() -> None:
