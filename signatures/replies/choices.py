@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from typing import Any, Literal, get_args
 
 from signatures.replies.as_written import Reply
-from signatures.replies.cleaning import tidy
+from signatures.replies.cleaning import says_nothing, tidy
 from signatures.replies.refusals import is_refusal
 
-__all__ = ["Choice", "YesNo", "YesNoOrUnanswerable"]
+__all__ = ["Choice", "YesNo", "YesNoOrNone", "YesNoOrUnanswerable"]
 
 _YES_NO = {
     "yes": "yes", "true": "yes", "correct": "yes", "y": "yes", "yeah": "yes", "yep": "yes", "right": "yes",
@@ -80,8 +80,18 @@ class YesNo(Reply, shows=Literal["yes", "no"]):
         return _yes_no(_text(value))
 
 
+class YesNoOrNone(Reply, shows=Literal["yes", "no"] | None):
+    """The same as `YesNo`, or None where the reply is empty or says "None"."""
+
+    @classmethod
+    def parse(cls, value: Any) -> str | None:
+        if value is None or (isinstance(value, str) and says_nothing(tidy(value))):
+            return None
+        return YesNo.parse(value)
+
+
 class YesNoOrUnanswerable(YesNo, shows=Literal["yes", "no", "unanswerable"]):
-    """The same, or that the question cannot be answered, in whatever words (see `is_refusal`)."""
+    """The same as `YesNo`, or that the question cannot be answered, in whatever words (see `is_refusal`)."""
 
     @classmethod
     def parse(cls, value: Any) -> str:

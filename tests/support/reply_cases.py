@@ -17,6 +17,7 @@ __all__ = [
     "TEXTS",
     "UNPARSABLE",
     "YES_NO",
+    "YES_NO_OR_NONE",
     "YES_NO_OR_UNANSWERABLE",
     "S",
 ]
@@ -238,6 +239,18 @@ YES_NO_OR_UNANSWERABLE: list[tuple[Any, Any]] = [
     ("No, it cannot.", "no"),
     ("no", "no"),
     ("The facts do not say.", "unanswerable"),
+    ("maybe", UNPARSABLE),
+]
+
+YES_NO_OR_NONE: list[tuple[Any, Any]] = [
+    ("None", None),
+    ("**None**", None),
+    ("N/A", None),
+    ("", None),
+    (None, None),
+    ("No, because [1] says so.", "no"),
+    ("Yes.", "yes"),
+    (True, "yes"),
     ("maybe", UNPARSABLE),
 ]
 

@@ -26,6 +26,7 @@ from signatures.replies import (
     Statements,
     Texts,
     YesNo,
+    YesNoOrNone,
     YesNoOrUnanswerable,
     is_refusal,
 )
@@ -48,6 +49,7 @@ KINDS: dict[str, tuple[Any, Any, list[tuple[Any, Any]]]] = {
         Literal["yes", "no", "unanswerable"],
         reply_cases.YES_NO_OR_UNANSWERABLE,
     ),
+    "yes, no or none": (YesNoOrNone, Literal["yes", "no"] | None, reply_cases.YES_NO_OR_NONE),
     "action": (Action, Literal["search", "finish"], reply_cases.ACTIONS),
     "better": (Better, Literal["first", "second"], reply_cases.SUMMARIES),
     "texts": (Texts, list[str], reply_cases.TEXTS),
@@ -257,6 +259,7 @@ def test_anything_gives_a_value_of_the_type_or_is_unparsable(written: Any) -> No
     checks: dict[Any, Any] = {
         Numbers: lambda seen: all(type(n) is int for n in seen) and len(set(seen)) == len(seen),
         YesNo: lambda seen: seen in ("yes", "no"),
+        YesNoOrNone: lambda seen: seen in ("yes", "no", None),
         YesNoOrUnanswerable: lambda seen: seen in ("yes", "no", "unanswerable"),
         Action: lambda seen: seen in ("search", "finish"),
         Better: lambda seen: seen in ("first", "second"),
