@@ -1,0 +1,277 @@
+"""Numbers of passages, as LMs write them."""
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from signatures.replies.as_written import Reply
+from signatures.replies.cleaning import json_in, says_nothing, tidy
+
+__all__ = ["Numbers"]
+
+_N = r"(?<![\d.])\d{1,3}(?!\d|\.\d|%)"
+_NAME = (
+    r"(?:passages?|documents?|docs?|facts?|texts?|items?|statements?|sources?|snippets?|paragraphs?|sentences?"
+    r"|entr(?:y|ies)|numbers?|nos?\b\.?|refs?|references?|#)"
+)
+_MARKED = rf"(?:{_NAME}\s{{0,2}}){{0,2}}[\[(#]{{0,2}}\s?(?:{_NAME}\s?)?{_N}\s?[\])]{{0,2}}"
+_LIST = rf"(?>{_MARKED}(?:[\s,;&+/]{{0,4}}(?:\b(?:and|or|plus|as well as)\b\s{{0,2}})?{_MARKED})*)"
+_LEADING = re.compile(
+    rf"\W{{0,9}}({_LIST})(?=\W{{0,9}}$|\s*[.:,–—→=-]|\s*\b(?:because|since|as|for|which|is|are|was|were|says?|state"
+    r"|mention|give|contain|provide|support|describe|directly|both|all)\w*\b)"
+)
+_NAMED = re.compile(rf"{_NAME}[\s:]{{0,3}}{_LIST}|[\[]\s?{_LIST}")
+_RANGE = re.compile(rf"({_N})[\])]?[ \t]*(?:-|–|—|\bto\b|\bthrough\b|\.\.+)[ \t]*[\[(]?({_N})")
+_LONGEST_RANGE = 100
+_LONGEST = 4_000  # characters
+
+_THOUSANDS = re.compile(r"(?<![\d,])\d{1,3}(?:,\d{3})+(?![\d,])")
+_ABBREVIATED = re.compile(r"\bnos?\.\s*(?=[#\d])")
+_ORDINALS = ["first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth"]
+_ORDINAL = re.compile(rf"\b({'|'.join(_ORDINALS)})\b|\b(\d{{1,3}})(?:st|nd|rd|th)\b")
+
+_NONE = re.compile(
+    r"\W*(?:(?:answer|relevant|useful)\W+)?(?:none|nothing|neither|nil|null|n/?a|not (?:any|a single|one)\b"
+    r"|(?:there (?:is|are|were|was|seems? to be|appears? to be) )?(?:no(?![.\w]*\s*[#\d]|,)|none)"
+    r"|the (?:passages|facts|documents) (?:are not|do not|don't|aren't))\b"
+)
+_NOT_ALL = re.compile(r"(?:\bexcept(?: for)?|\bother than|\bbut|\bonly|\bapart from|\bhowever)\b(.*\d.*)", re.DOTALL)
+_NEGATIVE = re.compile(
+    r"\bnot\b|n't\b|\birrelevant|\bunrelated|\bneither\b|\bnor\b|\bexcept|\bexclud|\bunlike\b|\buseless|\bwithout\b"
+    r"|\bno\b(?!\.?\s*[#\d])|\bfalse\b|\bother than\b"
+)
+_VERDICTS = {True: "relevant", False: "irrelevant"}
+_POSITIVE = re.compile(r"\brelevant|\buseful|\byes\b|\btrue\b|\bhelpful|\bkeep\b|\bpertinent|\bdirectly\b|\bhelps\b")
+_ENUMERATED = re.compile(rf"^\W{{0,9}}\d{{1,2}}[.)]\s{{1,3}}(?=\W{{0,9}}(?:{_NAME}\W*\d|\[\s*\d))")
+_NUMBERED_LINE = re.compile(rf"^\W{{0,9}}(?:{_NAME}\s{{0,2}}){{0,2}}[\[(#]{{0,2}}({_N})\W*(.*)$")
+_CLAUSE = re.compile(r"[;\n]|(?<=[a-z\])])\.\s|[.!?]\s+(?=[a-z])|,?\s*\b(?:but|while|whereas|however|although)\b")
+_PARENTHESIS = re.compile(r"\((?=[^()a-z]*[a-z]{2})(?!\s*(?:passages?|documents?|facts?|nos?\.?)\s*\d)[^()]{0,300}\)")
+
+# With these words around them, all numbers in a sentence are meant.
+_WORDS = frozenset(
+    [
+        "a",
+        "all",
+        "also",
+        "an",
+        "and",
+        "answer",
+        "answers",
+        "answering",
+        "are",
+        "be",
+        "below",
+        "best",
+        "both",
+        "chosen",
+        "contain",
+        "contains",
+        "context",
+        "directly",
+        "document",
+        "documents",
+        "fact",
+        "facts",
+        "final",
+        "following",
+        "for",
+        "from",
+        "given",
+        "have",
+        "helpful",
+        "here",
+        "i",
+        "id",
+        "identified",
+        "ids",
+        "in",
+        "index",
+        "indices",
+        "information",
+        "is",
+        "it",
+        "item",
+        "items",
+        "keep",
+        "list",
+        "mentioned",
+        "most",
+        "my",
+        "namely",
+        "no",
+        "nos",
+        "number",
+        "numbers",
+        "of",
+        "on",
+        "one",
+        "ones",
+        "only",
+        "or",
+        "output",
+        "paragraph",
+        "paragraphs",
+        "passage",
+        "passages",
+        "pertinent",
+        "plus",
+        "question",
+        "query",
+        "relevant",
+        "respectively",
+        "result",
+        "results",
+        "select",
+        "selected",
+        "selection",
+        "seem",
+        "sentence",
+        "sentences",
+        "snippet",
+        "snippets",
+        "so",
+        "source",
+        "sources",
+        "statement",
+        "statements",
+        "text",
+        "texts",
+        "that",
+        "the",
+        "them",
+        "there",
+        "therefore",
+        "these",
+        "they",
+        "think",
+        "this",
+        "to",
+        "topic",
+        "two",
+        "three",
+        "four",
+        "five",
+        "useful",
+        "was",
+        "were",
+        "which",
+        "would",
+    ]
+)
+
+
+class Numbers(Reply, shows=list[int]):
+    """The numbers of passages, each once, in order of appearance; [] where the LM says that none is meant.
+
+    "[1] [4]", "1 and 4", "- 1\\n- 4", "Passages 1-3." and a verdict on each passage ("1: relevant\\n2: not relevant")
+    are all read. Text that does not say which numbers are meant, such as "all except 2", is unparsable.
+    """
+
+    @classmethod
+    def parse(cls, value: Any) -> list[int]:
+        return list(dict.fromkeys(_numbers(value)))
+
+
+def _numbers(value: Any) -> Iterable[int]:
+    if value is None or value is False:
+        return []
+    if isinstance(value, str):
+        text = tidy(value[:_LONGEST])
+        if text.startswith(("{", '["')) or re.match(r"\[[^\[\]]*\"[^\[\]]*\]\Z", text):
+            values = json_in(text)
+            if values and not isinstance(values[0], str):
+                return _in_items(values)
+        return _in_text(text.lower())
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if isinstance(value, int) and value is not True:
+        return [value] if value else []
+    if isinstance(value, Mapping):
+        return _in_object(value)
+    if isinstance(value, Iterable):
+        return _in_items(list(value))
+    raise ValueError(f"no numbers: {value!r}")
+
+
+def _in_items(items: list[Any]) -> list[int]:
+    """What the items that can be read say; one bad item does not cost the good ones."""
+    found: list[int] = []
+    failed: ValueError | None = None
+    for item in items:
+        try:
+            found += _numbers(item)
+        except ValueError as error:
+            failed = error
+    if failed and not found:
+        raise failed
+    return found
+
+
+def _in_object(value: Mapping[Any, Any]) -> Iterable[int]:
+    """Either a verdict per number, or an object around the numbers."""
+    if value and all(re.search(r"\d", str(key)) for key in value):
+        verdicts = [f"{key}: {_VERDICTS[said] if isinstance(said, bool) else said}" for key, said in value.items()]
+        return _in_text("\n".join(verdicts).lower())
+    for key, inner in value.items():
+        if not _NEGATIVE.search(str(key).lower()) and not re.match("reason|expla|thought|text", str(key).lower()):
+            return _numbers(inner)
+    raise ValueError("no numbers in the object")
+
+
+def _in_text(text: str) -> list[int]:
+    if says_nothing(text) or re.fullmatch(r"\W*0\W*", text):
+        return []
+    text = _THOUSANDS.sub("", _ABBREVIATED.sub("#", text))
+    text = _ORDINAL.sub(lambda found: str(_ORDINALS.index(found[1]) + 1) if found[1] else found[2], text)
+    if _NONE.match(text) or (not re.search(r"\d", text) and re.search(r"\bnone\b", text)):
+        exception = _NOT_ALL.search(text)
+        return _in_text(exception[1].strip()) if exception else []
+    text = _RANGE.sub(_expanded, text)
+    lines = [_ENUMERATED.sub("", line) for line in text.splitlines() if line.strip()]
+    if (verdicts := _verdicts(lines)) is not None:
+        return verdicts
+    found: list[int] = []
+    excluded: list[int] = []
+    for clause in _CLAUSE.split("\n".join(lines)):
+        clause = _PARENTHESIS.sub(" ", clause)
+        if _NEGATIVE.search(clause):
+            if re.search(r"\ball\b|\bevery\b|\beach\b", clause):
+                raise ValueError("says which passages are not meant, but not which ones are")
+            excluded += _plain(clause)
+        elif re.search(r"\d", clause):
+            found += _meant(clause)
+    kept = [number for number in found if number not in excluded]
+    if not kept:
+        raise ValueError("no numbers of passages")
+    return kept
+
+
+def _verdicts(lines: list[str]) -> list[int] | None:
+    """The numbers with a good verdict, where several lines have each a number and a verdict; else None."""
+    numbered = [found for line in lines if (found := _NUMBERED_LINE.match(line))]
+    judged = [found for found in numbered if _NEGATIVE.search(found[2]) or _POSITIVE.search(found[2])]
+    if len(judged) < 2 or len(judged) < len(numbered):
+        return None
+    return [int(found[1]) for found in judged if not _NEGATIVE.search(found[2])]
+
+
+def _meant(clause: str) -> list[int]:
+    """The numbers of passages in a clause that speaks well of them."""
+    if set(re.findall(r"[^\W\d_]+", clause)) <= _WORDS:
+        return _plain(clause)
+    parts = [found[0] for found in _NAMED.finditer(clause)]
+    if leading := _LEADING.match(clause):
+        parts.insert(0, leading[1])
+    return [number for part in parts for number in _plain(part)]
+
+
+def _plain(text: str) -> list[int]:
+    return [int(number) for number in re.findall(_N, text)]
+
+
+def _expanded(found: re.Match[str]) -> str:
+    """The numbers of a range, written out."""
+    first, last = int(found[1]), int(found[2])
+    if not first < last <= first + _LONGEST_RANGE:
+        return found[0]
+    return ", ".join(map(str, range(first, last + 1)))

@@ -1,0 +1,97 @@
+"""Answers that are no answers."""
+
+import re
+
+from signatures.replies.cleaning import tidy
+
+__all__ = ["is_refusal"]
+
+_SOURCE = (
+    r"(?:passages?|context|texts?|documents?|facts?|information|sources?|evidence|snippets?|statements?|articles?"
+    r"|paragraphs?|data|excerpts?|knowledge|material|question)"
+)
+_ABOUT = r"(?:provided|given|known|available|numbered|retrieved|above|supplied|existing|current|listed)"
+_WHAT = (
+    rf"(?:{_SOURCE}|answers?|mention|indication|details?|record|way|reference|data|specifics?|proof|consensus"
+    r"|clear|direct|definite|definitive|conclusive)"
+)
+_GIVES = (
+    r"(?:mention|contain|provide|specify|state|say|include|give|tell|have|has|answer|address|indicate|list|discuss|name"
+    r"|identify|reveal|offer|support|suffice|cover|confirm|clarify|disclose|allow|know)"
+)
+_GIVEN = (
+    r"(?:mentioned|contained|provided|specified|stated|said|included|given|told|known|answered|addressed|indicated|listed"
+    r"|discussed|named|identified|revealed|available|found|determined|determinable|answerable|possible|clear|disclosed"
+    r"|enough|sufficient|present|explicitly|directly|in\ the|applicable|certain|supported)"
+)
+_NOT = r"(?:not|n't|never|insufficiently)"
+_ADVERB = r"(?:(?:explicitly|directly|clearly|specifically|actually|yet|currently|publicly|definitively|really)\ )*"
+
+# What may stand before the refusal itself.
+_LEAD = re.compile(
+    r"\W*(?:(?:based on|according to|from|given|in (?:the|these|this)|with|as an?)\b[^.,]{0,80},\s*(?!but)"
+    r"|(?:unfortunately|regrettably|sadly|however|sorry|apologies|my apologies|i(?:'m| am) sorry|i apologi[sz]e|but|so"
+    r"|therefore|thus|the (?:final |short )?answer (?:to (?:the|this) question )?is|answer"
+    r"|it (?:seems|appears)(?: that)?)\b[,:;.—–-]?\s*(?:but )?)+",
+    re.IGNORECASE,
+)
+_REFUSAL = re.compile(
+    rf"""\W*(?:
+      (?:unanswerable|undetermined|indeterminate|undeterminable|inconclusive|unspecified|n/a|unclear)\b
+    | (?:unknown|none|null)\W*$
+    | not\ (?:sure|{_ADVERB}{_GIVEN})\b
+    | (?:(?:it|this|that|(?:the|this)\ (?:\w+\ ){{0,3}}?\w+)\ )?can(?:not|\ not|'t)\ (?:{_ADVERB})(?:be\ )?
+      (?:determined?|answer(?:ed)?|inferred|infer|say|said|tell|known|found|find|decided?|identif(?:y|ied)|established?
+        |confirm(?:ed)?|provide)\b
+    | could\ ?(?:not|n't)\ (?:be\ )?
+      (?:determined?|answer(?:ed)?|found|find|identif(?:y|ied)|confirm(?:ed)?)\b
+    | (?:unable|impossible|difficult)\ to
+      \ (?:determine|answer|say|tell|find|decide|identify|provide|know|infer|confirm)\b
+    | in(?:sufficient|adequate|complete)\ (?:\w+\ )?{_SOURCE}
+    | (?:there\ (?:is|are|was|were|seems\ to\ be|appears\ to\ be)\ )?
+      (?:no|not\ (?:any|enough)|n't\ (?:any|enough)|insufficient|too\ little|nothing)\b\ ?
+      (?:(?:\w+\ ){{0,2}}?{_WHAT}\b)
+    | no\ (?:information|data|answer|evidence)\b
+    | there\ is(?:\ not|n't)\ (?:any|enough|sufficient)\b
+    | nothing\ (?:in|is\ (?:said|known|stated|mentioned))\b
+    | (?:none|neither)\ of\ the\ (?:{_ABOUT}\ )*{_SOURCE}\b
+    | (?:(?:the|these|those|this|my|your|our)\ )?(?:{_ABOUT}\ )*{_SOURCE}
+      (?:\ {_ABOUT}|\ \[?\d+\]?(?:\ and\ \[?\d+\]?)?)?\ (?:
+          (?:do|does|did|is|are|was|were|can|could)(?:\ ?{_NOT}\ )(?:\w+\ ){{0,2}}?(?:{_GIVES}|{_GIVEN})
+        | (?:lacks?|fails?\ to|(?:is|are)\ (?:insufficient|missing|unavailable|silent|unanswerable|unclear|unknown))\b
+        | (?:contains?|provides?|gives?|has|have|mentions?|includes?|says?)
+            \ (?:no\b(?!\W*$)|nothing|neither|insufficient) )
+    | (?:it|this|that|the\ answer|they)\ (?:is|are|was|were|has|have)(?:\ {_NOT}|n't)\ (?:been\ )?{_ADVERB}{_GIVEN}\b
+      (?!\ (?:until|guilty|true|in\ \d))
+    | (?:the|his|her|its|their)\ (?:[\w'-]+\ ){{1,5}}?(?:is|are|was|were|has|have)(?:\ {_NOT}|n't)\ (?:been\ )?{_ADVERB}
+      (?:(?:mentioned|specified|stated|provided|listed|available|known|discussed|indicated|named|identified|disclosed)\b
+        |given\b(?:\W*$|\ in\ the))
+    | {_SOURCE}\ not\ {_GIVEN}\b
+    | it\ (?:does|do)(?:\ {_NOT}|n't)\ {_ADVERB}{_GIVES}\b
+    | (?:the\ answer|it|this|that)\ (?:is|remains)
+      \ (?:unknown|unclear|unanswerable|undetermined|impossible|unavailable|uncertain)\b
+    | (?:i|we)\b(?:\ am|'m|\ are|'re|\ was|\ were)?\ (?:unable|not\ (?:able|aware|certain|familiar|sure))\b
+    | (?:i|we)\ (?:have\ no|lack|have\ insufficient)\b
+    | (?:i|we)\ (?:can\ ?not|can't|could\ not|couldn't|do\ not|don't|did\ not|didn't)\ (?:\w+\ ){{0,2}}?
+      (?:access|answer|confirm|determine|find|give|have|identify|know|offer|provide|recall|say|see|tell|verify|write)\b
+    | (?:more|additional|further)\ (?:information|context|details)\ (?:is|are|would\ be)\ (?:needed|required|necessary)
+    )""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_SMALL = "a|an|and|at|by|for|from|in|of|on|or|the|to|with"
+_TITLE = re.compile(rf"(?:[A-Z][\w']*|{_SMALL})(?: (?:[A-Z][\w']*|{_SMALL}))+\W*")
+_NO_TITLE = re.compile(r"\b(?:information|determined|mentioned|available|specified|provided|answered)\b", re.IGNORECASE)
+_LOOKED_AT = 300  # characters
+
+
+def is_refusal(text: str | None) -> bool:
+    """Whether an answer says that there is none: "Unanswerable.", "Not enough information.", "The passages do not say."
+
+    Only how the answer begins counts, so an answer with a reservation behind it is none: "Paris, though the passages
+    do not say so". Titles such as "I Don't Know How She Does It" are answers, and so are "no" and an empty text.
+    """
+    answer = tidy((text or "")[:_LOOKED_AT]).replace("’", "'").strip("\"' \n")
+    answer = re.sub(r"\b([Tt]here)'s\b", r"\1 is", re.sub(r"\s+", " ", answer))
+    if len(answer.split()) > 2 and _TITLE.fullmatch(answer) and not _NO_TITLE.search(answer):
+        return False
+    return bool(_REFUSAL.match(answer) or ((lead := _LEAD.match(answer)) and _REFUSAL.match(answer[lead.end() :])))

@@ -1,0 +1,131 @@
+"""Statements with citations, as LMs write them."""
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+import pydantic
+
+from signatures.replies.as_written import Reply
+from signatures.replies.cleaning import json_in, says_nothing, tidy
+from signatures.replies.numbers import Numbers
+from signatures.replies.refusals import is_refusal
+from signatures.replies.texts import bulleted
+
+__all__ = ["Statement", "Statements"]
+
+_TEXT = re.compile(r"statement|text|sentence|fact|claim|content|summary", re.IGNORECASE)
+_CITED = re.compile(r"passage|citation|cite|source|reference|ref|number|document|support|evidence|id", re.IGNORECASE)
+_CITATIONS = re.compile(
+    r"\s*(?:\[(?:passages?\s*|documents?\s*)?\d{1,3}(?:\s*[,;–-]\s*(?:passages?\s*)?\d{1,3})*\]"
+    r"|\((?:passages?|documents?|sources?|see|refs?)\b[^()]{0,40}\d[^()]{0,40}\))",
+    re.IGNORECASE,
+)
+_PASSAGES = re.compile(r"<passages>(.*?)(?:</passages>|\Z)", re.DOTALL)
+_NUMBERING = re.compile(r"\s*(?:[-*•–]\s+|\(?\d{1,2}[.):]\s+)+")
+
+
+class Statement(pydantic.BaseModel):
+    """A statement and its citations."""
+
+    statement: str = pydantic.Field(description="one fact, in a sentence that can be understood by itself")
+    passages: list[int] = pydantic.Field(description="numbers of the passages that say so, such as [1, 3]")
+
+
+class Statements(Reply, shows=list[Statement]):
+    """The statements that can be read. One without text, or with citations that cannot be read, is left out.
+
+    Read are JSON objects, in a list or not, with citations as numbers or text ("passages": "[1]"), and lines with
+    their citations in brackets, as "The sky is blue [1][3]." "None" and a refusal are an empty list. Text without any
+    citation, and objects none of which can be read, are unparsable.
+    """
+
+    @classmethod
+    def parse(cls, value: Any) -> list[Statement]:
+        if value is None or value == [] or value == {}:
+            return []
+        if isinstance(value, list) and len(value) == 1:  # XMLAdapter's way to give an element that is no list
+            return cls.parse(value[0])
+        if isinstance(value, str):
+            text = tidy(value)
+            if says_nothing(text):
+                return []
+            objects = (
+                [found for found in json_in(text) if _has_objects(found)]
+                if "{" in text or text.startswith('["')
+                else []
+            )
+            if objects:
+                return cls.parse(objects)
+            found = _in_lines(_without_tags(text))
+        else:
+            found = list(_in_objects(value))
+        if not found and not (isinstance(value, str) and is_refusal(value)) and not _says_nothing(value):
+            raise ValueError("no statement that can be read")
+        return found
+
+
+def _in_objects(value: Any) -> Iterable[Statement]:
+    if isinstance(value, Statement):
+        yield value
+    elif isinstance(value, str):
+        yield from _in_lines(tidy(value))
+    elif isinstance(value, dict):
+        texts = [inner for key, inner in value.items() if _TEXT.search(str(key)) and isinstance(inner, str)]
+        if texts:
+            yield from _in_object(texts[0], value)
+        else:
+            for inner in value.values():
+                if isinstance(inner, dict | list):
+                    yield from _in_objects(inner)
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            yield from _in_objects(inner)
+
+
+def _in_object(text: str, value: dict[Any, Any]) -> Iterable[Statement]:
+    cited = [inner for key, inner in value.items() if _CITED.search(str(key)) and inner is not text]
+    try:
+        numbers = Numbers.parse(cited[0] if cited else _inside(text))
+    except ValueError:
+        return
+    if sentence := _without_citations(text):
+        yield Statement(statement=sentence, passages=numbers)
+
+
+def _in_lines(text: str) -> list[Statement]:
+    """The lines, or bulleted items, that have citations; and those among them that have none."""
+    lines = [line for line in text.splitlines() if line.strip()]
+    found = []
+    for item in bulleted(lines) or lines:
+        item = _NUMBERING.sub("", item, count=1)
+        if cited := _inside(item):
+            found.append(Statement(statement=_without_citations(item), passages=Numbers.parse(cited)))
+    return [statement for statement in found if statement.statement]
+
+
+def _inside(text: str) -> str:
+    """The citations in a text."""
+    return " ".join(re.sub(r"[()]", " ", found) for found in _CITATIONS.findall(text))
+
+
+def _without_citations(text: str) -> str:
+    return re.sub(r"\s+", " ", _CITATIONS.sub("", text)).strip(" \t-–—|:").replace(" .", ".")
+
+
+def _without_tags(text: str) -> str:
+    """XML items as lines with citations in brackets."""
+    text = re.sub(r"</?(?:item|statements)>\s*(?=<statement>)", "\n", text)
+    text = _PASSAGES.sub(lambda found: f" [{', '.join(re.findall('[0-9]{1,3}', found[1]))}]", text)
+    return re.sub(r"</?\w+>", " ", text)
+
+
+def _has_objects(found: Any) -> bool:
+    return isinstance(found, dict) or (isinstance(found, list) and any(isinstance(one, dict | str) for one in found))
+
+
+def _says_nothing(value: Any) -> bool:
+    """Whether a list or an object is empty all through, as [[]] and {"statements": []}."""
+    if isinstance(value, dict | list | tuple):
+        return all(_says_nothing(inner) for inner in (value.values() if isinstance(value, dict) else value))
+    return value is None or (isinstance(value, str) and says_nothing(value))
