@@ -4,7 +4,6 @@ import argparse
 import contextlib
 import ctypes
 import functools
-import os
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -17,6 +16,7 @@ import tqdm
 
 import programs
 from eval import metrics, tasks
+from eval.commands.options import add_data, add_judge_api_base, add_threads
 from eval.metrics import Metric
 from eval.reports.text import table
 from eval.runs.recorded_calls import Limits
@@ -25,35 +25,26 @@ from optimizers import check, filter_f1, load, names, why_no_state
 from optimizers._optimize import optimize
 from optimizers._report import changes
 from optimizers._split import split
-from programs.commands.method import (
-    Parser,
-    add_environment,
-    add_settings,
-    load_lm,
-    load_retriever,
-    make,
-    run,
-    say,
-    settings_of,
-    without_secrets,
-)
+from programs.commands.flags import add_environment, add_settings, load_lm, load_retriever, make, settings_of
 from retrieval import UsageError
+from retrieval.command_line import Parser, run, say, without_secrets
 
-PROG = "python -m optimizers"
-_MALLOC = {-3: 1 << 20, -8: 2}  # by their numbers in malloc.h: M_MMAP_THRESHOLD, bytes; M_ARENA_MAX
+_PROG = "python -m optimizers"
+_MALLOC = {-3: 1 << 20, -8: 2}  # numbers from malloc.h: M_MMAP_THRESHOLD in bytes, M_ARENA_MAX
 
 
 def main(argv: Sequence[str]) -> NoReturn:
+    """Compile a program and exit."""
     args = make_parser(argv).parse_args(argv)
     give_back_memory()
-    run(PROG, lambda: _compile(args))
+    run(_PROG, lambda: _compile(args))
 
 
 def give_back_memory() -> None:
-    """Have the C library give what a search takes back to the system at once, where it is one that can be told (glibc).
+    """Make the C library return freed memory to the system at once. Does this with glibc only.
 
-    Otherwise the heap of every thread keeps arrays of the length of the corpus for the next search that it makes, and
-    there are many heaps.
+    Every search frees arrays as long as the corpus. Otherwise the heap of each thread keeps them for its next search,
+    and there are many threads.
     """
     library = ctypes.CDLL(None) if sys.platform == "linux" else None
     if mallopt := getattr(library, "mallopt", None):
@@ -62,65 +53,69 @@ def give_back_memory() -> None:
 
 
 def make_parser(argv: Sequence[str]) -> Parser:
-    """The parser for this command line, with the settings of the program and of the recipe that it names."""
+    """Make the parser, with the settings of the program and of the recipe that the command line names."""
     parser = Parser(
-        prog=PROG,
+        prog=_PROG,
         allow_abbrev=False,
-        description="Compile a program's prompts against a task; JSON state files only. Compiling that was cut short "
-        "goes on where it stopped when it is started again with the same flags and --run with its directory.",
+        description="Compile a program's prompts for a task, and write them to a JSON state file. To continue what was "
+        "cut short, repeat the command with --run and its directory.",
+        epilog="With PROGRAM and --recipe, --help also lists their settings.",
     )
-    parser.add_argument("program", help=f"one of {', '.join(programs.names())}")
+    parser.add_argument("program", metavar="PROGRAM", help=f"one of {', '.join(programs.names())}")
     parser.add_argument(
-        "--task", required=True, metavar="TASK", help="sample, file:QUESTIONS.jsonl[.gz], or a data set of eval's"
+        "--task", required=True, metavar="TASK", help="sample, file:QUESTIONS.jsonl[.gz], or a task of python -m eval"
     )
-    parser.add_argument(
-        "--data",
-        default=os.environ.get("ODQA_DATA") or None,
-        metavar="DIR",
-        help="directory with local copies of data sets, as in python -m eval (default: ODQA_DATA)",
-    )
+    add_data(parser)
     parser.add_argument("--recipe", required=True, metavar="NAME", help=f"one of {', '.join(names())}")
-    parser.add_argument("--out", type=Path, metavar="STATE.json", help="the state file to write; without it, none")
+    parser.add_argument("--out", type=Path, metavar="STATE.json", help="state file to write (default: none)")
     parser.add_argument(
         "--metric",
         metavar="NAME",
-        help=f"what the recipe goes by: filter_f1, {metrics.HELP} (default: em; accuracy where all questions are "
+        help=f"what the recipe improves: filter_f1, {metrics.HELP} (default: em, or accuracy if all questions are "
         "answered by yes or no)",
     )
+    add_judge_api_base(parser)
     parser.add_argument(
-        "--judge-api-base", metavar="URL", help="address of an OpenAI-compatible server for the LM of acc_judge"
-    )
-    parser.add_argument(
-        "--only", nargs="+", default=[], metavar="NAME", help="predictors, or modules with some, that are to learn"
+        "--only",
+        nargs="+",
+        default=[],
+        metavar="NAME",
+        help="change these predictors, or the predictors in these modules, and no others",
     )
     parser.add_argument(
         "--freeze",
         nargs="+",
         default=[],
         metavar="NAME",
-        help="predictors, or modules with some, that stay as they are",
+        help="do not change these predictors, or the predictors in these modules",
     )
     parser.add_argument(
-        "--train", type=int, default=40, metavar="N", help="questions to learn from (default: %(default)s)"
+        "--train", type=int, default=40, metavar="N", help="learn from N questions (default: %(default)s)"
     )
     parser.add_argument(
-        "--dev", type=int, default=100, metavar="N", help="questions held out, at most (default: %(default)s)"
+        "--dev", type=int, default=100, metavar="N", help="hold out at most N questions (default: %(default)s)"
     )
     parser.add_argument(
-        "--seed", type=int, default=0, help="of the division into the two, and of the recipe (default: %(default)s)"
+        "--seed",
+        type=int,
+        default=0,
+        help="seed for choosing these questions and for the recipe (default: %(default)s)",
+    )
+    add_threads(parser)
+    parser.add_argument(
+        "--budget-calls", type=int, metavar="N", help="stop compiling after N LM calls (default: no limit)"
     )
     parser.add_argument(
-        "--threads", type=int, default=8, metavar="N", help="questions in flight (default: %(default)s)"
+        "--budget-usd", type=float, metavar="USD", help="stop compiling after USD dollars (default: no limit)"
     )
     parser.add_argument(
-        "--budget-calls", type=int, metavar="N", help="stop compiling after so many LM calls (default: no limit)"
+        "--run",
+        type=Path,
+        metavar="DIR",
+        help="directory for evaluations and LM calls (default: runs/optimize-PROGRAM-RECIPE-TIME)",
     )
-    parser.add_argument(
-        "--budget-usd", type=float, metavar="X", help="stop compiling after so many US dollars (default: no limit)"
-    )
-    parser.add_argument("--run", type=Path, metavar="DIR", help="where evaluations and LM calls go (default: in runs/)")
     add_environment(parser)
-    chooser = Parser(prog=PROG, add_help=False, allow_abbrev=False)
+    chooser = Parser(prog=_PROG, add_help=False, allow_abbrev=False)
     chooser.add_argument("--recipe")
     program = next((word for word in argv if word in programs.names()), None)
     recipe = chooser.parse_known_args(argv)[0].recipe
@@ -134,9 +129,9 @@ def make_parser(argv: Sequence[str]) -> Parser:
 def _compile(args: argparse.Namespace) -> None:
     program_class, recipe = programs.load(args.program), load(args.recipe)
     if args.out and (reason := why_no_state(args.recipe)):
-        raise UsageError(f"{args.recipe} makes no state file: {reason}; leave --out away to see what it is worth")
+        raise UsageError(f"{args.recipe} makes no state file: {reason}; leave out --out to see its scores")
     if args.out and args.out.suffix != ".json":
-        raise UsageError(f"a state file is JSON and its name ends in .json, unlike {args.out}")
+        raise UsageError(f"a state file is JSON: its name must end in .json, and {args.out} does not")
     train, held_out = split(tasks.load(args.task, data=args.data), train=args.train, held_out=args.dev, seed=args.seed)
     settings = settings_of(recipe, args)
     check(args.recipe, train, **settings)
@@ -175,7 +170,7 @@ def _compile(args: argparse.Namespace) -> None:
     report = changes(program, outcome.program, outcome.parts)
     print(f"before\n{table(outcome.before)}\n\nafter\n{table(outcome.after)}\n\n{report}\n")
     if outcome.failures:
-        print(f"{outcome.failures}; they counted as wrong answers")
+        print(f"{outcome.failures}; they count as wrong answers")
     print(f"compiled with {outcome.cost.lm_calls} LM calls" + (f"; wrote {args.out}" if args.out else ""))
 
 
@@ -192,13 +187,13 @@ def _interruptible(directory: Path) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        say(f"interrupted; with --run {directory} the same command goes on, and pays nothing twice")
+        say(f"interrupted; to continue, repeat the command with --run {directory}: nothing is paid twice")
         raise
 
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """DSPy's optimizers print to stdout and draw bars everywhere: send talk to stderr, and bars to terminals alone."""
+    """Send what DSPy's optimizers print to stderr, and show their progress bars on terminals only."""
     original = tqdm.tqdm.__init__
 
     def on_terminals(bar: Any, *args: Any, **settings: Any) -> None:

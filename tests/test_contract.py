@@ -156,7 +156,7 @@ def test_every_method_has_a_card_and_a_test(name: str) -> None:
     "card", sorted((Path(__file__).parents[1] / "docs" / "methods").glob("*.md")), ids=lambda p: p.stem
 )
 def test_every_place_that_a_card_names_exists(card: Path) -> None:
-    places = re.findall(r"`([a-z_]+/[a-z_/]+\.py)(?::([\w.]+))?`", card.read_text(encoding="utf-8"))
+    places = re.findall(r"`([a-z_]+/[a-z_/]+\.(?:py|toml))(?::([\w.]+))?`", card.read_text(encoding="utf-8"))
     assert places
     for file, qualified in places:
         path = Path(__file__).parents[1] / file

@@ -1,1 +1,1 @@
-"""The papers' tables, and what runs them here."""
+"""The papers' tables and studies: the figures as data, and what runs the same here beside them."""

@@ -1,1 +1,1 @@
-"""The command line of the methods."""
+"""The command line of a method, and the flags that it shares with eval and optimizers."""

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import dspy
 import pytest
+from support.command_line import without_help
 
 import programs
 from eval.metrics import em
@@ -57,7 +58,9 @@ def test_talk_goes_to_stderr_without_bars_and_a_state_that_cannot_be_is_refused(
 @pytest.mark.parametrize("recipe", names())
 def test_settings_of_programs_and_recipes_have_flags_of_their_own(recipe: str) -> None:
     for program in programs.names():
-        text = make_parser([program, f"--recipe={recipe}"]).format_help()
+        parser = make_parser([program, f"--recipe={recipe}"])
+        assert without_help(parser) == []
+        text = parser.format_help()
         assert f"settings of optimizers.{recipe}" in text
         assert f"settings of {programs.load(program).__name__}" in text
 
@@ -72,7 +75,7 @@ STATE = {
     [
         ("direct --recipe magic", "there is no recipe 'magic'; there are: bootstrap_few_shot"),
         ("nosuch --recipe gepa", "there is no program 'nosuch'; there are: "),
-        ("direct --recipe gepa --out s.pkl", "a state file is JSON and its name ends in .json, unlike s.pkl"),
+        ("direct --recipe gepa --out s.pkl", "a state file is JSON: its name must end in .json, and s.pkl does not"),
         ("direct --recipe gepa --out file/s.json", "cannot write the state file file/s.json: "),
         ("direct --recipe gepa --out a.json", "cannot write the state file a.json: it is a directory"),
         ("direct --recipe gepa --train 9999", "141 different questions are too few for 9999 to train on"),

@@ -7,10 +7,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from support.command_line import exit_code, without_help
 
 from retrieval import __main__ as command
 from retrieval import load
-from retrieval.__main__ import main
+from retrieval.__main__ import main, make_parser
 
 LINES = [
     {"id": 1, "title": "Cats", "text": "Cats chase – mice."},
@@ -25,8 +26,12 @@ def corpus(tmp_path: Path) -> Path:
     return path
 
 
-def index(corpus: Path, out: Path, *more: str) -> int:
-    return main(["index", "--backend", "bm25", "--corpus", str(corpus), "--out", str(out), *more])
+def call(*arguments: str) -> int | str | None:
+    return exit_code(main, arguments)
+
+
+def index(corpus: Path, out: Path, *more: str) -> int | str | None:
+    return call("index", "--backend", "bm25", "--corpus", str(corpus), "--out", str(out), *more)
 
 
 def test_index_and_search(corpus: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -38,12 +43,12 @@ def test_index_and_search(corpus: Path, tmp_path: Path, capsys: pytest.CaptureFi
     assert summary["bytes"] == sum(file.stat().st_size for file in (tmp_path / "index").iterdir())
     assert printed.err == ""
 
-    assert main(["search", f"bm25:{tmp_path / 'index'}", "cat", "-k", "1"]) == 0
+    assert call("search", f"bm25:{tmp_path / 'index'}", "cat", "-k", "1") == 0
     (line,) = capsys.readouterr().out.splitlines()
     (found,) = load(f"bm25:{tmp_path / 'index'}")("cat", 1)
     assert line == json.dumps(LINES[0] | {"id": "1", "score": found.score}, ensure_ascii=False)
 
-    assert main(["search", f"bm25:{tmp_path / 'index'}", "xylophone"]) == 0
+    assert call("search", f"bm25:{tmp_path / 'index'}", "xylophone") == 0
     assert capsys.readouterr().out == ""
 
 
@@ -65,7 +70,7 @@ def test_a_bad_line_ends_the_build_with_its_number(tmp_path: Path, capsys: pytes
     assert index(corpus, tmp_path / "index") == 2
     printed = capsys.readouterr()
     assert printed.out == ""
-    assert printed.err == f"python -m retrieval: {corpus}, line 2: no title\n"
+    assert printed.err == f"python -m retrieval: error: {corpus}, line 2: no title\n"
     assert list(tmp_path.iterdir()) == [corpus]
 
 
@@ -96,12 +101,8 @@ def test_bad_input_is_one_line_and_status_2(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "f").write_text("")
-    try:
-        status = main(arguments)
-    except SystemExit as stop:  # argparse's way
-        status = stop.code  # type: ignore[assignment]
+    assert call(*arguments) == 2
     printed = capsys.readouterr()
-    assert status == 2
     assert printed.out == ""
     assert printed.err.startswith("python -m retrieval")
     assert message in printed.err
@@ -114,18 +115,18 @@ def test_an_interrupt_is_no_traceback(monkeypatch: pytest.MonkeyPatch, capsys: p
         raise KeyboardInterrupt
 
     monkeypatch.setattr(command, "load", interrupted)
-    assert main(["search", "sample", "x"]) == 130
+    assert call("search", "sample", "x") == 130
     assert capsys.readouterr() == ("", "")
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["index", "--help"], ["search", "--help"]])
-def test_help(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as stop:
-        main(arguments)
-    assert stop.value.code == 0
-    assert capsys.readouterr().out.startswith(
-        f"usage: python -m retrieval {arguments[0].removeprefix('--help')}".strip()
-    )
+def test_help_lists_every_command_and_says_something_about_every_flag(capsys: pytest.CaptureFixture[str]) -> None:
+    assert without_help(make_parser()) == []
+    assert call("--help") == 0
+    general = capsys.readouterr().out
+    for name in "fetch", "index", "search", "serve":
+        assert f"\n    {name} " in general
+        assert call(name, "--help") == 0
+        assert capsys.readouterr().out.startswith(f"usage: python -m retrieval {name} [-h]")
 
 
 def test_it_runs_as_a_module() -> None:
@@ -136,7 +137,7 @@ def test_it_runs_as_a_module() -> None:
 
 
 def test_a_corpus_that_there_is_not_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["fetch", "wiki99", "--out", str(tmp_path / "out")]) == 2
+    assert call("fetch", "wiki99", "--out", str(tmp_path / "out")) == 2
     assert "there is no corpus 'wiki99': choose one of wiki17, wiki18, hotpotqa17" in capsys.readouterr().err
 
 
@@ -144,7 +145,7 @@ def test_a_corpus_that_there_is_not_is_refused(tmp_path: Path, capsys: pytest.Ca
 def test_a_backend_says_what_it_needs(
     backend: str, missing: str, corpus: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["index", "--backend", backend, "--corpus", str(corpus), "--out", str(tmp_path / "out")]) == 2
+    assert call("index", "--backend", backend, "--corpus", str(corpus), "--out", str(tmp_path / "out")) == 2
     complaint = capsys.readouterr().err
     assert complaint.count("\n") == 1
     assert f"needs {missing}" in complaint or f"pip install 'dspy-odqa[{backend}]'" in complaint

@@ -12,7 +12,6 @@ from eval.figures.statistics import difference_interval, interval
 from eval.reports.text import comparison_table
 from eval.runs.record import Row
 from eval.runs.store import Run
-from programs.commands.method import run as run_command
 from programs.instruments.cost import Cost, Spent
 from retrieval import UsageError
 
@@ -173,7 +172,7 @@ def test_the_table() -> None:
 
 def call(*arguments: str) -> int | str | None:
     with pytest.raises(SystemExit) as ended:
-        run_command("python -m eval", lambda: main(arguments))
+        main(arguments)
     return ended.value.code
 
 

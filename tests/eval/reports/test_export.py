@@ -14,7 +14,6 @@ from pyarrow import parquet
 from eval.__main__ import main
 from eval.figures.comparison import Run
 from eval.reports.export import export, table
-from programs.commands.method import run as run_command
 from programs.instruments.cost import Cost, Spent
 from retrieval import UsageError
 
@@ -151,7 +150,7 @@ def test_what_cannot_be_exported(tmp_path: Path) -> None:
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     def call(*arguments: str) -> int | str | None:
         with pytest.raises(SystemExit) as ended:
-            run_command("python -m eval", lambda: main(arguments))
+            main(arguments)
         return ended.value.code
 
     directory, out = str(tmp_path / "run"), tmp_path / "rows.parquet"

@@ -19,7 +19,6 @@ from eval.metrics import em, f1, load
 from eval.runs.recorded_calls import Limits
 from eval.runs.runner import evaluate
 from programs.blendfilter import BlendFilter
-from programs.commands.method import run as run_command
 from programs.instruments.cost import measured
 from retrieval import Memory, Passage, RetrievalError, Retriever, UsageError
 
@@ -262,7 +261,7 @@ def test_no_secret_is_logged_or_traced(provider: Provider, traced: str, store: P
 
 def call(*arguments: str) -> int | str | None:
     with pytest.raises(SystemExit) as ended:
-        run_command("python -m eval", lambda: main(arguments))
+        main(arguments)
     return ended.value.code
 
 

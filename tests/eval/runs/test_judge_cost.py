@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from dataclasses import asdict
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +17,10 @@ from eval.figures.comparison import best_of, read
 from eval.figures.costs import costs
 from eval.figures.summary import Summary, judges
 from eval.metrics import Metric, acc_judge, em, self_test_of
-from eval.papers.paper_tables import TABLES
+from eval.papers.tables import Column, TableRow, find
 from eval.reports.text import cost_table, table
 from eval.runs.recorded_calls import Limits
 from eval.runs.runner import evaluate
-from programs.commands.method import run as run_command
 from programs.steps.ask import ask
 
 pytestmark = [
@@ -95,7 +95,7 @@ def test_a_judges_calls_are_no_cost_of_the_program(provider: Provider, tmp_path:
 def test_the_commands_show_it(provider: Provider, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run(provider, tmp_path / "run", judge(provider, tmp_path))
     with pytest.raises(SystemExit):
-        run_command("python -m eval", lambda: main(["cost", str(tmp_path / "run")]))
+        main(["cost", str(tmp_path / "run")])
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert ["besides,", "acc_judge:openai/gpt-4o", "12", "84", "36"] in [line[:5] for line in lines]
     assert ["paid", "in", "this", "run", "12", "84", "36"] in [line[:7] for line in lines]
@@ -139,7 +139,7 @@ def test_a_judge_without_a_price_cannot_be_held_to_one(
     monkeypatch.setattr("eval.metrics.load", lambda name, judge_api_base: free)
     flags = ["--lm", "openai/gpt-4o-mini", "--max-usd", "1", "--metrics", "acc_judge:test/free"]
     with pytest.raises(SystemExit) as ended:
-        run_command("python -m eval", lambda: main(["sample", "--program", "cot", *flags]))
+        main(["sample", "--program", "cot", *flags])
     assert ended.value.code == 2
     assert "the price of acc_judge:test/free is unknown, and so --max-usd cannot be held" in capsys.readouterr().err
 
@@ -147,15 +147,17 @@ def test_a_judge_without_a_price_cannot_be_held_to_one(
 def test_the_judge_of_a_papers_table_has_an_address_too(
     provider: Provider, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    one = {"columns": "Hotpot | hotpotqa:migres | acc_judge", "rows": "Direct | direct retriever=none | 51.8"}
-    monkeypatch.setitem(TABLES, "migres:table8", {**TABLES["migres:table8"], **one})
+    column = Column(name="Hotpot", task="hotpotqa:migres", metric="acc_judge")
+    row = TableRow(name="Direct", figures=(Decimal("51.8"),), program="direct", retriever="none")
+    table = find("migres:table8").model_copy(update={"columns": (column,), "rows": (row,)})
+    monkeypatch.setattr("eval.papers.tables.all_tables", lambda: [table])
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     question = {"id": "1", "question": "Which river is long?", "answers": ["Orm"]}
     (tmp_path / "hotpotqa.dev.jsonl").write_text(json.dumps(question))
     flags = ["--data", str(tmp_path), "--runs", str(tmp_path / "runs"), "--lm", "extractive"]
     judge = ["--judge", "openai/gpt-4.1-nano", "--judge-api-base", provider.url]  # which no other test asks
     with pytest.raises(SystemExit):
-        run_command("python -m eval", lambda: main(["paper", "migres:table8", *flags, *judge]))
+        main(["paper", "migres:table8", *flags, *judge])
     (line,) = (line for line in capsys.readouterr().out.splitlines() if line.startswith("Direct  Hotpot"))
     assert line.split()[2:4] == ["51.8", "0.0"]
     assert sum(provider.paid.values()) == 8 + 1

@@ -14,7 +14,6 @@ from eval.__main__ import main
 from eval.metrics import found
 from eval.reports.retrieval import retrieval_table
 from eval.runs.retrieval import evaluate_retriever
-from programs.commands.method import run
 from retrieval import Memory, Passage, RetrievalError, Retriever, UsageError
 from retrieval.bm25.search import BM25
 from retrieval.corpora.reader import read
@@ -174,7 +173,7 @@ def test_a_search_that_fails_ends_it(tmp_path: Path) -> None:
 
 def call(*arguments: str) -> int | str | None:
     with pytest.raises(SystemExit) as ended:
-        run("python -m eval", lambda: main(arguments))
+        main(arguments)
     return ended.value.code
 
 

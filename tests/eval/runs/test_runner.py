@@ -283,8 +283,8 @@ from pathlib import Path
 import dspy
 from eval.metrics import em
 from eval.runs.runner import evaluate
-from programs.commands.method import run
 from retrieval import Memory, Passage
+from retrieval.command_line import run
 
 directory, threads, names, blocked = sys.argv[1:]
 go = Path(directory).with_name("go")

@@ -1,4 +1,4 @@
-"""The command line, as a user meets it: in a process of its own."""
+"""The command line of a method: mostly in a process of its own, as a user meets it."""
 
 import json
 import os
@@ -7,9 +7,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from support.command_line import exit_code, without_help
 
-from programs import names
+from programs import load, names
 from programs.blendfilter import BlendFilter
+from programs.commands.method import main, make_parser
 from programs.direct import Direct
 from programs.instruments.state import save_state
 from retrieval import Memory
@@ -68,11 +70,12 @@ def test_flags_change_settings_and_the_environment_changes_defaults(tmp_path: Pa
 
 @pytest.mark.parametrize("name", names())
 def test_help_is_complete_for_every_method(name: str) -> None:
-    done = run("--help", module=f"programs.{name}")
-    assert done.returncode == 0
-    assert done.stderr == ""
-    for flag in ("--lm", "--retriever", "--state", "--trace", "--api-base"):
-        assert flag in done.stdout
+    parser = make_parser(load(name))
+    assert without_help(parser) == []
+    text = parser.format_help()
+    assert text.startswith(f"usage: python -m programs.{name} [-h]")
+    for flag in "--lm", "--retriever", "--state", "--trace", "--plan", "--api-base", "--temperature":
+        assert flag in text
 
 
 def test_help_says_what_each_setting_of_blendfilter_does_and_its_default() -> None:
@@ -110,16 +113,22 @@ def test_the_methods_are_listed_one_line_each() -> None:
         # Nothing listens on port 9 of this machine.
         (["q", "--retriever", "colbertv2:http://127.0.0.1:9"], "127.0.0.1:9"),
         (["q", "--lm", "openai/m", "--api-base", "http://127.0.0.1:9/v1"], "openai/m"),
+        (["--plan", "--questions", "0"], "--questions must be at least 1, not 0"),
     ],
 )
-def test_a_mistake_is_one_clear_line_and_exit_code_2(args: list[str], complaint: str) -> None:
-    done = run(*args, ODQA_LM="extractive", OPENAI_API_KEY="sk-very-secret-key")
-    lines = [line for line in done.stderr.splitlines() if not line.startswith(("retriever: ", "LM: "))]
-    assert done.returncode == 2
-    assert len(lines) == 1, done.stderr
+def test_a_mistake_is_one_clear_line_and_exit_code_2(
+    args: list[str], complaint: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("ODQA_LM", "extractive")
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-very-secret-key")
+    assert exit_code(lambda argv: main(BlendFilter, argv), args) == 2
+    output, errors = capsys.readouterr()
+    lines = [line for line in errors.splitlines() if not line.startswith("retriever: ")]
+    assert len(lines) == 1, errors
+    assert lines[0].startswith("python -m programs.blendfilter: error: ")
     assert complaint in lines[0]
-    assert "very-secret" not in done.stderr
-    assert done.stdout == ""
+    assert "very-secret" not in errors
+    assert output == ""
 
 
 def test_a_state_of_another_program_is_refused(tmp_path: Path) -> None:

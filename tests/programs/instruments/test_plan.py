@@ -90,4 +90,4 @@ def test_the_command_line(capsys: pytest.CaptureFixture[str], monkeypatch: pytes
     with pytest.raises(SystemExit) as ended:
         main(BlendFilter, ["--plan", "--lm", "extractive", "--questions", "0"])
     assert ended.value.code == 2
-    assert "questions is how many to price and must be at least 1, not 0" in capsys.readouterr().err
+    assert "--questions must be at least 1, not 0" in capsys.readouterr().err

@@ -21,7 +21,6 @@ from eval.reports.html.ways import ways
 from eval.reports.text import cost_lines
 from eval.runs.runner import evaluate
 from eval.runs.store import read_passages
-from programs.commands.method import run as command_line
 from programs.steps.ask import ask
 from programs.steps.result import result
 from retrieval import Memory, Passage, UsageError
@@ -377,7 +376,7 @@ def test_the_best_of_several_attempts(tmp_path: Path) -> None:
 def test_the_command(directory: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     def call(*arguments: str) -> tuple[Any, str]:
         with pytest.raises(SystemExit) as ended:
-            command_line("python -m eval", lambda: main(["report", *arguments]))
+            main(["report", *arguments])
         return ended.value.code, capsys.readouterr().err
 
     out = tmp_path / "report.html"

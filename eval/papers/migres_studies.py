@@ -1,12 +1,13 @@
-"""Studies: evaluations of single acts on prepared input, asked and kept like the questions of any run.
+"""The studies of MIGRES (Wang et al. 2024): single acts of the method, measured alone on prepared input.
 
-MIGRES (Wang et al. 2024) begins with two, of its acts by themselves (section 2, Tables 1 and 2), and ends with one of
-what two retrievers find for its first search (appendix A, Table 10). Each is a module that `eval.runs.runner.evaluate`
-asks one question after the other; what it finds out about a question it reports in the prediction, from where the
-metrics and the ratios here take it.
+- `Extraction` and `Missing` are its preliminary study (section 2, Tables 1 and 2).
+- `FirstSearch` compares what two retrievers find in the first search (appendix A, Table 10).
 
-The paper has an LM write the steps of a question, sub-questions and their answers, from the gold evidence. Here they
-are taken from the gold by rule (`eval.tasks.steps`), so that no LM has a hand in what another is measured by.
+Each is a module that `eval.runs.runner.evaluate` asks like a program. What it finds out about a question is in its
+result, where the metrics and ratios here read it.
+
+In the paper an LM writes the steps of a question (sub-questions and their answers) from the gold evidence. Here
+`eval.tasks.steps` takes them from the gold by rule, so that no LM decides what another LM is measured by.
 """
 
 import random
@@ -18,10 +19,11 @@ from typing import Any, Literal, NamedTuple
 import dspy
 
 from eval.figures.statistics import difference_interval, ratio_interval
-from eval.figures.summary import Row
 from eval.metrics import Metric, migres_em
 from eval.metrics.dpr import has_answer
 from eval.metrics.knowledge import sub_answers
+from eval.papers.reported import reported
+from eval.runs.record import Row
 from eval.tasks.steps import steps_of
 from programs.steps.ask import ask
 from programs.steps.citations import cited, record, supported
@@ -40,7 +42,7 @@ from signatures.write import WriteKnowledgeOrNone
 
 __all__ = ["STUDIES", "Extraction", "FirstSearch", "Missing", "Ratio", "Study", "prepared"]
 
-_FEW = 20  # passages among which one is looked for by its title
+_FEW = 20  # passages that a search for a title gives
 
 
 class Ratio(NamedTuple):
@@ -53,11 +55,11 @@ class Ratio(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Study:
-    """What there is to run and to compute.
+    """What is run, and what is computed from it.
 
     Attributes:
         module: Takes a retriever, and settings by keyword, as programs do.
-        inputs: The fields of the prepared examples that it is asked with.
+        inputs: The fields of the prepared examples that the module takes.
         metrics: Scores per question, by name.
         ratios: Figures over all rows of a run, by name; None where they are undefined.
     """
@@ -69,8 +71,8 @@ class Study:
 
 
 def prepared(study: Study, examples: Sequence[dspy.Example]) -> list[dspy.Example]:
-    """The examples with what the study asks with: `steps`, `titles` and `sub_answers`. Those that have no gold for a
-    field that it wants are left out."""
+    """The examples with the gold fields `steps`, `titles` and `sub_answers`. An example without gold for one of the
+    study's inputs is left out."""
     made = []
     for example in examples:
         gold = {
@@ -84,16 +86,21 @@ def prepared(study: Study, examples: Sequence[dspy.Example]) -> list[dspy.Exampl
 
 
 class Extraction(dspy.Module):
-    """Distil statements with citations from a few passages, of which some have an answer and some have not (2.1).
+    """Extract statements with citations from a few passages, some with an answer in them and some without (2.1).
 
-    The passages are drawn by lot, always the same for a question, from what the question finds and the question's gold
-    passages, which are looked for by their titles. One is positive if it has the answer of a step in it, by the rule of
-    `eval.metrics.dpr`. Per question: 1 LM call, and 1 for the usefulness where a statement holds; 1 search, and 1 for
-    each gold title.
+    The passages are drawn at random, always the same ones for a question, from what the question finds and the gold
+    passages, which are searched for by their titles. A passage is positive if it contains the answer of a step, by the
+    rule of `eval.metrics.dpr`.
 
-    Scores: `precision`, share of the passages cited that are positive, and `recall`, share of the positive passages
-    that are cited; both again, `…_entailed`, for the statements that a cited passage entails; `useful`, the share of
-    these that the LM finds useful for the question. A score is undefined where there is nothing to take a share of.
+    Cost per question: 1 LM call, and 1 more for the usefulness if a statement holds; 1 search, and 1 for each gold
+    title.
+
+    Scores, each undefined where there is nothing to take a share of:
+
+    - `precision`: the share of the cited passages that are positive.
+    - `recall`: the share of the positive passages that are cited.
+    - `precision_entailed`, `recall_entailed`: the same, for the statements that a cited passage entails.
+    - `useful`: the share of these statements that the LM finds useful for the question.
 
     Args:
         retriever: Finds the passages. Paper: BM25.
@@ -148,7 +155,7 @@ class Extraction(dspy.Module):
         )
 
     def _useful(self, question: str, facts: Sequence[str]) -> float | None:
-        """Share of the facts; None where there are none or the reply could not be parsed."""
+        """The share of useful facts; None if there are no facts or the reply could not be parsed."""
         if not facts:
             return None
         listed = [Passage(f"lm:fact-{n}", fact) for n, fact in enumerate(facts, 1)]
@@ -159,15 +166,19 @@ class Extraction(dspy.Module):
 class Missing(dspy.Module):
     """Answer from known facts, or say what is missing: once with all steps known, once with the first few (2.1).
 
-    With how many, from none to all but the last, is drawn by lot, always the same for a question. Per question: 2 LM
-    calls side by side, and 1 more where the second reply says what is missing; no search.
+    How many steps are the first few is drawn at random, from none to all but the last, and is always the same for a
+    question. The answer is the one from all steps.
 
-    The answer is the one from all steps. Scores: `partial`, whether the LM finds the question unanswerable where steps
-    are missing; `match`, whether what it then says to be missing is what the missing steps ask for, by its own
-    judgement (undefined where it finds the question answerable).
+    Cost per question: 2 LM calls side by side, and 1 more if the second reply says what is missing; no search.
+
+    Scores:
+
+    - `partial`: whether the LM finds the question unanswerable where steps are missing.
+    - `match`: whether the missing steps ask for what the LM then calls missing, in the LM's own judgement; undefined
+      where it finds the question answerable.
 
     Args:
-        retriever: There is nothing to retrieve; as with other programs None says so.
+        retriever: None, for nothing is retrieved.
     """
 
     def __init__(self, retriever: None) -> None:
@@ -198,7 +209,7 @@ class Missing(dspy.Module):
         )
 
     def _match(self, missing: str, steps: Sequence[dict[str, str]]) -> float | None:
-        """Whether a step asks for what is missing; not where nothing is said to be; None for an unparsable reply."""
+        """Whether a step asks for what is missing: 0 if the LM names nothing, None if the reply could not be parsed."""
         if not missing:
             return 0.0
         questions = [Passage(f"gold:question-{n}", step["question"]) for n, step in enumerate(steps, 1)]
@@ -207,17 +218,19 @@ class Missing(dspy.Module):
 
 
 class FirstSearch(dspy.Module):
-    """What a retriever finds for the question, beside another one, as far as it passes the knowledge filter (app. A).
+    """Compare what two retrievers find for the question, as far as it passes the knowledge filter (appendix A).
 
-    A passage is positive if it has an answer in it, of a step or of the question. A question is won by a retriever if
-    something positive reaches the leaf: one of the k best passages, as the filter cuts them down, or where none passes
-    what the LM writes from memory. Per question: 2 searches; 1 LM call where nothing passes for one of the two.
+    A passage is positive if it contains an answer, of a step or of the question. A retriever wins a question if
+    something positive reaches the leaf: one of its k best passages, as the filter cuts them down; or, if no passage
+    passes, what the LM writes from memory.
+
+    Cost per question: 2 searches; 1 LM call if nothing passes for one of the two.
 
     Args:
-        retriever: The one to compare with. Paper: BM25.
-        against: The other one, by its spec. Paper: BM25 and bge_base merged, `Mixture`.
-        m: Passages of the first. Paper: 50.
-        m_against: Passages of the other. Paper: 100, 50 of either.
+        retriever: The first retriever. Paper: BM25.
+        against: The other retriever, by its spec. Paper: `Mixture`, BM25 and bge_base merged.
+        m: Passages from the first. Paper: 50.
+        m_against: Passages from the other. Paper: 100, 50 of each of its parts.
         k: Passages that reach the leaf. Paper: 5.
         preset: Kind of questions, which sets the threshold: "multihop", "odqa" or "commonsense".
         threshold: Least score of a passage, on the reranker's scale; by default the preset's, as with MIGRES.
@@ -293,31 +306,27 @@ def _score(name: str) -> Metric:
 
 
 def _returned(rows: Sequence[Row]) -> Ratio | None:
-    """RR: passages above the threshold, the other retriever's to the first one's."""
-    return _ratio([[len(ids) for ids in reversed(row["returned"])] for row in _reports(rows)])
+    """RR: passages above the threshold, the other retriever's divided by the first one's."""
+    return _ratio([[len(ids) for ids in reversed(row["returned"])] for row in reported(rows)])
 
 
 def _correct(which: int) -> Callable[[Sequence[Row]], Ratio | None]:
-    """RC: positive to negative ones among a retriever's."""
+    """RC: a retriever's positive passages divided by its negative ones."""
 
     def ratio(rows: Sequence[Row]) -> Ratio | None:
-        counts = [(len(r["positive"][which]), len(r["returned"][which])) for r in _reports(rows)]
+        counts = [(len(r["positive"][which]), len(r["returned"][which])) for r in reported(rows)]
         return _ratio([[positive, returned - positive] for positive, returned in counts])
 
     return ratio
 
 
 def _won(rows: Sequence[Row]) -> Ratio | None:
-    """WR: questions that the other retriever wins and the first does not, less those the other way round."""
-    gains = [float(report["won"][1]) - float(report["won"][0]) for report in _reports(rows)]
+    """WR: questions that only the other retriever wins, minus those that only the first one wins."""
+    gains = [float(report["won"][1]) - float(report["won"][0]) for report in reported(rows)]
     if not gains:
         return None
     low, high = difference_interval(gains)
     return Ratio(sum(gains), low * len(gains), high * len(gains))
-
-
-def _reports(rows: Sequence[Row]) -> list[dict[str, Any]]:
-    return [row["prediction"] for row in rows if row["error"] is None]
 
 
 def _ratio(pairs: Sequence[Sequence[int]]) -> Ratio | None:
@@ -345,4 +354,4 @@ STUDIES = {
         {"rr": _returned, "rc": _correct(0), "rc_against": _correct(1), "wr": _won},
     ),
 }
-"""By the names that the papers' tables have them under."""
+"""By the names that stand in the tables of `migres.toml`."""

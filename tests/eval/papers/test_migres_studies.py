@@ -3,18 +3,24 @@
 import json
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import dspy
 import pytest
 from support.prompt_reading import inputs
+from support.records import a_row
 from support.scripted import Function, Reply, engine_lm, render, scripted
 
-from eval.figures.summary import Row, Summary
-from eval.papers import paper
-from eval.papers.study import STUDIES, Extraction, FirstSearch, Missing, prepared
+from eval.figures.summary import Summary
+from eval.papers.migres_studies import STUDIES, Extraction, FirstSearch, Missing, prepared
+from eval.papers.printing import beside
+from eval.papers.running import run as run_table
+from eval.papers.setup import Setup
+from eval.papers.tables import find
 from eval.runs.ceiling import load_oracle
+from eval.runs.record import Row
 from eval.runs.runner import evaluate
 from eval.tasks import load
 from programs.instruments.cost import measured
@@ -202,7 +208,7 @@ MIXTURE = [ZORX, ADA, BO]
 @pytest.fixture
 def _mixture(monkeypatch: pytest.MonkeyPatch) -> None:
     found = {QUESTION: ["zorx", "ada", "bo"], "rain?": ["rain"]}
-    monkeypatch.setattr("eval.papers.study.load_retriever", lambda spec: Memory([*MIXTURE, RAIN], found))
+    monkeypatch.setattr("eval.papers.migres_studies.load_retriever", lambda spec: Memory([*MIXTURE, RAIN], found))
 
 
 @pytest.mark.usefixtures("_mixture")
@@ -246,7 +252,7 @@ class TestFirstSearch:
 
 
 def row(returned: list[list[str]], positive: list[list[str]], won: list[bool]) -> Row:
-    return {"error": None, "prediction": {"returned": returned, "positive": positive, "won": won}}
+    return a_row(prediction={"answer": "", "own": {"returned": returned, "positive": positive, "won": won}})
 
 
 def test_ratios_are_of_sums_over_all_questions() -> None:
@@ -255,7 +261,7 @@ def test_ratios_are_of_sums_over_all_questions() -> None:
         row([["a", "b"], ["a", "b", "c"]], [["a"], ["a"]], [True, False]),
         row([["d"], ["d", "e", "f"]], [["d"], ["d", "e"]], [False, True]),
         row([[], []], [[], []], [False, True]),
-        {"error": "LMError: no", "prediction": None},
+        a_row(error="LMError: no"),
     ]
     values = {name: ratio(rows) for name, ratio in ratios.items()}
     assert {name: value and value.value for name, value in values.items()} == {
@@ -341,15 +347,15 @@ def musique(directory: Path) -> Path:
 
 
 def test_the_papers_tables_run_with_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("eval.papers.study.load_retriever", lambda spec: retriever())
-    setup = paper.Setup(
+    monkeypatch.setattr("eval.papers.migres_studies.load_retriever", lambda spec: retriever())
+    setup = Setup(
         lm=lambda examples, found: load_oracle("oracle", examples, found),
         retriever=retriever(),
         retriever_spec="memory",
         directory=tmp_path / "runs",
         data=musique(tmp_path / "data"),
     )
-    printed = {n: paper.run(paper.find(f"migres:table{n}"), setup) for n in (1, 2, 10)}
+    printed = {n: beside(run_table(find(f"migres:table{n}"), setup)) for n in (1, 2, 10)}
     ours = {
         n: [line.split() for line in text.splitlines() if re.match("[EMF].*  ", line)] for n, text in printed.items()
     }
@@ -359,8 +365,8 @@ def test_the_papers_tables_run_with_them(tmp_path: Path, monkeypatch: pytest.Mon
     assert [line[-4] for line in ours[2]] == ["100.0"] * 6
     assert "Not run" not in printed[1] + printed[2]
     assert "First search: needs --set against=…" in printed[10]
-    with_other = paper.Setup(**{**_fields(setup), "settings": {"against": "other", "threshold": -6.0}})
-    compared = paper.run(paper.find("migres:table10"), with_other)
+    with_other = replace(setup, settings={"against": "other", "threshold": -6.0})
+    compared = beside(run_table(find("migres:table10"), with_other))
     assert re.search(r"Musique RR +1.18 +1.000 +\[1.000, 1.000\] +1\n", compared)
     assert "Against: other" in compared
     runs = sorted(path.name.rsplit("-", 1)[0] for path in (tmp_path / "runs").iterdir())
@@ -372,49 +378,18 @@ def test_the_papers_tables_run_with_them(tmp_path: Path, monkeypatch: pytest.Mon
     )
 
 
-@pytest.mark.parametrize("name", ["musique", "2wikimultihopqa"])
-def test_the_questions_are_drawn_from_the_training_set(name: str, tmp_path: Path) -> None:
-    for split, count in (("train", 600), ("dev", 700)):
-        lines = [json.dumps({"id": f"{split}{n}", "question": "q?", "answers": ["a"]}) for n in range(count)]
-        (tmp_path / f"{name}.{split}.jsonl").write_text("\n".join(lines))
-    drawn = [example.id for example in load(f"{name}:study", data=tmp_path)]
-    assert (len(drawn), len(set(drawn))) == (500, 500)
-    assert all(id_.startswith("train") for id_ in drawn)
-
-
-def _fields(setup: paper.Setup) -> dict[str, Any]:
-    return {name: getattr(setup, name) for name in setup.__slots__}
-
-
-def test_of_a_smaller_copy_of_the_training_set_all_questions_are_asked(tmp_path: Path) -> None:
-    data = musique(tmp_path / "data")
-    lines = [json.dumps({**dict(EXAMPLE.items()), "id": str(n)}) for n in range(3)]
-    (data / "musique.train.jsonl").write_text("\n".join(lines))
-    setup = paper.Setup(
-        lm=lambda examples, _: load_oracle("oracle", examples, None),
-        retriever=None,
-        retriever_spec=None,
-        directory=tmp_path / "runs",
-        data=data,
-    )
-    printed = paper.run(paper.find("migres:table2"), setup)
-    assert re.search(r"Musique All Acc +86.8 +100.0 .* 3\n", printed)
-    assert re.search(r"WikiHop All Acc +91.2 +100.0 .* 1\n", printed)
-    assert "3 of the local copy of musique, in place of musique:study" in printed
-
-
 def test_a_table_of_a_study_says_where_there_is_no_gold(tmp_path: Path) -> None:
     data = tmp_path / "data"
     data.mkdir()
     for name in ("musique", "2wikimultihopqa"):
         (data / f"{name}.dev.jsonl").write_text(json.dumps({"id": "1", "question": "Who?", "answers": ["Bo"]}))
-    setup = paper.Setup(
+    setup = Setup(
         lm=lambda examples, _: load_oracle("oracle", load("sample", 1), None),
         retriever=retriever(),
         retriever_spec="memory",
         directory=tmp_path / "runs",
         data=data,
     )
-    assert "Extraction: there is no gold that it takes in the local copy" in paper.run(
-        paper.find("migres:table1"), setup
+    assert "Extraction: there is no gold that it takes in the local copy" in beside(
+        run_table(find("migres:table1"), setup)
     )

@@ -1,0 +1,26 @@
+"""Compare runs of one task: differences with intervals and tests.
+
+Compares them on the questions that all of them asked: means and differences with their confidence intervals, tests, and
+costs. For the best of n answers, make n runs with different --run and --temperature: at the same temperature DSPy's
+cache would give the same answers again.
+"""
+
+import json
+from argparse import ArgumentParser, Namespace
+
+from pydantic_core import to_jsonable_python
+
+from eval.commands.options import add_runs, read_runs
+from eval.figures.comparison import compare
+from eval.reports.text import comparison_table
+
+
+def add_flags(parser: ArgumentParser) -> None:
+    add_runs(parser, "; several joined by commas count as one run with the best of their answers to each question")
+    parser.add_argument("--metric", metavar="NAME,…", help="compare by these metrics (default: all that all runs have)")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+
+def main(args: Namespace) -> None:
+    comparison = compare(read_runs(args), args.metric.split(",") if args.metric else [])
+    print(json.dumps(to_jsonable_python(comparison), ensure_ascii=False) if args.json else comparison_table(comparison))

@@ -1,0 +1,24 @@
+"""Log runs to MLflow.
+
+Settings, figures with their intervals, costs and the run's files go to the tracking store that MLFLOW_TRACKING_URI
+names. A run that was logged before is updated.
+"""
+
+import json
+from argparse import ArgumentParser, Namespace
+
+from eval.commands.options import add_runs
+
+
+def add_flags(parser: ArgumentParser) -> None:
+    add_runs(parser)
+    parser.add_argument(
+        "--experiment", default="dspy-odqa", metavar="NAME", help="experiment to log to (default: %(default)s)"
+    )
+
+
+def main(args: Namespace) -> None:
+    from eval.reports.mlflow import log
+
+    for directory in args.runs:
+        print(json.dumps({"run": directory, "mlflow_run": log(directory, experiment=args.experiment)}))

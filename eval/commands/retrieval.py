@@ -1,0 +1,53 @@
+"""Judge a retriever by itself, or compare it with another one.
+
+Searches each question and compares what is found with the gold titles, passages and answers. One row per question goes
+to a directory; the figures are printed.
+"""
+
+import sys
+import time
+from argparse import ArgumentParser, Namespace
+
+from tqdm import tqdm
+
+from eval.commands.options import task_name
+from eval.reports.retrieval import retrieval_table
+from eval.runs.retrieval import evaluate_retriever
+from eval.runs.runner import without_url_secrets
+from eval.tasks import load
+from retrieval import FORMS
+from retrieval import load as load_retriever
+from retrieval.command_line import say
+
+
+def add_flags(parser: ArgumentParser) -> None:
+    parser.add_argument("--retriever", required=True, metavar="SPEC", help=" or ".join(FORMS))
+    parser.add_argument(
+        "--questions", required=True, metavar="FILE", help="QUESTIONS.jsonl[.gz], or sample for the packaged ones"
+    )
+    parser.add_argument(
+        "-k", type=int, nargs="+", default=[5, 10, 20, 100], metavar="K", help="cut-offs (default: 5 10 20 100)"
+    )
+    parser.add_argument("--against", metavar="SPEC", help="another retriever, to compare the first one with")
+    parser.add_argument("--limit", type=int, metavar="N", help="search only the first N questions (default: all)")
+    parser.add_argument("--run", metavar="DIR", help="directory for the rows (default: runs/retrieval-FILE-TIME)")
+
+
+def main(args: Namespace) -> None:
+    examples = load(args.questions if args.questions == "sample" else f"file:{args.questions}", args.limit)
+    specs = [spec for spec in (args.retriever, args.against) if spec]
+    retriever = load_retriever(args.retriever)
+    against = load_retriever(args.against) if args.against else None
+    directory = args.run or f"runs/retrieval-{task_name(args.questions)}-{time.strftime('%Y%m%d-%H%M%S')}"
+    say(f"run: {directory}")
+    with tqdm(total=len(examples) * len(specs), unit="question", disable=None, file=sys.stderr) as bar:
+        figures = evaluate_retriever(
+            retriever,
+            examples,
+            directory=directory,
+            ks=args.k,
+            against=against,
+            manifest={"file": args.questions, "retrievers": [*map(without_url_secrets, specs)]},
+            progress=bar.update,
+        )
+    print(retrieval_table(figures))

@@ -1,0 +1,159 @@
+"""Ask a program the questions of a task and print its scores. The word run may be left out.
+
+One row per question goes to a directory. To continue a run that was cut short, repeat its command with --run and its
+directory. --lm oracle, or oracle:ERROR_RATE, gives the ceiling of the method with its retriever, --lm extractive the
+floor. With --program NAME, --help also lists the settings of that program.
+"""
+
+import sys
+import time
+from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import dspy
+from tqdm import tqdm
+
+import programs
+from eval import metrics
+from eval.commands.options import add_data, add_judge_api_base, add_threads, load_lm, task_name
+from eval.figures.summary import summarise
+from eval.reports.text import table
+from eval.runs.fingerprints import fingerprints
+from eval.runs.record import Row
+from eval.runs.recorded_calls import Limits
+from eval.runs.runner import evaluate, without_url_secrets
+from eval.runs.store import read
+from eval.tasks import SEED, load
+from programs.commands.flags import add_environment, load_retriever, make, settings_of
+from programs.instruments.plan import price
+from retrieval import OdqaError, UsageError
+from retrieval.command_line import say, without_secrets
+
+_NOT_IN_MANIFEST = {
+    *("command", "run", "data", "threads", "lm_calls", "retries", "max_calls", "max_usd", "max_minutes", "mlflow")
+}
+"""Flags that do not change what is asked: a run goes on where it stopped when they change."""
+
+
+def add_flags(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "task",
+        metavar="TASK",
+        help="sample, file:QUESTIONS.jsonl[.gz], or NAME or NAME:VARIANT for a data set and the questions that a paper "
+        "takes from it; python -m eval tasks lists them",
+    )
+    add_data(parser)
+    parser.add_argument(
+        "--program", required=True, metavar="NAME", help=f"the program to evaluate: {', '.join(programs.names())}"
+    )
+    parser.add_argument("--limit", type=int, metavar="N", help="ask only the first N questions (default: all)")
+    add_threads(parser)
+    parser.add_argument("--run", metavar="DIR", help="directory of the run (default: runs/TASK-PROGRAM-TIME)")
+    parser.add_argument(
+        "--lm-calls", type=int, default=32, metavar="N", help="make at most N LM calls at once (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--retries",
+        type=int,
+        default=2,
+        metavar="N",
+        help="ask a question up to N times again after an error of the LM's provider (default: %(default)s)",
+    )
+    parser.add_argument("--max-calls", type=int, metavar="N", help="stop after N paid LM calls, including a judge's")
+    parser.add_argument("--max-usd", type=float, metavar="USD", help="stop after USD dollars, including a judge's")
+    parser.add_argument("--max-minutes", type=float, metavar="MIN", help="stop after MIN minutes")
+    parser.add_argument(
+        "--metrics",
+        metavar="NAME,…",
+        help=f"what to compute: {metrics.HELP} (default: em, f1 and the recalls; accuracy instead of em and f1 if all "
+        "questions are answered by yes or no)",
+    )
+    add_judge_api_base(parser)
+    parser.add_argument(
+        "--mlflow",
+        metavar="EXPERIMENT",
+        help="trace each question to this MLflow experiment; to log the finished run, use python -m eval mlflow",
+    )
+    add_environment(parser)
+
+
+def main(args: Namespace) -> None:
+    program = programs.load(args.program)
+    limits = Limits(calls=args.max_calls, usd=args.max_usd, minutes=args.max_minutes)
+    examples = load(args.task, args.limit, data=args.data)
+    chosen = _metrics(args, examples)
+    retriever = load_retriever(args)
+    module = make(program, args, retriever)
+    lm = load_lm(args, examples, retriever)
+    if limits.usd is not None and (free := _without_price(lm, chosen)):
+        raise UsageError(f"the price of {free} is unknown, and so --max-usd cannot be held: use --max-calls")
+    directory = args.run or f"runs/{task_name(args.task)}-{args.program}-{time.strftime('%Y%m%d-%H%M%S')}"
+    say(f"run: {directory}")
+    if args.mlflow:
+        from eval.reports.mlflow import Tracing, trace_to
+
+        dspy.configure(callbacks=[Tracing()])
+        trace_to(args.mlflow)
+    with dspy.context(lm=lm), tqdm(total=len(examples), unit="question", disable=None, file=sys.stderr) as bar:
+        failed = 0
+
+        def on_row(row: Row) -> None:
+            nonlocal failed
+            failed += row.error is not None
+            bar.set_postfix(failed=failed, refresh=False)
+            bar.update()
+
+        try:
+            summary = evaluate(
+                module,
+                examples,
+                metrics=chosen,
+                directory=directory,
+                threads=args.threads,
+                lm_calls=args.lm_calls,
+                retries=args.retries,
+                limits=limits,
+                manifest=_manifest(program, args, lm),
+                on_row=on_row,
+                clean=without_secrets,
+            )
+        except KeyboardInterrupt:
+            if Path(directory, "rows.jsonl").exists():
+                run = read(directory)
+                print(table(summarise(run.rows, len(examples), run.manifest, "interrupted")), flush=True)
+            say(f"interrupted; to continue, repeat the command with --run {directory}")
+            raise
+    if summary.total.n and summary.total.failed == summary.total.n:
+        raise OdqaError(f"all {summary.total.n} questions that were asked failed, the first with {summary.first_error}")
+    print(table(summary))
+    if summary.stopped:
+        say(f"to continue, repeat the command with --run {directory} and another limit")
+
+
+def _without_price(lm: dspy.LM, chosen: Sequence[metrics.Metric]) -> str | None:
+    """The LM, or a metric with a judge, whose price is unknown; None if all are known."""
+    tests = {metric.__name__: metrics.self_test_of(metric) for metric in chosen}
+    unknown = [name for name, test in tests.items() if test and test.usd is None]
+    return lm.model if price(lm, 1, 1) is None else next(iter(unknown), None)
+
+
+def _manifest(program: type[dspy.Module], args: Namespace, lm: dspy.LM) -> dict[str, Any]:
+    """Every flag that can change the answers, without secrets in URLs."""
+    settings = settings_of(program, args)
+    flags = {name: value for name, value in vars(args).items() if name not in {*_NOT_IN_MANIFEST, *settings}}
+    if args.state:
+        flags["state"] = {"file": args.state, "sha256": sha256(Path(args.state).read_bytes()).hexdigest()}
+    for name in "api_base", "judge_api_base", "retriever":
+        flags[name] = flags[name] and without_url_secrets(flags[name])
+    made = fingerprints(args.retriever)
+    return {**flags, "lm": lm.model, "settings": settings, "fingerprints": made, "seed": SEED}
+
+
+def _metrics(args: Namespace, examples: Sequence[dspy.Example]) -> Sequence[metrics.Metric]:
+    if not args.metrics:
+        return metrics.standard(examples)
+    names = dict.fromkeys(args.metrics.split(","))
+    return [metrics.load(name, judge_api_base=args.judge_api_base) for name in names]

@@ -1,0 +1,16 @@
+"""List the tasks: name, questions, corpus."""
+
+from argparse import ArgumentParser, Namespace
+
+from eval.tasks import TASKS
+
+
+def add_flags(parser: ArgumentParser) -> None:
+    """There are none."""
+
+
+def main(args: Namespace) -> None:
+    print("sample\tthe packaged questions\tthe retriever sample")
+    for name, task in TASKS.items():
+        for variant, of in task.variants.items():
+            print(name if variant == "all" else f"{name}:{variant}", of.source, of.corpus, sep="\t")

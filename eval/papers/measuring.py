@@ -1,0 +1,93 @@
+"""The figure of a column from the run of a row."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from eval import metrics
+from eval.figures.costs import costs
+from eval.figures.summary import Summary
+from eval.papers.migres_studies import STUDIES
+from eval.papers.reported import reported
+from eval.papers.setup import Setup
+from eval.papers.tables import Column, Table, TableRow, all_tables
+from eval.runs.record import Row
+
+__all__ = ["Measured", "NotRun", "measure", "metrics_for"]
+
+_JUDGED = "acc_judge"
+
+
+class NotRun(Exception):
+    """There is no figure of ours; the message says why, and what the caller can do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A figure of ours, in the paper's scale."""
+
+    value: float
+    n: int
+    """The questions that it is of."""
+    low: float | None = None
+    """Where its 95 % confidence interval begins; None where it has none."""
+    high: float | None = None
+    """Where it ends."""
+
+
+def metrics_for(task: str, program: str, setup: Setup) -> list[metrics.Metric]:
+    """What a run of the program on the task is scored by: the study's own metrics; else those of all tables that have
+    programs and this task, so that one run serves them all."""
+    if program in STUDIES:
+        return list(STUDIES[program].metrics.values())
+    tables = [table for table in all_tables() if not any(row.program in STUDIES for row in table.rows)]
+    named = [column.metric for table in tables for column in table.columns if column.task == task and column.metric]
+    wanted = [_named(name, setup) for name in dict.fromkeys(named) if name != _JUDGED or setup.judge]
+    return [metrics.load(name, judge_api_base=setup.judge_api_base) for name in wanted]
+
+
+def measure(
+    table: Table, row: TableRow, column: Column, summary: Summary, rows: Sequence[Row], setup: Setup
+) -> Measured:
+    """The column's figure, of a run of the row with this summary and these rows.
+
+    Raises:
+        NotRun: the run does not have it.
+    """
+    if column.ratio:
+        ratio = STUDIES[row.program].ratios[column.ratio](rows)
+        if ratio is None:
+            raise NotRun(f"{column.ratio} is undefined here")
+        return Measured(ratio.value, summary.total.n, ratio.low, ratio.high)
+    if column.metric:
+        return _score(column.metric, table, summary, setup)
+    value = _reported(column.reported, rows) if column.reported else _count(column, summary, rows)
+    if value is None:
+        name = column.reported or column.count or ""
+        raise NotRun(f"the program reports no {name.replace('_', ' ')}")
+    return Measured(value, summary.total.n)
+
+
+def _named(metric: str, setup: Setup) -> str:
+    return f"{_JUDGED}:{setup.judge}" if metric == _JUDGED else metric
+
+
+def _score(metric: str, table: Table, summary: Summary, setup: Setup) -> Measured:
+    name = _named(metric, setup)
+    if name not in summary.total.scores:
+        raise NotRun("needs --judge LM" if metric == _JUDGED and not setup.judge else f"{name} is undefined here")
+    score = summary.total.scores[name]
+    return Measured(table.scale * score.mean, score.n, table.scale * score.low, table.scale * score.high)
+
+
+def _count(column: Column, summary: Summary, rows: Sequence[Row]) -> float | None:
+    if column.count == "lm_calls":
+        return summary.total.cost["lm_calls"]
+    spent = costs(rows, summary.manifest)
+    return spent.iterations if column.count == "iterations" else spent.passages
+
+
+def _reported(field: str, rows: Sequence[Row]) -> float | None:
+    """The mean of a field of the program's result; None where a question lacks it."""
+    values = [report.get(field) for report in reported(rows)]
+    numbers = [value for value in values if value is not None]
+    return sum(numbers) / len(numbers) if numbers and len(numbers) == len(values) else None

@@ -1,0 +1,54 @@
+"""The questions of a table's column: the paper's, or those of a smaller local copy."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import dspy
+
+from eval.tasks import choose, load
+from eval.tasks.task import Task
+from retrieval import UsageError
+
+__all__ = ["Questions", "find_questions"]
+
+
+@dataclass(frozen=True, slots=True)
+class Questions:
+    """The questions that the rows of a table are asked."""
+
+    examples: list[dspy.Example]
+    where: str
+    """Which questions they are, in words: the paper's, or those of a local copy."""
+
+
+def find_questions(task: str, limit: int | None, data: str | Path | None) -> Questions:
+    """The paper's questions. Where the local copy of their split has too few for the paper's sample, or there is only a
+    copy of another split: all questions of that copy.
+
+    Args:
+        task: As `eval.tasks.load` takes it.
+        limit: The first so many questions alone.
+        data: Directory with local copies of the data sets; see `eval.tasks.load`.
+
+    Raises:
+        UsageError: the questions are neither here nor on the hub, or the copy is damaged.
+    """
+    chosen, variant = choose(task)
+    where = f"{task}, {chosen.variants[variant].source}"
+    of_split, other = (_copy(chosen, name, data) for name in (variant, "all"))
+    copy = of_split or other
+    if of_split or not other:
+        try:
+            return Questions(load(task, limit, data=data), where)
+        except UsageError:
+            if not copy:
+                raise
+    return Questions(load(f"file:{copy}", limit), f"the local copy of {chosen.name}, in place of {where}")
+
+
+def _copy(task: Task, variant: str, data: str | Path | None) -> Path | None:
+    """The local copy of the split that the variant is of; None where there is none."""
+    if data is None:
+        return None
+    file = Path(data) / f"{task.name}.{task.variants[variant].file}.jsonl"
+    return next((path for path in (file.with_name(f"{file.name}.gz"), file) if path.exists()), None)

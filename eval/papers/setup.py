@@ -1,0 +1,118 @@
+"""What the rows of a table are run with: the caller's LM, retrievers, settings and state files."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import dspy
+
+import programs
+from eval.runs.record import Row
+from eval.runs.recorded_calls import Limits
+from eval.tasks import choose
+from retrieval import Retriever, UsageError
+
+__all__ = ["Setup", "State", "assigned", "states"]
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """A state file, whose demonstrations a program shows the LM."""
+
+    program: str
+    task: str | None
+    """The only task that it is for; None if it is for all."""
+    file: str
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """What the rows are run with.
+
+    One LM and one retriever serve all roles that the rows have; only an oracle corpus has a retriever of its own.
+
+    Attributes:
+        lm: Gives the LM for questions and a retriever; called for every run.
+        retriever: The retriever, or None where none was named.
+        retriever_spec: Its name.
+        oracle: The retriever of rows with an oracle corpus, the data sets' own passages among the others; or None.
+        oracle_spec: Its name.
+        directory: Where the directories of the runs go.
+        limit: Ask only the first so many questions of each task.
+        data: Directory with local copies of the data sets; see `eval.tasks.load`.
+        judge: The LM of acc_judge, as `eval.metrics.load` takes it; None leaves that metric out.
+        judge_api_base: Address of an OpenAI-compatible server that has it.
+        settings: As `assigned` gives them, for all rows whose programs have them; they replace those of the table.
+        states: State files, with the demonstrations that the papers show.
+        threads: Questions in flight at the same time.
+        limits: When to stop, for each run.
+        on_row: Called with each row of each run.
+        clean: Applied to the message of every error before it is written.
+    """
+
+    lm: Callable[[Sequence[dspy.Example], Retriever | None], dspy.LM]
+    retriever: Retriever | None
+    retriever_spec: str | None
+    directory: Path
+    oracle: Retriever | None = None
+    oracle_spec: str | None = None
+    limit: int | None = None
+    data: str | Path | None = None
+    judge: str | None = None
+    judge_api_base: str | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    states: Sequence[State] = ()
+    threads: int = 8
+    limits: Limits = Limits()  # noqa: RUF009  # it is immutable
+    on_row: Callable[[Row], object] = lambda row: None
+    clean: Callable[[str], str] = str
+
+    def state_file(self, program: str, task: str) -> str | None:
+        """The state file for a program on a task, given without variant: the one for this task before the one for all
+        tasks, and of several the last."""
+        files = {state.task: state.file for state in self.states if state.program == program}
+        return files.get(task, files.get(None))
+
+
+def assigned(assignments: Sequence[str]) -> dict[str, Any]:
+    """Settings by name, from NAME=VALUE: true or false, a number or a word.
+
+    Raises:
+        UsageError: one is not of that form.
+    """
+    return {name.replace("-", "_"): _value(value) for name, value in _pairs(assignments, "a setting is given as NAME")}
+
+
+def states(assignments: Sequence[str]) -> list[State]:
+    """State files, from PROGRAM[:TASK]=FILE.
+
+    Raises:
+        UsageError: one is not of that form, or there is no such program or task.
+    """
+    found = []
+    for name, file in _pairs(assignments, "a state is given as PROGRAM[:TASK]"):
+        program, colon, task = name.partition(":")
+        programs.load(program)
+        if colon:
+            choose(task)
+        found.append(State(program, task if colon else None, file))
+    return found
+
+
+def _pairs(assignments: Sequence[str], form: str) -> list[tuple[str, str]]:
+    pairs = []
+    for text in assignments:
+        name, equals, value = text.partition("=")
+        if not (name and equals):
+            raise UsageError(f"{form}=VALUE, not {text!r}")
+        pairs.append((name, value))
+    return pairs
+
+
+def _value(text: str) -> Any:
+    try:
+        return {"True": True, "False": False}[text] if text in ("True", "False") else json.loads(text)
+    except ValueError:
+        return text

@@ -1,0 +1,139 @@
+"""Flags for the LM, the retriever and a program's settings, and what is made from them.
+
+A program's flags are the keyword-only arguments of its `__init__`: type and default come from the signature, the help
+text from the Args section of the class docstring.
+"""
+
+import argparse
+import inspect
+import os
+import re
+import types
+import typing
+from collections.abc import Callable
+from typing import Any
+
+import dspy
+
+import lms
+import retrieval
+from programs.instruments.state import load_state
+from retrieval import FORMS, Retriever, UsageError
+from retrieval.command_line import say
+
+__all__ = ["add_environment", "add_lm", "add_settings", "load_lm", "load_retriever", "make", "settings_of"]
+
+
+def add_environment(parser: argparse.ArgumentParser) -> None:
+    """Add the flags for what a program works with: LM, retriever, state."""
+    group = parser.add_argument_group("environment")
+    add_lm(group)
+    group.add_argument(
+        "--retriever",
+        default=os.environ.get("ODQA_RETRIEVER") or "sample",
+        metavar="SPEC",
+        help=f"{', '.join(FORMS)}, or none for closed book (default: ODQA_RETRIEVER, else sample, the packaged corpus)",
+    )
+    group.add_argument("--state", metavar="FILE", help="state file with compiled prompts, from python -m optimizers")
+
+
+def add_lm(parser: argparse._ActionsContainer) -> None:
+    """Add the flags for the LM to a parser or a group of one."""
+    parser.add_argument(
+        "--lm",
+        default="auto",
+        metavar="SPEC",
+        help="auto, extractive, or a model of dspy.LM such as openai/gpt-4o-mini or ollama_chat/llama3.2; auto takes "
+        "the first of these: ODQA_LM, OpenAI if OPENAI_API_KEY is set, an Ollama on this machine, the extractive "
+        "reader (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--api-base",
+        default=os.environ.get("ODQA_API_BASE") or None,
+        metavar="URL",
+        help="address of an OpenAI-compatible server for the LM (default: ODQA_API_BASE)",
+    )
+    parser.add_argument(
+        "--temperature",
+        type=float,
+        metavar="T",
+        help="sampling temperature of the LM; 0 for greedy decoding (default: the provider's)",
+    )
+
+
+def add_settings(parser: argparse.ArgumentParser, made_with: Callable[..., Any]) -> None:
+    """Add one flag for each setting of a program, given as its class, or of another callable such as a recipe."""
+    whose = made_with.__name__ if isinstance(made_with, type) else made_with.__module__
+    group = parser.add_argument_group(f"settings of {whose}")
+    hints, helps = typing.get_type_hints(_function(made_with)), _argument_helps(made_with)
+    for name, parameter in _settings(made_with).items():
+        help_ = f"{helps[name]} (default: {parameter.default})".replace("%", "%%")
+        flag = "--" + name.replace("_", "-")
+        hint = hints[name]
+        if isinstance(hint, types.UnionType):  # X | None
+            (hint,) = (kind for kind in typing.get_args(hint) if kind is not type(None))
+        if hint is bool:
+            group.add_argument(flag, action=argparse.BooleanOptionalAction, default=parameter.default, help=help_)
+        elif typing.get_origin(hint) is typing.Literal:
+            group.add_argument(flag, choices=typing.get_args(hint), default=parameter.default, help=help_)
+        else:
+            group.add_argument(flag, type=hint, default=parameter.default, metavar=hint.__name__.upper(), help=help_)
+
+
+def settings_of(made_with: Callable[..., Any], args: argparse.Namespace) -> dict[str, Any]:
+    """The settings that the flags give to a program or another callable, by name."""
+    return {name: getattr(args, name) for name in _settings(made_with)}
+
+
+def make(program: type[dspy.Module], args: argparse.Namespace, retriever: Retriever | None) -> dspy.Module:
+    """Make the program with the settings and the state that the flags give.
+
+    Raises:
+        UsageError: The program needs a retriever and there is none, or a setting or the state file does not fit it.
+    """
+    if retriever is None and type(None) not in typing.get_args(typing.get_type_hints(program.__init__)["retriever"]):
+        raise UsageError(f"{program.__name__} needs a retriever: --retriever none is for programs that can do without")
+    made = program(retriever, **settings_of(program, args))
+    if args.state:
+        load_state(made, args.state)
+    return made
+
+
+def load_lm(args: argparse.Namespace) -> dspy.LM:
+    """Load the LM that the flags name.
+
+    Raises:
+        UsageError: There is no such LM.
+    """
+    sampling = {} if args.temperature is None else {"temperature": args.temperature}
+    return lms.load(args.lm, api_base=args.api_base, **sampling)
+
+
+def load_retriever(args: argparse.Namespace) -> Retriever | None:
+    """Load the retriever that the flags name; None for closed book. Says on stderr when it is the sample.
+
+    Raises:
+        UsageError: There is no such retriever.
+        RetrievalError: Its index is damaged.
+    """
+    if args.retriever == "none":
+        return None
+    if args.retriever == "sample":
+        say("retriever: sample (the packaged corpus of a few hundred abstracts; --retriever or ODQA_RETRIEVER chooses)")
+    return retrieval.load(args.retriever)
+
+
+def _settings(made_with: Callable[..., Any]) -> dict[str, inspect.Parameter]:
+    parameters = inspect.signature(_function(made_with)).parameters
+    return {name: p for name, p in parameters.items() if p.kind is inspect.Parameter.KEYWORD_ONLY}
+
+
+def _function(made_with: Callable[..., Any]) -> Callable[..., Any]:
+    return made_with.__init__ if isinstance(made_with, type) else made_with  # type: ignore[misc]
+
+
+def _argument_helps(made_with: Callable[..., Any]) -> dict[str, str]:
+    """What the Args section of the docstring says about each argument."""
+    _, _, section = inspect.getdoc(made_with).partition("\nArgs:\n")  # type: ignore[union-attr]
+    entries = re.findall(r"^    (\w+): (.*(?:\n {8}.*)*)", section, re.MULTILINE)
+    return {name: " ".join(text.split()).rstrip(".") for name, text in entries}

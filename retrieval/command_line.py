@@ -1,0 +1,62 @@
+"""What all command lines share: the argument parser, exit codes, one-line errors, and talk on stderr.
+
+An exit code is 0; 2 after a mistake or a failure that has a message of one line; or 130 after an interrupt.
+"""
+
+import argparse
+import os
+import re
+import sys
+from collections.abc import Callable
+from typing import NoReturn
+
+from dspy.utils.exceptions import LMError
+
+from retrieval.errors import OdqaError
+
+__all__ = ["Parser", "run", "say", "without_secrets"]
+
+
+class Parser(argparse.ArgumentParser):
+    """An argument parser whose errors are one line."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: error: {message}; --help lists the flags\n")
+
+
+def run(prog: str, command: Callable[[], None]) -> NoReturn:
+    """Run the command and exit with 0, 2 or 130.
+
+    An `OdqaError`, an error of an LM's provider and an error of the operating system become one line on stderr, without
+    secrets, and 2. It is no error when the reader of our output closes the pipe.
+
+    Args:
+        prog: The command as the user typed it, such as "python -m eval"; the line begins with it.
+        command: What to run.
+    """
+    try:
+        command()
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Python flushes stdout once more when it ends: let that go nowhere.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except (OdqaError, LMError, OSError) as error:
+        line = " ".join(str(error).split())
+        say(f"{prog}: error: {without_secrets(line)}")
+        sys.exit(2)
+    except KeyboardInterrupt:
+        sys.exit(130)
+    sys.exit(0)
+
+
+def say(line: str) -> None:
+    """Print a line on stderr. Stdout is for data."""
+    print(line, file=sys.stderr)
+
+
+def without_secrets(line: str) -> str:
+    """The line with *** for the value of every environment variable that holds a key, token, secret or password."""
+    for name, value in os.environ.items():
+        if re.search(r"KEY|TOKEN|SECRET|PASSWORD", name) and len(value) > 7:
+            line = line.replace(value, "***")
+    return line

@@ -1,0 +1,199 @@
+"""A program asked the questions of a task, from the command to the files."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.command_line import exit_code
+
+from eval.__main__ import main
+from eval.runs.recorded_calls import Limits
+from eval.runs.runner import evaluate
+
+
+def call(*arguments: str) -> int | str | None:
+    return exit_code(main, arguments)
+
+
+def test_from_the_command_to_the_files(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "eval", "sample", "--program", "blendfilter", "--limit", "6", "--k", "3"],
+        cwd=tmp_path,
+        env={**os.environ, "ODQA_LM": "extractive"},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    (directory,) = (tmp_path / "runs").iterdir()
+    assert directory.name.startswith("sample-blendfilter-2")
+    assert f"run: runs/{directory.name}\n" in done.stderr
+    assert "Traceback" not in done.stderr
+
+    run, _, header, overall, *_ = done.stdout.split("\n")
+    lm = "extractive/reader = floor (extractive reader, no LM)"
+    assert run == f"task sample, program blendfilter, lm {lm}, retriever sample"
+    assert header.split()[:5] == ["n", "failed", "unparsable", "EM", "F1"]
+    assert overall.split()[:4] == ["all", "6", "0", "0"]
+
+    rows = [json.loads(line) for line in (directory / "rows.jsonl").read_bytes().splitlines()]
+    assert len(rows) == 6
+    for row in rows:
+        assert (row["error"], row["cost"]["lm_calls"], row["cost"]["searches"]) == (None, 7, 3)
+        assert all(len(found) == 3 for found in row["prediction"]["found"].values())
+
+    summary = json.loads((directory / "summary.json").read_text(encoding="utf-8"))
+    assert summary["complete"] is True
+    assert summary["total"]["n"] == 6
+    manifest = summary["manifest"]
+    assert list(manifest["fingerprints"]) == ["sample"]
+    assert manifest["seed"] == 0
+    assert (manifest["task"], manifest["program"], manifest["retriever"]) == ("sample", "blendfilter", "sample")
+    assert (manifest["limit"], manifest["settings"]["k"], manifest["settings"]["filter"]) == (6, 3, "each")
+    assert {"lm", "state", "questions", "versions", "started"} <= set(manifest)
+
+
+def test_the_word_run_may_be_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    flags = [*GOOD, "--limit", "2", "--run", str(tmp_path / "run")]
+    assert call("run", *flags) == 0
+    table = capsys.readouterr().out
+    assert call(*flags) == 0
+    assert capsys.readouterr().out == table
+    assert call(*flags[1:], flags[0]) == 0  # flags before the task
+    assert capsys.readouterr().out == table
+
+
+GOOD = ["sample", "--program", "blendfilter", "--lm", "extractive"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        ([], "the following arguments are required: TASK, --program"),
+        (["sample"], "the following arguments are required: --program"),
+        (["sample", "--program", ""], "there is no program ''"),
+        (["sample", "--program"], "argument --program: expected one argument"),
+        (["sample", "--program", "blendfiltre"], "there is no program 'blendfiltre'; there are: "),
+        (["simple", *GOOD[1:]], "there is no task 'simple': use sample, file:QUESTIONS.jsonl[.gz], or hotpotqa, "),
+        (["file:missing.jsonl", *GOOD[1:]], "cannot read missing.jsonl: No such file or directory"),
+        ([*GOOD, "--retriever", "elastic:x"], "there is no retriever 'elastic:x'"),
+        ([*GOOD, "--retriever", "none"], "BlendFilter needs a retriever"),
+        ([*GOOD, "--lm", "nonsense"], "there is no LM 'nonsense'"),
+        ([*GOOD, "--state", "missing.json"], "cannot read the state file missing.json"),
+        ([*GOOD, "--metrics", "em,nonsense"], "there is no metric 'nonsense'; there are: em, f1, "),
+        ([*GOOD, "--metrics", "acc_judge:extractive"], "extractive/reader is no judge of answers"),
+        ([*GOOD, "--limit", "0"], "limit is a number of questions and must be at least 1, not 0"),
+        ([*GOOD, "--limit", "some"], "argument --limit: invalid int value: 'some'"),
+        ([*GOOD, "--threads", "0"], "threads must be at least 1, not 0"),
+        ([*GOOD, "--lm-calls", "0"], "the number of LM calls in flight must be at least 1, not 0"),
+        ([*GOOD, "--retries", "-1"], "retries must not be below 0, as -1 is"),
+        ([*GOOD, "--max-calls", "0"], "the limit of calls must be above 0, not 0"),
+        ([*GOOD, "--max-usd", "5"], "the price of extractive/reader is unknown, and so --max-usd cannot be held"),
+        (["hotpotqa:first", *GOOD[1:]], "hotpotqa has no variant 'first'; there are: all, blendfilter, "),
+        ([*GOOD, "--hops", "0"], "hops must be at least 1, not 0"),
+        ([*GOOD, "--style", "long"], "argument --style: invalid choice: 'long'"),
+        ([*GOOD, "--beam", "2"], "unrecognized arguments: --beam 2"),
+        ([*GOOD, "--run", "here"], "here holds other files than a run's"),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_2(
+    arguments: list[str],
+    complaint: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "here").mkdir()
+    (tmp_path / "here" / "thesis.tex").touch()
+    assert call(*arguments) == 2
+    output, errors = capsys.readouterr()
+    talk = [line for line in errors.splitlines() if not line.startswith(("retriever: ", "run: "))]
+    assert len(talk) == 1
+    assert talk[0].startswith(f"python -m eval: error: {complaint}")
+    assert output == ""
+    assert [path.name for path in tmp_path.iterdir()] == ["here"]
+
+
+def test_a_server_that_is_down(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("time.sleep", lambda seconds: None)  # between retries
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        port = closed.getsockname()[1]
+    directory = tmp_path / "run"
+    url = f"http://me:secret@127.0.0.1:{port}"
+    assert call(*GOOD, "--retriever", f"colbertv2:{url}", "--run", str(directory)) == 2
+    output, errors = capsys.readouterr()
+    assert (output, errors.count("\n")) == ("", 2)
+    assert "questions that were asked failed, the first with RetrievalError: no ColBERTv2 server answers" in errors
+    assert "secret" not in errors + "".join(path.read_text() for path in directory.iterdir())
+    manifest = json.loads((directory / "manifest.json").read_text())
+    assert manifest["retriever"] == f"colbertv2:http://***@127.0.0.1:{port}"
+
+
+def test_metrics_are_chosen(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = tmp_path / "run"
+    metrics = "f1,recall@2,answer_recall@3,citation_recall:lexical"
+    assert call(*GOOD, "--limit", "2", "--run", str(run), "--metrics", metrics) == 0
+    summary = json.loads((run / "summary.json").read_text(encoding="utf-8"))
+    assert summary["manifest"]["metrics"] == metrics.split(",")
+    assert list(summary["total"]["scores"]) == metrics.split(",")[:3]  # the program reports no citations
+    score = summary["total"]["scores"]["recall@2"]
+    assert 0 <= score["low"] <= score["mean"] <= score["high"] <= 1
+
+
+def test_questions_with_yes_or_no_are_scored_by_accuracy(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    questions = tmp_path / "questions.jsonl"
+    questions.write_text('{"id": "1", "question": "Is Lund in Sweden?", "answers": ["yes"]}\n')
+    assert call(f"file:{questions}", *GOOD[1:], "--style", "yesno", "--run", str(tmp_path / "run")) == 0
+    assert "accuracy" in capsys.readouterr().out.splitlines()[2]
+
+
+def test_a_run_is_taken_up_with_the_same_flags_only(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    flags = [*GOOD, "--limit", "3", "--run", str(tmp_path / "run")]
+    assert call(*flags) == 0
+    table, rows = capsys.readouterr().out, (tmp_path / "run" / "rows.jsonl").read_bytes()
+    assert call(*flags, "--threads", "1") == 0
+    assert (capsys.readouterr().out, (tmp_path / "run" / "rows.jsonl").read_bytes()) == (table, rows)
+    assert call(*flags, "--k", "4") == 2
+    assert "holds another run, with different settings; choose another directory" in capsys.readouterr().err
+
+
+def test_a_run_that_a_limit_stopped_goes_on_with_another(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    flags = [*GOOD, "--limit", "3", "--run", str(tmp_path / "run")]
+    assert call(*flags, "--max-calls", "5", "--threads", "1") == 0
+    output, errors = capsys.readouterr()
+    assert "INCOMPLETE: 0 of 3 questions; the limit of 5 LM calls is reached." in output
+    assert f"to continue, repeat the command with --run {tmp_path}/run and another limit" in errors
+    assert call(*flags, "--max-minutes", "5") == 0
+    assert "INCOMPLETE" not in capsys.readouterr().out
+    paid = (tmp_path / "run" / "calls.jsonl").read_bytes().splitlines()
+    assert len(paid) == 3 * 7
+
+
+def test_an_interrupted_run_shows_what_it_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(*arguments: Any, **settings: Any) -> None:
+        evaluate(*arguments, **{**settings, "limits": Limits(calls=14), "threads": 1})
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("eval.commands.run.evaluate", interrupted)
+    assert call(*GOOD, "--limit", "3", "--run", str(tmp_path / "run")) == 130
+    output, errors = capsys.readouterr()
+    assert output.endswith("INCOMPLETE: 2 of 3 questions; interrupted.\n")
+    assert f"interrupted; to continue, repeat the command with --run {tmp_path}/run" in errors
+
+
+def test_local_copies_stand_for_the_hub(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "bamboogle.dev.jsonl").write_text('{"id": "1", "question": "Who?", "answers": ["Ada"]}\n')
+    monkeypatch.setenv("ODQA_DATA", str(tmp_path))
+    assert call("bamboogle", *GOOD[1:], "--run", str(tmp_path / "run")) == 0
+    assert capsys.readouterr().out.startswith("task bamboogle, program blendfilter")

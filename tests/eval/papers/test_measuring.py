@@ -1,0 +1,75 @@
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.records import a_manifest, a_row
+
+from eval.figures.summary import Summary, summarise
+from eval.papers.measuring import Measured, NotRun, measure, metrics_for
+from eval.papers.setup import Setup
+from eval.papers.tables import Table, find
+from eval.runs.record import Row
+from lms.extractive import extractive_lm
+
+ROWS = [
+    a_row("1", prediction={"answer": "Rome", "own": {"external_tokens": 4}}, scores={"em": 1.0}, cost={"lm_calls": 3}),
+    a_row("2", prediction={"answer": "Oslo", "own": {"external_tokens": 7}}, scores={"em": 0.0}, cost={"lm_calls": 4}),
+]
+
+
+def setup(**more: Any) -> Setup:
+    return Setup(lm=lambda *_: extractive_lm(), retriever=None, retriever_spec=None, directory=Path("runs"), **more)
+
+
+def column_of(table: Table, name: str, rows: list[Row] = ROWS, **more: Any) -> Measured:
+    (column,) = (column for column in table.columns if column.name == name)
+    summary: Summary = summarise(rows, len(rows), a_manifest())
+    return measure(table, table.rows[0], column, summary, rows, setup(**more))
+
+
+def test_scores_are_in_the_papers_scale() -> None:
+    of_one = column_of(find("blendfilter:table4"), "Exact Match")
+    assert (of_one.value, of_one.n) == (0.5, 2)
+    of_hundred = column_of(find("chain_of_rewrite:table1"), "NQ EM")
+    assert of_hundred.value == 50
+    assert (of_hundred.low, of_hundred.high) == (100 * (of_one.low or 0), 100 * (of_one.high or 0))
+    with pytest.raises(NotRun, match="f1 is undefined here"):
+        column_of(find("blendfilter:table4"), "F1")
+
+
+def test_counts_are_per_question() -> None:
+    costs = find("migres:table4")
+    assert column_of(costs, "NQ # API") == Measured(3.5, 2)
+    with pytest.raises(NotRun, match="the program reports no iterations"):
+        column_of(costs, "NQ # Iter")
+    turns = {"steps": [{"kind": "turn", "number": n, "shown": shown} for n, shown in enumerate((["a", "b"], ["c"]), 1)]}
+    rows = [a_row("1", trace=turns)]
+    assert column_of(costs, "NQ # Iter", rows) == Measured(2, 1)
+    assert column_of(costs, "NQ # Passages", rows) == Measured(1.5, 1)
+
+
+def test_a_number_that_the_program_reports_for_every_question() -> None:
+    ways = find("migres:table5")
+    assert column_of(ways, "NQ # Tokens") == Measured(5.5, 2)
+    assert column_of(ways, "NQ # Tokens", [*ROWS, a_row("3", error="LMError: no")]) == Measured(5.5, 3)
+    with pytest.raises(NotRun, match="the program reports no external tokens"):
+        column_of(ways, "NQ # Tokens", [*ROWS, a_row("3")])
+
+
+def test_a_judge_is_named_by_the_caller() -> None:
+    ways = find("migres:table5")
+    with pytest.raises(NotRun, match="needs --judge LM"):
+        column_of(ways, "NQ Acc")
+    rows = [a_row("1", scores={"acc_judge:openai/gpt-4o": 1.0})]
+    assert column_of(ways, "NQ Acc", rows, judge="openai/gpt-4o").value == 100
+
+
+def test_one_run_has_the_metrics_of_all_tables_for_its_task() -> None:
+    names = [metric.__name__ for metric in metrics_for("hotpotqa:blendfilter", "cot", setup())]
+    assert names == ["em", "f1", "precision_evidence", "recall_evidence", "s_precision_evidence"]
+    assert [metric.__name__ for metric in metrics_for("nq:migres", "migres", setup())] == [
+        "migres_em",
+        "knowledge_accuracy",
+    ]
+    of_study = metrics_for("musique:study", "study_missing", setup())
+    assert [metric.__name__ for metric in of_study] == ["migres_em", "partial", "match"]

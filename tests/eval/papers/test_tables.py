@@ -1,0 +1,182 @@
+import inspect
+from decimal import Decimal
+
+import pytest
+
+import programs
+from eval import metrics
+from eval.papers.migres_studies import STUDIES
+from eval.papers.tables import PAPERS, Table, TableRow, all_tables, find, paper, parse
+from eval.tasks import choose
+from retrieval import UsageError
+
+LISTED = [
+    *(f"blendfilter:table{n}" for n in range(1, 6)),
+    *(f"blendfilter:fig{n}" for n in range(2, 5)),
+    *(f"qpaug:table{n}" for n in range(2, 8)),
+    *(f"qpaug:fig{n}" for n in range(2, 4)),
+    *(f"chain_of_rewrite:table{n}" for n in range(1, 5)),
+    "chain_of_rewrite:fig6",
+    *(f"migres:table{n}" for n in range(1, 11)),
+]
+
+
+def test_all_tables_and_figures_are_there() -> None:
+    assert [table.name for table in all_tables()] == LISTED
+    assert len(LISTED) == 31
+
+
+def settings_of(program: str) -> set[str]:
+    module = STUDIES[program].module if program in STUDIES else programs.load(program)
+    return set(inspect.signature(module.__init__).parameters)
+
+
+@pytest.mark.parametrize("name", LISTED)
+def test_every_row_can_be_run(name: str) -> None:
+    table = find(name)
+    assert table.rows
+    assert any(column.task for column in table.columns)
+    for row in table.rows:
+        assert {*row.settings, *row.needs} <= settings_of(row.program), row
+    for setting in table.settings:
+        assert any(setting in settings_of(row.program) for row in table.rows), setting
+    studies = [STUDIES[row.program] for row in table.rows if row.program in STUDIES]
+    for column in table.columns:
+        if column.task:
+            task, variant = choose(column.task)
+            assert variant in task.variants
+        if column.ratio:
+            assert all(column.ratio in study.ratios for study in studies)
+        if column.metric and column.metric != "acc_judge":
+            assert any(column.metric in study.metrics for study in studies) or metrics.load(column.metric)
+
+
+@pytest.mark.parametrize("name", PAPERS)
+def test_no_role_of_a_paper_is_left_over(name: str) -> None:
+    rows = [row for table in paper(name).tables for row in table.rows]
+    assert {*paper(name).lms} == {role for row in rows for role in (row.reader, row.planner)} - {None}
+    assert {*paper(name).retrievers} == {row.retriever for row in rows} - {"none", "oracle"}
+
+
+def row_of(table: str, name: str) -> TableRow:
+    (row,) = (row for row in find(table).rows if row.name == name)
+    return row
+
+
+@pytest.mark.parametrize(
+    ("table", "row", "column", "figure"),
+    [
+        ("blendfilter:table1", "BlendFilter", 0, "0.508"),
+        ("blendfilter:table1", "CoT", 4, "0.396"),
+        ("blendfilter:table1", "Direct", 3, "0.318"),
+        ("blendfilter:table2", "ITER-RETEGEN", 4, "0.3551"),
+        ("blendfilter:table3", "CoT, without retrieval", 7, "-0.3"),
+        ("qpaug:table7", "Contriever + Pgen", 0, "29.7"),
+        ("qpaug:table5", "ANCE", 2, "43.6"),
+        ("chain_of_rewrite:table3", "Chain-of-Rewrite", 0, "59.80"),
+        ("migres:table1", "Extraction", 8, "74.2"),
+        ("migres:table5", "w SUMM", 5, "1898"),
+        ("migres:table10", "First search", 11, "-3"),
+    ],
+)
+def test_figures_are_the_papers_with_all_their_digits(table: str, row: str, column: int, figure: str) -> None:
+    assert str(row_of(table, row).figures[column]) == figure
+
+
+def test_a_figure_that_the_paper_does_not_print_is_none() -> None:
+    assert row_of("blendfilter:table1", "BlendFilter").figures[2] is None
+    assert row_of("migres:table3", "VTG").figures == (Decimal("41.5"), *[None] * 5, Decimal("63.0"), *[None] * 5)
+    assert row_of("blendfilter:fig4", "CoT, one answer").figures == (None, None)
+
+
+def roles(row: TableRow) -> tuple[str | None, str | None, str]:
+    return row.reader, row.planner, row.retriever
+
+
+def test_rows_name_the_lms_and_the_retriever_that_the_paper_has_for_them() -> None:
+    assert roles(row_of("blendfilter:table5", "w/o q, BM25")) == ("gpt-3.5-turbo-instruct", None, "bm25")
+    assert roles(row_of("blendfilter:fig2", "BlendFilter, ColBERTv2")) == ("gpt-3.5-turbo-instruct", None, "colbertv2")
+    assert roles(row_of("qpaug:table3", "LLaMA-2-7b-chat, ANCE + QPaug")) == ("llama-2-7b-chat", "gpt-4", "ance")
+    assert roles(row_of("qpaug:table4", "SBERT + Qaug by LLaMA-2-70b-chat")) == (None, "llama-2-70b-chat", "sbert")
+    assert roles(row_of("qpaug:fig3", "QPaug, 10 passages, GPT-3.5")) == ("gpt-3.5", None, "sbert")
+    rewritten = row_of("chain_of_rewrite:table1", "Chain-of-Rewrite (Reader=GPT-3.5-Turbo)")
+    assert roles(rewritten) == ("gpt-3.5-turbo", "vicuna-13b", "bm25")
+    assert roles(row_of("migres:table3", "MIGRES*, oracle corpus")) == ("gpt-3.5-1106", None, "oracle")
+    assert roles(row_of("migres:table9", "MIGRES, Mixture")) == ("gpt-3.5-1106", None, "mixture")
+
+
+def test_what_a_row_needs_and_shows() -> None:
+    assert row_of("chain_of_rewrite:table4", "BM25 + UPR").needs == ("upr",)
+    assert row_of("migres:table8", "MIGRES*").demonstrations == "required"
+    assert row_of("migres:table5", "w SUMM").demonstrations == "none"
+    assert row_of("blendfilter:fig4", "CoT, three answers").top_p == (0.0, 0.5, 1.0)
+    threshold = find("migres:table6").settings["threshold"]
+    assert (threshold, type(threshold)) == (1.0, float)
+    assert find("migres:table3").settings_by_task["strategyqa"] == {"style": "yesno", "preset": "commonsense"}
+
+
+def test_refuses_a_table_that_there_is_not() -> None:
+    with pytest.raises(UsageError, match="lists them"):
+        find("blendfilter:table9")
+
+
+SHORT = """
+source = "Somebody, Something, 2024"
+lms = ["small", "large"]
+retrievers = ["bm25"]
+
+[columns]
+"two figures" = [
+  { name = "EM", task = "nq:qpaug", metric = "em" },
+  { name = "IMP", unit = "%" },
+]
+
+[tables.table1]
+title = "A table"
+lm = "a small one"
+corpus = "BM25"
+scale = 100
+reader = "small"
+retriever = "bm25"
+columns = ["two figures", { name = "# API", task = "nq:qpaug", count = "lm_calls" }]
+rows = [
+  { name = "One", figures = [1.50, "-", 3], program = "direct" },
+  { name = "Two",                           program = "direct", reader = "large", settings = { k = 3 } },
+]
+"""
+
+
+def short(old: str = "", new: str = "") -> Table:
+    assert old in SHORT
+    (table,) = parse("short", SHORT.replace(old, new)).tables
+    return table
+
+
+def test_columns_by_name_and_what_holds_for_all_rows_of_a_table() -> None:
+    table = short()
+    assert (table.name, table.source) == ("short:table1", "Somebody, Something, 2024")
+    assert [column.name for column in table.columns] == ["EM", "IMP", "# API"]
+    assert [str(figure) for figure in table.rows[0].figures] == ["1.50", "None", "3"]
+    assert table.rows[1].figures == (None, None, None)
+    assert [roles(row) for row in table.rows] == [("small", None, "bm25"), ("large", None, "bm25")]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "complaint"),
+    [
+        ("1.50,", "", "short:table1: the row 'One' needs 3 figures, one for each column"),
+        ('reader = "large"', 'reader = "larger"', "short:table1: the row 'Two' has the unknown role 'larger'"),
+        ('retriever = "bm25"', 'retriever = "bm52"', "unknown role 'bm52'"),
+        (', metric = "em"', "", "the column 'EM' needs a task and one measure"),
+        ('task = "nq:qpaug", metric', "metric", "the column 'EM' needs a task and one measure"),
+        ('count = "lm_calls"', 'count = "lm_calls", metric = "em"', "the column '# API' needs a task and one measure"),
+        ('"lm_calls"', '"calls"', "lm_calls"),
+        ('["two figures",', '["few figures",', "no columns named 'few figures'"),
+        ("settings = {", "setting = {", "Extra inputs are not permitted"),
+        ("scale = 100", "scale = 10", "scale"),
+        ('"-"', '"?"', "figures"),
+    ],
+)
+def test_mistakes_in_a_file_are_refused(old: str, new: str, complaint: str) -> None:
+    with pytest.raises(ValueError, match=complaint):
+        short(old, new)

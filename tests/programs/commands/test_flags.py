@@ -1,0 +1,92 @@
+"""From flags to the LM, the retriever and the program."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+
+from programs.blendfilter import BlendFilter
+from programs.commands.flags import add_environment, add_settings, load_lm, load_retriever, make, settings_of
+from programs.cot import CoT
+from programs.instruments.state import save_state
+from retrieval import Memory, UsageError
+from retrieval.bm25.search import BM25
+from retrieval.command_line import Parser
+
+
+def recipe(
+    program: object, *, turns: int = 2, rate: float | None = None, greedy: bool = True, order: Literal["a", "b"] = "a"
+) -> None:
+    """A callable with settings.
+
+    Args:
+        program: No setting, because it is not keyword-only.
+        turns: How many turns. Paper: 2, which is
+            100 % of what it says.
+        rate: The rate.
+        greedy: Take the best.
+        order: Which order.
+    """
+
+
+def parser_of(made_with: Callable[..., Any]) -> Parser:
+    parser = Parser(prog="python -m x")
+    add_environment(parser)
+    add_settings(parser, made_with)
+    return parser
+
+
+def test_settings_become_flags_of_their_type() -> None:
+    parser = parser_of(recipe)
+    plain = parser.parse_args([])
+    assert settings_of(recipe, plain) == {"turns": 2, "rate": None, "greedy": True, "order": "a"}
+    given = parser.parse_args(["--turns", "5", "--rate", "0.5", "--no-greedy", "--order", "b"])
+    assert settings_of(recipe, given) == {"turns": 5, "rate": 0.5, "greedy": False, "order": "b"}
+    text = " ".join(parser.format_help().split())
+    assert "--turns INT How many turns. Paper: 2, which is 100 % of what it says (default: 2)" in text
+    assert "--order {a,b}" in text
+
+
+@pytest.mark.parametrize("wrong", [["--turns", "many"], ["--order", "c"], ["--program", "x"]])
+def test_a_value_that_does_not_fit_is_refused(wrong: list[str]) -> None:
+    with pytest.raises(SystemExit):
+        parser_of(recipe).parse_args(wrong)
+
+
+def test_a_program_gets_its_settings_and_its_state(tmp_path: Path) -> None:
+    trained = BlendFilter(Memory([]))
+    trained.answer.predict.demos = [{"question": "q", "answer": "a"}]
+    save_state(trained, tmp_path / "state.json", {})
+    args = parser_of(BlendFilter).parse_args(["--k", "7", "--no-internal", "--state", str(tmp_path / "state.json")])
+    made = make(BlendFilter, args, Memory([]))
+    assert (made.k, made.hops, made.recall) == (7, trained.hops, None)
+    assert [demo["answer"] for demo in made.answer.predict.demos] == ["a"]
+
+
+def test_only_some_programs_can_do_without_a_retriever() -> None:
+    with pytest.raises(UsageError, match="BlendFilter needs a retriever"):
+        make(BlendFilter, parser_of(BlendFilter).parse_args([]), None)
+    assert isinstance(make(CoT, parser_of(CoT).parse_args([]), None), CoT)
+
+
+def test_the_lm_has_the_address_and_the_temperature_that_are_given() -> None:
+    parser = parser_of(recipe)
+    lm = load_lm(parser.parse_args(["--lm", "openai/m", "--api-base", "http://127.0.0.1:9/v1", "--temperature", "0"]))
+    assert (lm.model, lm.kwargs["api_base"], lm.kwargs["temperature"]) == ("openai/m", "http://127.0.0.1:9/v1", 0)
+    assert load_lm(parser.parse_args(["--lm", "openai/m"])).kwargs.get("temperature") is None
+
+
+def test_the_environment_gives_defaults(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ODQA_RETRIEVER", "none")
+    monkeypatch.setenv("ODQA_API_BASE", "http://127.0.0.1:9/v1")
+    args = parser_of(recipe).parse_args([])
+    assert (args.retriever, args.api_base) == ("none", "http://127.0.0.1:9/v1")
+
+
+def test_the_sample_is_named_on_stderr_and_none_is_no_retriever(capsys: pytest.CaptureFixture[str]) -> None:
+    parser = parser_of(recipe)
+    assert isinstance(load_retriever(parser.parse_args([])), BM25)
+    assert capsys.readouterr().err.startswith("retriever: sample ")
+    assert load_retriever(parser.parse_args(["--retriever", "none"])) is None
+    assert capsys.readouterr().err == ""

@@ -1,0 +1,96 @@
+"""The exit codes, messages and parser that all command lines share."""
+
+import subprocess
+import sys
+
+import pytest
+from dspy.utils.exceptions import LMError
+
+from retrieval.command_line import Parser, run, say, without_secrets
+from retrieval.errors import RetrievalError, UsageError
+
+
+def raising(error: BaseException) -> None:
+    raise error
+
+
+def exit_code(error: BaseException | None = None) -> int | str | None:
+    with pytest.raises(SystemExit) as ended:
+        run("python -m x", lambda: raising(error) if error else print("data"))
+    return ended.value.code
+
+
+def test_a_command_that_ends_is_0(capsys: pytest.CaptureFixture[str]) -> None:
+    assert exit_code() == 0
+    assert capsys.readouterr() == ("data\n", "")
+
+
+@pytest.mark.parametrize("kind", [UsageError, RetrievalError, LMError, OSError])
+def test_an_error_is_one_line_without_secrets_and_2(
+    kind: type[Exception], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("SOME_API_KEY", "sk-very-secret")
+    assert exit_code(kind("the key sk-very-secret\n  is  wrong")) == 2
+    assert capsys.readouterr() == ("", "python -m x: error: the key *** is wrong\n")
+
+
+def test_an_interrupt_is_130_and_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    assert exit_code(KeyboardInterrupt()) == 130
+    assert capsys.readouterr() == ("", "")
+
+
+def test_a_bug_keeps_its_traceback() -> None:
+    with pytest.raises(ZeroDivisionError):
+        run("python -m x", lambda: raising(ZeroDivisionError()))
+
+
+def test_a_closed_pipe_is_no_error() -> None:
+    code = "from retrieval.command_line import run\nrun('python -m x', lambda: [print('line') for _ in range(100_000)])"
+    writer = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert writer.stdout is not None
+    assert writer.stderr is not None
+    with writer.stdout, writer.stderr:
+        assert writer.stdout.readline() == b"line\n"
+        writer.stdout.close()
+        assert writer.stderr.read() == b""
+        assert writer.wait() == 0
+
+
+def test_an_error_of_the_parser_is_one_line_and_2(capsys: pytest.CaptureFixture[str]) -> None:
+    parser = Parser(prog="python -m x")
+    parser.add_subparsers(metavar="COMMAND", required=True).add_parser("go").add_argument("--far", type=int)
+    for arguments, prog in ([], "python -m x"), (["go", "--far", "off"], "python -m x go"):
+        with pytest.raises(SystemExit) as ended:
+            parser.parse_args(arguments)
+        assert ended.value.code == 2
+        output, errors = capsys.readouterr()
+        assert (output, errors.count("\n")) == ("", 1)
+        assert errors.startswith(f"{prog}: error: ")
+
+
+def test_talk_goes_to_stderr(capsys: pytest.CaptureFixture[str]) -> None:
+    say("so it is")
+    assert capsys.readouterr() == ("", "so it is\n")
+
+
+def test_secrets_are_the_values_of_variables_with_telling_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HUB_TOKEN", "hf_12345678")
+    monkeypatch.setenv("SHORT_TOKEN", "port")  # too short: it would blot out ordinary words
+    monkeypatch.setenv("A_PLACE", "somewhere")
+    assert without_secrets("hf_12345678 at port of somewhere") == "*** at port of somewhere"
+
+
+@pytest.mark.parametrize("module", ["eval", "programs.blendfilter", "optimizers", "retrieval"])
+def test_help_imports_nothing_heavy(module: str) -> None:
+    code = (
+        "import runpy, sys\n"
+        f"sys.argv = [{module!r}, '--help']\n"
+        "try:\n"
+        f"    runpy.run_module({module!r}, run_name='__main__')\n"
+        "except SystemExit as end:\n"
+        "    assert end.code == 0\n"
+        "heavy = {'mlflow', 'torch', 'faiss', 'pyarrow', 'datasets', 'transformers', 'jinja2'}\n"
+        "print(sorted(heavy & set(sys.modules)), file=sys.stderr)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "[]\n")

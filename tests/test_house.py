@@ -1,0 +1,51 @@
+"""The rules of the house that no other tool checks."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+ROOMS = ("retrieval", "lms", "signatures", "programs", "eval", "optimizers")
+SOURCES = sorted(path.relative_to(ROOT) for room in ROOMS for path in (ROOT / room).rglob("*.py"))
+LONGEST = 400  # lines
+
+
+def imports(path: Path) -> list[tuple[str, str]]:
+    """The module and the name of everything that a file imports; the name is empty for a module."""
+    tree = ast.parse((ROOT / path).read_text(encoding="utf-8"))
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom):
+            found += [(node.module or "", alias.name) for alias in node.names]
+        elif isinstance(node, ast.Import):
+            found += [(alias.name, "") for alias in node.names]
+    return [(module, name) for module, name in found if module.split(".")[0] in ROOMS]
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=str)
+def test_a_file_imports_no_private_name_of_another_folder(path: Path) -> None:
+    folder = ".".join(path.parent.parts)
+    private = [
+        f"{module}.{name}"
+        for module, name in imports(path)
+        for part in [*module.split("."), name]
+        if part.startswith("_") and not part.startswith("__") and module.rpartition(".")[0] != folder
+    ]
+    assert not private
+
+
+@pytest.mark.parametrize("path", [path for path in SOURCES if path.parts[0] == "programs"], ids=str)
+def test_a_method_knows_no_other_room_than_it_may(path: Path) -> None:
+    rooms = {module.split(".")[0] for module, _ in imports(path)}
+    assert rooms <= {"programs", "signatures", "retrieval", *(["lms"] if "commands" in path.parts else [])}
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=str)
+def test_a_file_has_one_subject_and_is_short(path: Path) -> None:
+    assert len((ROOT / path).read_text(encoding="utf-8").splitlines()) <= LONGEST
+
+
+def test_the_top_of_eval_is_seen_at_a_glance() -> None:
+    shown = {path.name for path in (ROOT / "eval").iterdir()} - {"__init__.py", "py.typed", "__pycache__"}
+    assert len(shown) <= 8
