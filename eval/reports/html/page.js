@@ -1,5 +1,6 @@
 "use strict";
-// The list of questions, made on demand from the data in the page. Everything in the data is set as text.
+// Makes the list of questions from the data in the page; what is inside of a question when it is opened. Whatever the
+// data say is set as text, never as HTML.
 
 const data = JSON.parse(document.getElementById("data").textContent);
 const several = data.runs.length > 1;
@@ -13,7 +14,7 @@ function make(name, class_, ...children) {
   return element;
 }
 
-// Text that somebody else wrote, from left to right or from right to left, whatever stands beside it.
+// A text from the data. It may run from right to left, and must not turn what stands beside it.
 const said = (text) => make("bdi", "", String(text));
 const plural = (n, what) => `${n} ${what}${n === 1 ? "" : "s"}`;
 const MARKS = { right: "✓", wrong: "✗", failed: "⚠", "not scored": "–" };
@@ -42,7 +43,7 @@ function summary(question) {
   );
   return make(
     "summary", "",
-    make("span", "question", said(question.question)),
+    make("span", "question", said(question.question === null ? question.id : question.question)),
     make("span", "line", answers, question.type === null ? null : make("span", "quiet", question.type))
   );
 }
@@ -107,7 +108,7 @@ function counts(trace) {
   return `${trace.passages.length}${parts.length ? ": " : ""}${parts.join(", ")}`;
 }
 
-// Which queries found each passage, and at what place.
+// For each passage the queries that found it, with its rank: 2 #3 is the third passage of the second query.
 function finders(trace) {
   const by = new Map();
   trace.searches.forEach(({ found }, q) => (found || []).forEach((number, place) => {
@@ -196,7 +197,7 @@ function passage_name(id, titles) {
   return name;
 }
 
-// A part that is made when it is opened.
+// A part that is folded at first. Its content is made when it is opened.
 function unfold(head, content) {
   const details = make("details", "", make("summary", "", head));
   details.addEventListener("toggle", () => {
@@ -268,10 +269,6 @@ function open_named() {
   entry_of(entry).scrollIntoView();
 }
 
-if (get("type")) {
-  const types = new Set(data.questions.map((question) => question.type).filter((type) => type !== null));
-  for (const type of [...types].sort()) get("type").append(new Option(type, type));
-}
 get("metric").addEventListener("change", choose_metric);
 get("controls").addEventListener("input", list);
 get("controls").addEventListener("submit", (event) => event.preventDefault());

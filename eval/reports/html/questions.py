@@ -146,7 +146,8 @@ def _trace(row: Row, known: Mapping[str, Passage], pool: _Pool) -> PageTrace:
     reported = prediction.passages if prediction else None
     found = reported or [Shown(id=id_, title=_title(known, id_)) for id_ in row.trace.found()]
     gold_titles, gold_ids = set(row.gold_titles or ()), set(row.gold_passages or ())
-    steps = {step.passage: step for step in [*row.trace.of(Kept), *row.trace.of(Dropped)]}
+    steps: dict[str, Kept | Dropped] = {step.passage: step for step in row.trace.of(Kept)}
+    steps |= {step.passage: step for step in row.trace.of(Dropped)}
     numbers: dict[str, int] = {}
     fates: list[PageFate] = []
     for rank, passage in enumerate(found, 1):

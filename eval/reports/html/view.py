@@ -60,7 +60,6 @@ class RunView:
     """The short name, the program, and whether it is a ceiling or a floor."""
     title: str
     """The short name and the program."""
-    program: str
     best_of: bool
     about: list[str]
     """What sets it apart: its LM, its retriever, and the settings that other runs have with other values."""
@@ -69,8 +68,6 @@ class RunView:
     state: str
     """Whether it is complete, in words, and why not."""
     errors: list[str]
-    kind: str
-    """Empty for a language model; else what its figures are, a ceiling or a floor."""
     n: int
     left_out: int
     """How many of its questions are left out because not all runs asked them."""
@@ -170,6 +167,7 @@ class _Source:
 
     @property
     def kind(self) -> str:
+        """Empty for a language model; else what its figures are, a ceiling or a floor."""
         return self.lm.partition(" = ")[2]
 
 
@@ -209,8 +207,7 @@ def view(runs: Sequence[Run]) -> View:
 
 def _run(n: int, source: _Source, metrics: Sequence[str], setup: Sequence[SetupLine]) -> RunView:
     run, total = source.run, source.summary.total
-    program = run.manifest.program or ""
-    title = f"{source.short} {program or run.name}".strip()
+    title = f"{source.short} {run.manifest.program or run.name}".strip()
     best = f", best of {len(run.manifest.best_of)}" if run.manifest.best_of else ""
     asked, rows = run.manifest.asked, len(run.rows)
     questions = f"{rows} questions" if rows == asked else f"{rows} of {asked} questions"
@@ -219,14 +216,12 @@ def _run(n: int, source: _Source, metrics: Sequence[str], setup: Sequence[SetupL
         short=source.short,
         name=f"{title}{best}{f', {_brief(source.kind)}' if source.kind else ''}",
         title=title,
-        program=program,
         best_of=bool(run.manifest.best_of),
         about=_about(n, source, setup),
         directory=run.name,
         complete=run.gap is None,
         state=f"complete: {questions}" if run.gap is None else f"incomplete: {questions}; {run.gap}",
         errors=[str(row.error) for row in run.rows if row.error is not None],
-        kind=source.kind,
         n=total.n,
         left_out=len(run.rows) - len(source.rows),
         outcomes={name: outcomes[name] for name in ("right", "wrong", "not scored")} if metrics else {},

@@ -349,7 +349,7 @@ def test_in_a_browser_questions_are_filtered(run: Run, tmp_path: Path, browser: 
         get("metric").dispatchEvent(new Event("change"));
         get("controls").dispatchEvent(new Event("input"));
         return get("list").childElementCount;
-      }}).join(" ") + ", " + document.querySelectorAll(".by-metric:not([hidden])").length;
+      }}).join(" ") + ", " + document.querySelectorAll(".by-metric:not([hidden])").length + ", " + get("type").length;
     """
     # The script that chooses is not the page's own: this copy is without the policy.
     text = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", page([run]))
@@ -357,4 +357,4 @@ def test_in_a_browser_questions_are_filtered(run: Run, tmp_path: Path, browser: 
     file.write_text(text.replace("</body>", f"<script>{script}</script></body>"), encoding="utf-8")
     dom, console = browser(file)
     assert console == ""
-    assert "<title>6 3 2 1 1 0 3 2 1 1 0, 1</title>" in dom
+    assert "<title>6 3 2 1 1 0 3 2 1 1 0, 1, 3</title>" in dom
