@@ -7,7 +7,7 @@ names. A run that was logged before is updated.
 import json
 from argparse import ArgumentParser, Namespace
 
-from eval.commands.options import add_runs
+from eval.commands.options import add_runs, read_runs
 
 
 def add_flags(parser: ArgumentParser) -> None:
@@ -20,5 +20,5 @@ def add_flags(parser: ArgumentParser) -> None:
 def main(args: Namespace) -> None:
     from eval.reports.mlflow import log
 
-    for directory in args.runs:
-        print(json.dumps({"run": directory, "mlflow_run": log(directory, experiment=args.experiment)}))
+    for run in read_runs(args):
+        print(json.dumps({"run": run.name, "mlflow_run": log(run, experiment=args.experiment)}))

@@ -6,7 +6,7 @@ network and no other file.
 
 from argparse import ArgumentParser, Namespace
 
-from eval.commands.options import add_runs
+from eval.commands.options import add_runs, read_runs
 from retrieval import UsageError
 from retrieval.command_line import say
 
@@ -23,5 +23,5 @@ def main(args: Namespace) -> None:
 
     if not args.out.endswith(".html"):
         raise UsageError(f"a report is an HTML file: its name must end in .html, and {args.out} does not")
-    write(args.out, page(args.runs))
+    write(args.out, page(read_runs(args)))
     say(f"report: {args.out}")

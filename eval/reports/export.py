@@ -1,7 +1,6 @@
 """The rows of runs as a table, a row for each question of each run, for pandas, Polars, R or a spreadsheet."""
 
 import json
-import os
 from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
@@ -10,10 +9,12 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import csv, parquet
 
-from eval.figures.comparison import Run
-from eval.figures.summary import Row, sums
+from eval.figures.summary import total
+from eval.runs.record import Row
+from eval.runs.store import Run
 from programs.instruments.cost import Cost, Spent
 from retrieval import UsageError
+from retrieval.files import replaced
 
 __all__ = ["export", "table"]
 
@@ -29,28 +30,28 @@ def table(runs: Sequence[Run]) -> pa.Table:
     """The runs' rows with the columns
 
     run, task, program, lm, retriever
-        the directory, and what the manifest has
+        the directory, and four entries of the manifest
     id, question, type, answers, answer, queries
-        the question, its gold answers and its type, and what the program answered and searched
+        the question, its type and its gold answers, the program's answer and its queries
     a column for each metric
-        null where it is undefined, and where the question failed
+        null where it is not defined, and where the question failed
     error
         null where the question did not fail
-    unparsable, lm_calls … seconds
-        the program's cost, as `programs.instruments.cost.Cost` has it
+    lm_calls … seconds
+        the program's cost; see `programs.instruments.cost.Cost`
     judge_lm_calls … judge_paid_usd
-        the judges' costs, their tests before the run not included
+        the judges' costs, without their self-tests
 
-    UTF-8 cannot hold a lone surrogate, which an LM can write: it stands as the escape \\ud800.
+    A lone surrogate, which an LM can write and UTF-8 cannot hold, becomes an escape such as \\ud800.
 
     Raises:
         UsageError: a metric has the name of another column.
     """
-    metrics = dict.fromkeys(name for run in runs for row in run.rows for name in row["scores"])
+    metrics = dict.fromkeys(name for run in runs for row in run.rows for name in row.scores)
     scores = dict.fromkeys(metrics, pa.float64())
     parts = (_ABOUT, _ROW, scores, {"error": _TEXT}, _COST, _JUDGING)
     if taken := [name for name in metrics if any(name in part for part in parts if part is not scores)]:
-        raise UsageError(f"the metric {taken[0]!r} has the name of another column, and cannot be exported")
+        raise UsageError(f"the metric {taken[0]!r} cannot be exported: another column has this name")
     schema = {name: kind for part in parts for name, kind in part.items()}
     rows = [_cells(run, row) for run in runs for row in run.rows]
     return pa.table(
@@ -59,62 +60,58 @@ def table(runs: Sequence[Run]) -> pa.Table:
 
 
 def export(runs: Sequence[Run], path: str | Path) -> int:
-    """Write the table to a file, whole or not at all; in CSV lists are JSON.
+    """Write the table to a file, whole or not at all. In CSV lists are JSON.
 
     Args:
-        runs: As from `eval.figures.comparison.read`.
-        path: FILE.csv or FILE.parquet; what was there before is replaced.
+        runs: As `eval.runs.store.read` gives them.
+        path: FILE.csv or FILE.parquet; a file that is there is replaced.
 
     Returns:
         The number of rows.
 
     Raises:
-        UsageError: the file's name ends in something else, or it cannot be written; or `table` raises one.
+        UsageError: the file's name ends in something else, or the file cannot be written; or as `table` says.
     """
     path = Path(path)
     if path.suffix not in (".csv", ".parquet"):
         raise UsageError(f"the file to export to must end in .csv or .parquet, and {path.name} does not")
     whole = table(runs)
-    part = path.with_name(path.name + ".part")
     try:
-        with part.open("wb") as file:
+        with replaced(path) as file:
             if path.suffix == ".parquet":
                 parquet.write_table(whole, file)
             else:
-                csv.write_csv(_flat(whole), file)
-        os.replace(part, path)
+                csv.write_csv(_with_json_lists(whole), file)
     except OSError as error:
         raise UsageError(f"cannot write {path}: {error.strerror}") from error
     return int(whole.num_rows)
 
 
 def _cells(run: Run, row: Row) -> dict[str, Any]:
-    prediction = row["prediction"] or {}
-    judging = sums(Spent, list((row.get("judging") or {}).values()))
+    judging = total(Spent, list(row.judging.values()))
     return {
         "run": run.name,
-        **{name: run.manifest.get(name) for name in _RUN},
-        **{name: row[name] for name in ("id", "question", "type", "answers", "error")},
-        "answer": prediction.get("answer"),
-        "queries": prediction.get("queries"),
-        **row["scores"],
-        **{name: row["cost"][name] for name in _COST},
-        **{f"judge_{name}": value for name, value in judging.items()},
+        **{name: getattr(run.manifest, name) for name in _RUN},
+        **{name: getattr(row, name) for name in ("id", "question", "type", "answers")},
+        "answer": row.prediction and row.prediction.answer,
+        "queries": row.prediction and row.prediction.queries,
+        **row.scores,
+        "error": row.error and str(row.error),
+        **{name: getattr(row.cost, name) for name in _COST},
+        **{f"judge_{field.name}": getattr(judging, field.name) for field in fields(Spent)},
     }
 
 
 def _cell(value: Any, kind: pa.DataType) -> Any:
-    """The value as a column of this kind holds it; of what is no text in a column of texts, the JSON."""
+    """The value as a column of this kind holds it: lone surrogates in texts are escapes."""
     if value is None or kind not in (_TEXT, _TEXTS):
         return value
     if kind == _TEXTS:
-        return [_cell(item, _TEXT) for item in (value if isinstance(value, list) else [value])]
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return text.encode("utf-8", "backslashreplace").decode()
+        return [_cell(item, _TEXT) for item in value]
+    return value.encode("utf-8", "backslashreplace").decode()
 
 
-def _flat(whole: pa.Table) -> pa.Table:
-    """The table with its lists as JSON."""
+def _with_json_lists(whole: pa.Table) -> pa.Table:
     for number, column in enumerate(whole.schema):
         if column.type == _TEXTS:
             lists = whole[column.name].to_pylist()

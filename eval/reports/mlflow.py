@@ -1,7 +1,7 @@
-"""Runs in MLflow, and traces in which searches are searches; needs the extra `mlflow`.
+"""Runs and traces in MLflow; needs the extra `mlflow`.
 
-log("runs/sample-blendfilter")           a run: its settings, figures, costs and files
-dspy.configure(callbacks=[Tracing()])    and then mlflow.dspy.autolog(): spans of programs, LM calls and searches
+log(read("runs/sample-blendfilter"))     logs a run: its settings, figures, costs and files
+dspy.configure(callbacks=[Tracing()])    before mlflow.dspy.autolog(): traces of programs, LM calls and searches
 
 Both go to the store that MLFLOW_TRACKING_URI names.
 """
@@ -16,10 +16,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from eval.figures.comparison import Run, read
 from eval.figures.costs import costs
 from eval.figures.summary import Figures, Summary, summarise
 from eval.runs.runner import without_url_secrets
+from eval.runs.store import Run
 from retrieval import OdqaError, Passage, Retriever, UsageError
 
 try:
@@ -34,13 +34,13 @@ except ImportError as error:
 
 __all__ = ["Tracing", "log", "trace_to"]
 
-_TAG = "dspy-odqa.run"  # by which a run is found again
+_TAG = "dspy-odqa.run"  # on MLflow's run: a hash of the manifest, to find the run again
 
 
 class Tracing(MlflowCallback):
-    """MLflow's callback for DSPy, and each search a span of the type RETRIEVER, with its query and its documents.
+    """MLflow's callback for DSPy, in which each search is a span of the type RETRIEVER with its query and documents.
 
-    It has to be there before `mlflow.dspy.autolog()` is called, which then adds none of its own.
+    Configure it before `mlflow.dspy.autolog()` is called; MLflow then adds no callback of its own.
     """
 
     def on_module_end(self, call_id: str, outputs: Any, exception: BaseException | None = None) -> None:
@@ -53,41 +53,42 @@ class Tracing(MlflowCallback):
         return retriever if isinstance(instance, Retriever) else super()._get_span_type_for_module(instance)
 
 
-def log(directory: str, *, experiment: str = "dspy-odqa") -> str:
-    """Log a run, finished or not: its manifest as parameters; its scores with their intervals, its counts and costs as
-    metrics; the files of its directory as artifacts. What was logged before is brought up to date.
+def log(run: Run, *, experiment: str = "dspy-odqa") -> str:
+    """Log a run, finished or not.
+
+    Its manifest becomes parameters; its scores with their intervals, its counts and costs become metrics; the files of
+    its directory become artifacts. A run that was logged before is updated.
 
     Args:
-        directory: The run's.
-        experiment: Where to log it in MLflow's tracking store; made where it is missing.
+        run: As `eval.runs.store.read` gives it.
+        experiment: Where to log it in MLflow's tracking store; made if it is missing.
 
     Returns:
         The id of MLflow's run.
 
     Raises:
-        UsageError: the directory holds no run, or is several.
+        UsageError: it is the best of several runs.
         OdqaError: MLflow cannot log it.
     """
-    if "," in directory:
-        raise UsageError(f"{directory} names several runs: log each by itself")
-    run = read(directory)
-    summary = summarise(run.rows, run.manifest.get("asked", 0), run.manifest)
-    with _reported(f"log {directory}"):
+    if len(run.directories) > 1:
+        raise UsageError(f"{run.name} are several runs: log each by itself")
+    summary = summarise(run.rows, run.manifest.asked, run.manifest)
+    with _reported(f"log {run.name}"):
         client = MlflowClient()
         id_ = _run(client, experiment, run)
         now = int(1000 * time.time())
         metrics = [Metric(_name(name), value, now, 0) for name, value in _metrics(summary, run)]
-        client.log_batch(id_, params=[Param(name, value) for name, value in _params(run.manifest)])
+        client.log_batch(id_, params=[Param(name, value) for name, value in _params(run.manifest.entries())])
         for start in range(0, len(metrics), MAX_METRICS_PER_BATCH):
             client.log_batch(id_, metrics[start : start + MAX_METRICS_PER_BATCH])
-        client.log_artifacts(id_, directory)
+        client.log_artifacts(id_, str(run.directories[0]))
         status = RunStatus.FINISHED if summary.complete else RunStatus.KILLED
         client.set_terminated(id_, RunStatus.to_string(status))
     return id_
 
 
 def trace_to(experiment: str) -> None:
-    """Turn on `mlflow.dspy.autolog` for this process; what DSPy does is traced to the experiment from now on.
+    """Turn on `mlflow.dspy.autolog` for this process: from now on what DSPy does is traced to the experiment.
 
     Raises:
         OdqaError: MLflow cannot use it.
@@ -106,10 +107,10 @@ def _reported(what: str) -> Iterator[None]:
 
 
 def _run(client: MlflowClient, experiment: str, run: Run) -> str:
-    """MLflow's run for this one: that of an earlier time, or a new one."""
+    """The id of MLflow's run for this one: the run logged before, or a new one."""
     known = client.get_experiment_by_name(experiment)
     place = known.experiment_id if known else client.create_experiment(experiment)
-    sign = hashlib.sha256(json.dumps(run.manifest, sort_keys=True).encode()).hexdigest()
+    sign = hashlib.sha256(json.dumps(run.manifest.entries(), sort_keys=True).encode()).hexdigest()
     found = client.search_runs([place], f"tags.`{_TAG}` = '{sign}'", max_results=1)
     made = found[0] if found else client.create_run(place, run_name=Path(run.name).resolve().name, tags={_TAG: sign})
     return str(made.info.run_id)
@@ -150,5 +151,5 @@ def _figures(figures: Figures) -> Iterator[tuple[str, float]]:
 
 
 def _name(name: str) -> str:
-    """The name as MLflow takes it, which knows no @, for example."""
+    """The name with _ for each character that MLflow does not allow, such as @."""
     return re.sub(r"[^\w./: -]", "_", name)

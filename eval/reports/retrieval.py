@@ -4,6 +4,8 @@ from collections.abc import Mapping
 
 from eval.figures.retrieval import RetrievalDifference, RetrievalFigures
 from eval.figures.summary import Score
+from eval.reports.formats import interval, p_value, percent, signed_percent
+from eval.reports.text import align
 
 __all__ = ["retrieval_table"]
 
@@ -28,26 +30,23 @@ _DIFFERENCE_LEGEND = (
 
 def retrieval_table(figures: RetrievalFigures) -> str:
     """The figures as plain text: a line per measure, a column per cut-off; ends without a line break."""
-    parts = [f"{figures.questions} questions", "", *_lines(figures.scores)]
+    parts = [f"{figures.questions} questions", "", _lines(figures.scores)]
     if figures.against is not None and figures.differences is not None:
-        parts += ["", "against", *_lines(figures.against), "", "difference", *_lines(figures.differences)]
+        parts += ["", "against", _lines(figures.against), "", "difference", _lines(figures.differences)]
     parts += ["", _LEGEND]
     return "\n".join([*parts, _DIFFERENCE_LEGEND] if figures.differences else parts)
 
 
-def _lines(figures: Mapping[str, Score | RetrievalDifference]) -> list[str]:
+def _lines(figures: Mapping[str, Score | RetrievalDifference]) -> str:
     ks = list(dict.fromkeys(name.partition("@")[2] for name in figures))
-    cells = {name: _cell(figure) for name, figure in figures.items()}
-    width = max(map(len, cells.values()))
-    lines = [f"{'':14}  {'n':>6}" + "".join(f"  {f'@{k}':>{width}}" for k in ks)]
+    lines = [["", "n", *(f"@{k}" for k in ks)]]
     for kind in dict.fromkeys(name.partition("@")[0] for name in figures):
-        n = figures[f"{kind}@{ks[0]}"].n
-        lines.append(f"{_LABELS[kind]:14}  {n:6}" + "".join(f"  {cells[f'{kind}@{k}']:>{width}}" for k in ks))
-    return lines
+        cells = [_cell(figures[f"{kind}@{k}"]) for k in ks]
+        lines.append([_LABELS[kind], str(figures[f"{kind}@{ks[0]}"].n), *cells])
+    return align(lines)
 
 
 def _cell(figure: Score | RetrievalDifference) -> str:
     if isinstance(figure, Score):
-        return f"{100 * figure.mean:.1f} [{100 * figure.low:.1f}, {100 * figure.high:.1f}]"
-    p = f"{figure.p:.3f}" if figure.p >= 0.001 else "<.001"
-    return f"{100 * figure.mean:+.1f} [{100 * figure.low:+.1f}, {100 * figure.high:+.1f}] {p}"
+        return f"{percent(figure, figure.n)} {interval(figure.low, figure.high)}"
+    return f"{signed_percent(figure.mean)} {interval(figure.low, figure.high, '+')} {p_value(figure.p)}"

@@ -1,5 +1,6 @@
 "use strict";
-// The list of questions, made on demand from the data in the page. Everything in the data is set as text.
+// Makes the list of questions from the data in the page; what is inside of a question when it is opened. Whatever the
+// data say is set as text, never as HTML.
 
 const data = JSON.parse(document.getElementById("data").textContent);
 const several = data.runs.length > 1;
@@ -13,36 +14,36 @@ function make(name, class_, ...children) {
   return element;
 }
 
-// Text that somebody else wrote, from left to right or from right to left, whatever stands beside it.
+// A text from the data. It may run from right to left, and must not turn what stands beside it.
 const said = (text) => make("bdi", "", String(text));
 const plural = (n, what) => `${n} ${what}${n === 1 ? "" : "s"}`;
 const MARKS = { right: "✓", wrong: "✗", failed: "⚠", "not scored": "–" };
 
-function outcome(way) {
-  if (way.error !== null) return "failed";
-  const score = way.scores[get("metric").value];
+function outcome(trace) {
+  if (trace.error !== null) return "failed";
+  const score = trace.scores[get("metric").value];
   return score === undefined || score === null ? "not scored" : score === 1 ? "right" : "wrong";
 }
 
 const badge = (what, text = what) => make("span", `badge ${what.replace(" ", "-")}`, text);
 
-function outcomes(way, n) {
-  const what = outcome(way);
-  const score = way.scores[get("metric").value];
+function outcomes(trace, n) {
+  const what = outcome(trace);
+  const score = trace.scores[get("metric").value];
   const partly = what === "wrong" && score > 0 ? ` ${(100 * score).toFixed(0)}` : "";
-  const name = several ? `${data.runs[n][0]} ` : "";
-  return [badge(what, `${name}${MARKS[what]} ${what}${partly}`), way.cost.unparsable ? badge("unparsable") : null];
+  const name = several ? `${data.runs[n].short} ` : "";
+  return [badge(what, `${name}${MARKS[what]} ${what}${partly}`), trace.cost.unparsable ? badge("unparsable") : null];
 }
 
 // One question.
 
 function summary(question) {
-  const answers = question.ways.map((way, n) =>
-    make("span", "outcome", outcomes(way, n), way.answer === null ? null : make("q", "answer", said(way.answer)))
+  const answers = question.traces.map((trace, n) =>
+    make("span", "outcome", outcomes(trace, n), trace.answer === null ? null : make("q", "answer", said(trace.answer)))
   );
   return make(
     "summary", "",
-    make("span", "question", said(question.question)),
+    make("span", "question", said(question.question === null ? question.id : question.question)),
     make("span", "line", answers, question.type === null ? null : make("span", "quiet", question.type))
   );
 }
@@ -56,33 +57,31 @@ function opened(question) {
       "Gold: ", question.answers.map((answer, n) => [n ? " · " : "", make("b", "", said(answer))]).flat(),
       make("span", "quiet", " · id ", link)
     ),
-    make("div", "ways", question.ways.map(way_of)),
+    make("div", "traces", question.traces.map(trace_of)),
   ];
 }
 
-function way_of(way, n) {
-  const parts = [];
-  if (several) parts.push(make("h3", "", data.runs[n].slice(0, 2).join(" ")));
+function trace_of(trace, n) {
+  const run = data.runs[n];
+  const parts = several ? [make("h3", "", run.title)] : [];
   const scores = data.metrics
-    .filter(([name]) => typeof way.scores[name] === "number")
-    .map(([name, heading]) => `${heading} ${(100 * way.scores[name]).toFixed(1)}`);
-  if (way.error !== null) parts.push(make("p", "error", "⚠ Failed: ", said(way.error)));
-  if (data.runs[n][2]) {
-    const figures = [...scores, ...spent(way.cost)].join(" · ");
-    return make("article", "way", parts, make("p", "", "The best of several answers; the ways to them are in the reports of their runs."), make("p", "quiet", figures));
+    .filter(({ name }) => typeof trace.scores[name] === "number")
+    .map(({ name, heading }) => `${heading} ${(100 * trace.scores[name]).toFixed(1)}`);
+  const figures = make("p", "quiet", [...scores, ...spent(trace.cost)].join(" · "));
+  if (trace.error !== null) parts.push(make("p", "error", "⚠ Failed: ", said(trace.error)));
+  if (run.best_of) {
+    const note = make("p", "", "The best of several answers. The reports of the single runs show how each answer came about.");
+    return make("article", "trace", parts, note, figures);
   }
-  parts.push(step("Queries", `${way.searches.length}`, queries(way)));
-  parts.push(step("Passages", counts(way), passages(way)));
-  parts.push(step("Evidence", `${way.evidence.length} shown to the answering call`, evidence(way)));
+  const answer = trace.answer === null ? "none" : make("b", "", said(trace.answer || "(empty)"));
   parts.push(
-    step("Answer", "", make(
-      "div", "",
-      make("p", "", outcomes(way, n), " ", way.answer === null ? "none" : make("b", "", said(way.answer || "(empty)"))),
-      make("p", "quiet", [...scores, ...spent(way.cost)].join(" · "))
-    ))
+    step("Queries", `${trace.searches.length}`, queries(trace)),
+    step("Passages", counts(trace), passages(trace)),
+    step("Evidence", `${trace.evidence.length} shown to the answering call`, evidence(trace)),
+    step("Answer", "", make("div", "", make("p", "", outcomes(trace, n), " ", answer), figures))
   );
-  if (Object.keys(way.own).length) parts.push(step("What the program reports besides", "", own(way)));
-  return make("article", "way", parts);
+  if (Object.keys(trace.own).length) parts.push(step("Further fields of the program", "", own(trace)));
+  return make("article", "trace", parts);
 }
 
 const step = (name, note, content) => make("div", "step", make(several ? "h4" : "h3", "", name, " ", make("span", "quiet", note)), content);
@@ -93,83 +92,84 @@ function spent(cost) {
   return [plural(cost.lm_calls, "LM call"), tokens, ...usd, `${cost.seconds.toFixed(2)} seconds`];
 }
 
-const gold_numbers = (way) => new Set(way.passages.filter((entry) => entry[3]).map((entry) => entry[0]));
-
-function queries(way) {
-  const gold = gold_numbers(way);
-  return make("ol", "", way.searches.map((search) => {
-    let found = "what it found was not kept";
-    if (search.found === null) found = "the search failed";
-    else if (search.found) found = `found ${search.found.length}, ${search.found.filter((n) => gold.has(n)).length} gold`;
-    return make("li", "", said(search.query), make("span", "quiet", ` — ${found}`));
+function queries(trace) {
+  const gold = new Set(trace.passages.filter((entry) => entry.gold).map((entry) => entry.passage));
+  return make("ol", "", trace.searches.map(({ query, found }) => {
+    const golden = (found || []).filter((number) => gold.has(number)).length;
+    const result = found === null ? "the search failed" : `found ${found.length}, ${golden} gold`;
+    return make("li", "", said(query), make("span", "quiet", ` — ${result}`));
   }));
 }
 
-function counts(way) {
+function counts(trace) {
   const tally = {};
-  for (const [, , fate] of way.passages) tally[fate] = (tally[fate] || 0) + 1;
-  return [`${way.passages.length}`, ...Object.entries(tally).map(([fate, n]) => `${n} ${fate}`)].join(", ").replace(",", ":");
+  for (const { fate } of trace.passages) tally[fate] = (tally[fate] || 0) + 1;
+  const parts = Object.entries(tally).map(([fate, n]) => `${n} ${fate}`);
+  return `${trace.passages.length}${parts.length ? ": " : ""}${parts.join(", ")}`;
 }
 
-// Which queries found each passage, and at what place.
-function finders(way) {
+// For each passage the queries that found it, with its rank: 2 #3 is the third passage of the second query.
+function finders(trace) {
   const by = new Map();
-  way.searches.forEach((search, q) => (search.found || []).forEach((number, place) => {
+  trace.searches.forEach(({ found }, q) => (found || []).forEach((number, place) => {
     if (!by.has(number)) by.set(number, []);
     by.get(number).push(`${q + 1} #${place + 1}`);
   }));
   return by;
 }
 
-const SHOWN = 15; // dropped passages that are not gold, before the rest is folded
+const SHOWN = 15; // passages in the list, before the rest of those that are neither gold nor kept is folded
 
-function passages(way) {
-  const by = finders(way);
+function passages(trace) {
+  const by = finders(trace);
   const lines = [];
   const folded = [];
-  way.passages.forEach((entry, n) => {
-    const dull = n >= SHOWN && !entry[3] && (entry[2] === "dropped" || entry[2] === "found");
-    (dull ? folded : lines).push(() => passage(entry, by.get(entry[0])));
+  trace.passages.forEach((entry, n) => {
+    const dull = n >= SHOWN && !entry.gold && (entry.fate === "dropped" || entry.fate === "found");
+    (dull ? folded : lines).push(entry);
   });
-  const missing = way.missing.map((name) => make("li", "missing", "☆ ", said(name), make("span", "quiet", " — gold, found by no query")));
-  const list = [make("ol", "passages", lines.map((line) => line()), missing)];
+  const listed = (entries) => entries.map((entry) => passage(entry, by.get(entry.passage)));
+  const missing = trace.missing.map((name) => make("li", "missing", "☆ ", said(name), make("span", "quiet", " — gold, found by no query")));
+  const list = [make("ol", "passages", listed(lines), missing)];
   if (folded.length) {
-    list.push(unfold(`${folded.length} more, none gold, none in the evidence`, () => make("ol", "passages", folded.map((line) => line()))));
+    list.push(unfold(`${folded.length} more, none gold, none in the evidence`, () => make("ol", "passages", listed(folded))));
   }
   return make("div", "", list);
 }
 
-function passage([number, score, fate, gold, note], by) {
-  const [id, title, ...text] = data.passages[number];
-  const why = [by ? `query ${by.join(", ")}` : "", data.notes[note]].filter(Boolean).join("; ");
+function passage(entry, by) {
+  const { id, title, text } = data.passages[entry.passage];
+  const why = [by ? `query ${by.join(", ")}` : "", data.reasons[entry.why]].filter(Boolean).join("; ");
+  const star = entry.gold ? make("span", "star", "★ gold ") : null;
   return make("li", "", unfold(
-    [gold ? make("span", "star", "★ gold ") : null, make("span", "title", said(title || id)), " ", badge(fate), make("span", "quiet", " ", said(why))],
-    () => [text_of(text), make("p", "quiet", `id ${id}${score === null ? "" : `, score ${score}`}`)]
+    [star, make("span", "title", said(title || id)), " ", badge(entry.fate), make("span", "quiet", " ", said(why))],
+    () => [text_of(text), make("p", "quiet", `id ${id}${entry.score === undefined ? "" : `, score ${entry.score}`}`)]
   ));
 }
 
 function text_of(text) {
-  if (!text.length) return make("p", "quiet", "The text is left out to keep this page small; passages.jsonl of the run has it.");
-  if (text[0] === null) return make("p", "quiet", "The run did not keep the text.");
-  return make("p", "text", said(text[0]));
+  if (text === undefined) return make("p", "quiet", "The text is left out to keep this page small; passages.jsonl of the run has it.");
+  if (text === null) return make("p", "quiet", "The run did not keep the text.");
+  return make("p", "text", said(text));
 }
 
-function evidence(way) {
-  return make("ol", "evidence", way.evidence.map((shown) => {
-    const whole = typeof shown === "number";
-    const [id, title, ...text] = whole ? data.passages[shown] : [shown.id, shown.title, shown.text];
-    const kind = id.startsWith("lm:") ? "written by the LM" : !whole && shown.extract ? "extract" : "";
-    return make("li", "", make("b", "", said(title || id)), " ", kind ? badge("extract", kind) : null, text_of(text));
+const FORMS = { extract: "extract", written: "written by the LM" };
+
+function evidence(trace) {
+  return make("ol", "evidence", trace.evidence.map((shown) => {
+    const { id, title, text } = data.passages[shown.passage];
+    const form = FORMS[shown.form];
+    return make("li", "", make("b", "", said(title || id)), " ", form ? badge("extract", form) : null, text_of(text));
   }));
 }
 
-// What the program reports besides, with passages by their titles.
-function own(way) {
-  const titles = new Map(way.passages.map(([number]) => data.passages[number]));
+// The program's own fields, with the titles of passages in place of their ids.
+function own(trace) {
+  const titles = new Map(trace.passages.map((entry) => data.passages[entry.passage]).map(({ id, title }) => [id, title]));
   const list = make("dl", "");
-  for (const [name, value] of Object.entries(way.own)) {
+  for (const [name, value] of Object.entries(trace.own)) {
     const long = JSON.stringify(value).length > (typeof value === "string" ? 1500 : 250);
-    const size = typeof value === "string" ? "long text" : `${Object.keys(value || "").length} in it`;
+    const size = typeof value === "string" ? "long text" : plural(Object.keys(value || "").length, "item");
     const shown = long ? unfold(size, () => written(value, titles)) : written(value, titles);
     list.append(make("dt", "", said(name)), make("dd", "", shown));
   }
@@ -197,7 +197,7 @@ function passage_name(id, titles) {
   return name;
 }
 
-// A part that is made when it is opened.
+// A part that is folded at first. Its content is made when it is opened.
 function unfold(head, content) {
   const details = make("details", "", make("summary", "", head));
   details.addEventListener("toggle", () => {
@@ -209,7 +209,7 @@ function unfold(head, content) {
 // The list.
 
 const entries = data.questions.map((question) => {
-  const words = [question.question, question.id, ...question.answers, ...question.ways.flatMap((way) => [way.answer, way.error])];
+  const words = [question.question, question.id, ...question.answers, ...question.traces.flatMap((trace) => [trace.answer, trace.error])];
   return { question, words: words.filter(Boolean).join("\n").toLowerCase(), element: null };
 });
 
@@ -232,11 +232,11 @@ function wanted(entry) {
   if (!words.includes(value_of("text").trim().toLowerCase())) return false;
   const what = value_of("outcome");
   if (what === "all") return true;
-  const found = question.ways.map(outcome);
+  const found = question.traces.map(outcome);
   if (what === "runs differ") return new Set(found).size > 1;
   const run = value_of("run");
-  const looked = run === "" ? question.ways : [question.ways[run]];
-  return looked.some((way) => (what === "unparsable" ? way.cost.unparsable > 0 : outcome(way) === what));
+  const looked = run === "" ? question.traces : [question.traces[run]];
+  return looked.some((trace) => (what === "unparsable" ? trace.cost.unparsable > 0 : outcome(trace) === what));
 }
 
 function list() {
@@ -269,10 +269,6 @@ function open_named() {
   entry_of(entry).scrollIntoView();
 }
 
-if (get("type")) {
-  const types = new Set(data.questions.map((question) => question.type).filter((type) => type !== null));
-  for (const type of [...types].sort()) get("type").append(new Option(type, type));
-}
 get("metric").addEventListener("change", choose_metric);
 get("controls").addEventListener("input", list);
 get("controls").addEventListener("submit", (event) => event.preventDefault());

@@ -1,6 +1,6 @@
 import csv
 import json
-from dataclasses import asdict
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyarrow import csv as arrow_csv
 from pyarrow import parquet
+from support.records import a_row, a_run
 
-from eval.__main__ import main
-from eval.figures.comparison import Run
 from eval.reports.export import export, table
+from eval.runs.record import Row
+from eval.runs.store import Run
 from programs.instruments.cost import Cost, Spent
 from retrieval import UsageError
 
@@ -21,24 +22,14 @@ COST = Cost(7, 2, 700, 30, 0.5, 500, 20, 0.25, searches=3, unparsable=1, seconds
 JUDGED = Spent(2, 0, 90, 4, 0.125, 90, 4, 0.125)
 
 
-def row(id_: str, answer: Any = "Rome", error: str | None = None, **fields: Any) -> dict[str, Any]:
+def row(id_: str, answer: str | None = "Rome", error: str | None = None, **fields: Any) -> Row:
     prediction = None if error else {"answer": answer, "queries": ["a", "b"], "passages": [{"id": "1"}]}
-    return {
-        "id": id_,
-        "question": "Which?",
-        "answers": ["Rome", "Roma"],
-        "type": None,
-        "prediction": prediction,
-        "scores": {"em": None if error else 1.0},
-        "error": error,
-        "cost": asdict(COST),
-        "judging": {},
-        **fields,
-    }
+    usual = {"question": "Which?", "answers": ["Rome", "Roma"], "scores": {"em": None if error else 1.0}, "cost": COST}
+    return a_row(id_, prediction=prediction, error=error, **{**usual, **fields})
 
 
-def run(*rows: dict[str, Any], name: str = "runs/a", **manifest: Any) -> Run:
-    return Run(name, {"task": "t", "program": "cot", "lm": "openai/gpt", "retriever": "sample", **manifest}, list(rows))
+def run(*rows: Row, name: str = "runs/a", **manifest: Any) -> Run:
+    return a_run(name, rows, {"task": "t", "program": "cot", "lm": "openai/gpt", "retriever": "sample", **manifest})
 
 
 STRANGE = ["", " ", "=1+1", "-5", "@x", "'", "a\nb\r\nc", 'say "so", or;\tnot', "\0", "Käse 日本 🧀", "NULL", "nan"]
@@ -96,8 +87,8 @@ def test_a_lone_surrogate_is_an_escape(suffix: str, tmp_path: Path) -> None:
 
 
 def test_the_columns_of_two_runs() -> None:
-    judged = row("1", scores={"em": 0.0, "acc_judge:x": 1.0}, judging={"acc_judge:x": asdict(JUDGED)}, type="bridge")
-    unknown = row("1", cost={**asdict(COST), "usd": None})
+    judged = row("1", scores={"em": 0.0, "acc_judge:x": 1.0}, judging={"acc_judge:x": JUDGED}, type="bridge")
+    unknown = row("1", cost=replace(COST, usd=None))
     first, second = table([run(judged), run(unknown, name="b", lm="ollama/x")]).to_pylist()
     assert list(first) == [
         *("run", "task", "program", "lm", "retriever", "id", "question", "type", "answers", "answer", "queries"),
@@ -111,14 +102,6 @@ def test_the_columns_of_two_runs() -> None:
     assert (first["type"], first["lm_calls"], first["usd"], first["seconds"]) == ("bridge", 7, 0.5, 1.5)
     assert (first["judge_lm_calls"], first["judge_usd"], second["judge_lm_calls"]) == (2, 0.125, 0)
     assert (second["usd"], second["paid_usd"]) == (None, 0.25)
-
-
-def test_what_is_no_text_is_json() -> None:
-    rows = [row("1", True), row("2", {"x": [1]}), row("3", None), row("4", 3)]
-    rows[3]["prediction"]["queries"] = "one"
-    found = table([run(*rows)]).to_pylist()
-    assert [each["answer"] for each in found] == ["true", '{"x": [1]}', None, "3"]
-    assert found[3]["queries"] == ["one"]
 
 
 def test_columns_without_a_value_keep_their_type(tmp_path: Path) -> None:
@@ -143,26 +126,5 @@ def test_what_cannot_be_exported(tmp_path: Path) -> None:
     }.items():
         with pytest.raises(UsageError, match=complaint):
             export([run(row("1"))], tmp_path / path)
-    with pytest.raises(UsageError, match="the metric 'error' has the name of another column"):
+    with pytest.raises(UsageError, match="the metric 'error' cannot be exported"):
         table([run(row("1", scores={"error": 1.0}))])
-
-
-def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    def call(*arguments: str) -> int | str | None:
-        with pytest.raises(SystemExit) as ended:
-            main(arguments)
-        return ended.value.code
-
-    directory, out = str(tmp_path / "run"), tmp_path / "rows.parquet"
-    assert call("sample", "--program", "cot", "--lm", "extractive", "--limit", "3", "--run", directory) == 0
-    capsys.readouterr()
-    assert call("export", directory, directory, "--out", str(out)) == 0
-    assert json.loads(capsys.readouterr().out) == {"rows": 6}
-    (first, *_) = parquet.read_table(out).to_pylist()
-    about = {"run": directory, "program": "cot", "lm": "extractive/reader", "task": "sample", "retriever": "sample"}
-    assert about.items() <= first.items()
-    assert first["lm_calls"] == len(first["queries"]) == 1
-    assert call("export", directory, "--out", "rows.json") == 2
-    assert "must end in .csv or .parquet, and rows.json does not" in capsys.readouterr().err
-    assert call("export", directory) == 2
-    assert "required: --out" in capsys.readouterr().err

@@ -18,6 +18,7 @@ from eval.__main__ import main
 from eval.metrics import em, f1, load
 from eval.runs.recorded_calls import Limits
 from eval.runs.runner import evaluate
+from eval.runs.store import read
 from programs.blendfilter import BlendFilter
 from programs.instruments.cost import measured
 from retrieval import Memory, Passage, RetrievalError, Retriever, UsageError
@@ -214,12 +215,12 @@ def everything(directory: Path) -> bytes:
 def test_a_run_is_logged_and_brought_up_to_date(provider: Provider, store: Path, tmp_path: Path) -> None:
     directory, client = tmp_path / "my run", MlflowClient()
     judged(provider, directory, limits=Limits(calls=1))
-    id_ = log(str(directory), experiment="logged")
+    id_ = log(read(directory), experiment="logged")
     run = client.get_run(id_)
     assert (run.info.status, run.data.metrics["n"]) == ("KILLED", 0)
 
     judged(provider, directory)
-    assert log(str(directory), experiment="logged") == id_
+    assert log(read(directory), experiment="logged") == id_
     run = client.get_run(id_)
     assert (run.info.status, run.info.run_name) == ("FINISHED", "my run")
     assert {"task": "t", "settings.k": "5", "settings.x": "null", "asked": "2"}.items() <= run.data.params.items()
@@ -243,7 +244,7 @@ def test_a_run_of_many_types_is_logged(store: Path, tmp_path: Path) -> None:
     for example in many:
         example.type = f"type {example.id}"
     evaluate(Answer(), many, metrics=[em], directory=tmp_path, manifest={})
-    metrics = MlflowClient().get_run(log(str(tmp_path), experiment="many")).data.metrics
+    metrics = MlflowClient().get_run(log(read(tmp_path), experiment="many")).data.metrics
     assert len(metrics) > 1000
     assert all(metrics[f"type q{n}/em"] == 1 for n in range(60))
 
@@ -253,7 +254,7 @@ def test_no_secret_is_logged_or_traced(provider: Provider, traced: str, store: P
     with dspy.context(lm=lm):
         dspy.Predict("question -> answer")(question=QUESTION)
     judged(provider, tmp_path / "run")
-    log(str(tmp_path / "run"), experiment="secrets")
+    log(read(tmp_path / "run"), experiment="secrets")
     assert len(traces(traced)) > 2
     assert QUESTION.encode() in everything(store)
     assert SECRET.encode() not in everything(store)
@@ -281,7 +282,7 @@ def test_the_command(store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[
     assert call("mlflow", str(tmp_path / "none")) == 2
     assert "none holds no run: No such file or directory" in capsys.readouterr().err
     assert call("mlflow", ",".join(runs)) == 2
-    assert "names several runs: log each by itself" in capsys.readouterr().err
+    assert "are several runs: log each by itself" in capsys.readouterr().err
 
 
 def test_a_run_from_the_command_line_is_traced(store: Path, untraced: None, tmp_path: Path) -> None:

@@ -1,26 +1,20 @@
-from dataclasses import asdict
-from typing import Any
+from support.records import a_manifest, a_row
 
-from eval.figures.summary import Row, summarise
-from eval.reports.text import table
-from programs.instruments.cost import Cost
-
-
-def row(scores: dict[str, float | None], error: str | None = None, **fields: Any) -> Row:
-    cost = {**asdict(Cost()), **fields.get("cost", {})}
-    return {"scores": scores, "error": error, "type": None, **fields, "cost": cost}
-
+from eval.figures.costs import costs
+from eval.figures.summary import summarise
+from eval.reports.text import align, cost_table, table
+from programs.instruments.cost import Cost, Spent
 
 ROWS = [
-    row({"em": 1.0, "f1": 1.0, "recall_passages": 0.5}, type="bridge", cost={"lm_calls": 7, "seconds": 1.5}),
-    row({"em": 0.0, "f1": 0.25, "recall_passages": 1.0}, type="bridge", cost={"unparsable": 2}),
-    row({"em": None, "f1": None}, "LMTimeoutError: too late", type="comparison"),
-    row({"em": 1.0, "f1": 1.0, "own": 0.5}),
+    a_row("1", scores={"em": 1.0, "f1": 1.0, "recall_passages": 0.5}, type="bridge", cost=Cost(7, seconds=1.5)),
+    a_row("2", scores={"em": 0.0, "f1": 0.25, "recall_passages": 1.0}, type="bridge", cost=Cost(unparsable=2)),
+    a_row("3", scores={"em": None, "f1": None}, error="LMTimeoutError: too late", type="comparison"),
+    a_row("4", scores={"em": 1.0, "f1": 1.0, "own": 0.5}),
 ]
 
 
 def test_the_table() -> None:
-    manifest = {"program": "blendfilter", "task": "sample", "lm": "extractive", "k": 5}
+    manifest = a_manifest(program="blendfilter", task="sample", lm="extractive", settings={"k": 5})
     run, empty, *lines = table(summarise(ROWS, 4, manifest)).split("\n")
     assert (run, empty) == ("task sample, program blendfilter, lm extractive", "")
     assert lines[: lines.index("")] == [
@@ -35,16 +29,28 @@ def test_the_table() -> None:
 
 
 def test_what_went_wrong_is_said() -> None:
-    text = table(summarise(ROWS, 6, {}))
+    text = table(summarise(ROWS, 6, a_manifest()))
     assert "INCOMPLETE: 4 of 6 questions" in text
     assert text.endswith("1 failed, the first with LMTimeoutError: too late")
 
 
 def test_an_undisturbed_run_has_nothing_to_add() -> None:
-    text = table(summarise(ROWS[:2], 2, {}))
+    text = table(summarise(ROWS[:2], 2, a_manifest()))
     assert "INCOMPLETE" not in text
     assert "failed, the first" not in text
 
 
 def test_a_run_interrupted_at_once_has_a_table() -> None:
-    assert "INCOMPLETE: 0 of 6 questions" in table(summarise([], 6, {}))
+    assert "INCOMPLETE: 0 of 6 questions" in table(summarise([], 6, a_manifest()))
+
+
+def test_a_part_of_a_cost_is_set_in() -> None:
+    spent = Cost(3, 1, 300, 30, searches=2, predictors={"read": Spent(3, 1, 300, 30)})
+    lines = cost_table(costs([a_row(cost=spent)], a_manifest())).split("\n")
+    assert [line.split("  ")[0] for line in lines[1:3]] == ["per question of 1", ""]
+    assert lines[2].startswith("  read ")
+    assert lines[4].split() == ["paid", "in", "this", "run", "2", "0", "0", "0.000000"]
+
+
+def test_columns_are_aligned() -> None:
+    assert align([["", "n", "what"], ["all", "10", "x"]], left=(0, 2)) == "      n  what\nall  10  x"

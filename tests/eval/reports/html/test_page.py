@@ -2,25 +2,26 @@ import json
 import re
 import shutil
 import subprocess
+from base64 import b64encode
+from dataclasses import replace
+from hashlib import sha256
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
 import dspy
 import pytest
+from support.records import a_row, a_run
 from support.scripted import Function, engine_lm, render
 
-from eval.__main__ import main
-from eval.figures.comparison import compare, read
+from eval.figures.comparison import best_of, compare
 from eval.figures.costs import costs
+from eval.figures.summary import summarise
 from eval.metrics import STANDARD
-from eval.reports.html.drawing import Point, front, interval, scatter
-from eval.reports.html.markup import Html, tag, visible
-from eval.reports.html.page import page
-from eval.reports.html.ways import ways
-from eval.reports.text import cost_lines
+from eval.reports.formats import COST_COLUMNS, cost_lines
+from eval.reports.html.page import page, visible, write
 from eval.runs.runner import evaluate
-from eval.runs.store import read_passages
+from eval.runs.store import Run, read
 from programs.steps.ask import ask
 from programs.steps.result import result
 from retrieval import Memory, Passage, UsageError
@@ -54,9 +55,6 @@ class Reader(dspy.Module):
             queries=["rome paris", "rome"],
             passages=found,
             evidence=shown,
-            found={"q": ["1", "2", "3"]},
-            kept={"q": ["1", "3"]},
-            relevance={"1": 0.75, "2": 0.123456},
             note=HOSTILE,
         )
 
@@ -81,13 +79,13 @@ def questions(*texts: str) -> list[dspy.Example]:
 TEXTS = ("one right", f"two wrong {HOSTILE}", "three crash", "four mumble", "five right", "six wrong")
 
 
-def make_run(directory: Path, *texts: str, lm: str = "some/model", **manifest: Any) -> str:
+def make_run(directory: Path, *texts: str, lm: str = "some/model", **manifest: Any) -> Run:
     manifest = {"task": "made up", "program": "reader", "lm": lm, "settings": {"k": 5}, **manifest}
     with dspy.context(lm=engine_lm(Function(reply))):
         evaluate(
             Reader(), questions(*texts), metrics=STANDARD, directory=directory, manifest=manifest, pause=0.0, threads=1
         )
-    return str(directory)
+    return read(directory)
 
 
 class Parsed(HTMLParser):
@@ -138,346 +136,132 @@ class Parsed(HTMLParser):
 
 
 @pytest.fixture
-def directory(tmp_path: Path) -> str:
+def run(tmp_path: Path) -> Run:
     return make_run(tmp_path / "run", *TEXTS)
 
 
-def test_the_figures_are_those_of_the_summary_and_of_the_costs(directory: str) -> None:
-    summary = json.loads((Path(directory) / "summary.json").read_text())
-    parsed = Parsed(page([directory]))
-    assert parsed.table("run")[0][1:7] == [
-        "6",
-        "2",
-        "3",
-        "0",
-        "1",
-        "1",
-    ]  # questions, right, wrong, –, failed, unparsable
+def test_the_figures_are_those_of_the_summary_and_of_the_costs(run: Run) -> None:
+    summary = summarise(run.rows, len(run.rows), run.manifest)
+    parsed = Parsed(page([run]))
+    # questions, right, wrong, not scored, failed, unparsable
+    assert parsed.table("run")[0][1:7] == ["6", "2", "3", "0", "1", "1"]
     by_name = {"EM": "em", "F1": "f1", "titles found": "recall_passages", "titles kept": "recall_evidence"}
     lines = parsed.table("metric")
     assert [line[0] for line in lines] == list(by_name)
-    for heading, score, interval_, _ in lines:
-        figures = summary["total"]["scores"][by_name[heading]]
-        assert score == f"{100 * figures['mean']:.1f}"
-        assert interval_ == f"[{100 * figures['low']:.1f}, {100 * figures['high']:.1f}]"
+    for heading, score, interval, _ in lines:
+        figures = summary.total.scores[by_name[heading]]
+        assert score == f"{100 * figures.mean:.1f}"
+        assert interval == f"[{100 * figures.low:.1f}, {100 * figures.high:.1f}]"
     by_type = parsed.table("type", "n", "failed", "unparsable", "EM")
+    assert [line[0] for line in by_type] == list(summary.by_type) == ["a", "b"]
     for line in by_type:
-        of_type = summary["by_type"][line[0]]
-        assert line[1:5] == [
-            *(str(of_type[name]) for name in ("n", "failed", "unparsable")),
-            f"{100 * of_type['scores']['em']['mean']:.1f}",
-        ]
-    run = read(directory)
-    head, *spent = cost_lines(costs(run.rows, run.manifest))
-    assert parsed.table(*head) == spent
+        of_type = summary.by_type[line[0]]
+        counts = [str(of_type.n), str(of_type.failed), str(of_type.unparsable)]
+        assert line[1:5] == [*counts, f"{100 * of_type.scores['em'].mean:.1f}"]
+    expected = [[line.label, *line.cells] for line in cost_lines(costs(run.rows, run.manifest))]
+    assert parsed.table("", *COST_COLUMNS) == expected
     for said in ("complete: 6 questions", "1 failed, the first with", "settings.k", "versions.dspy", "some/model"):
         assert said in parsed.text
 
 
-def test_hostile_text_stays_text(directory: str) -> None:
-    text = page([directory])
-    parsed = Parsed(text)
-    names = [name for name, _ in parsed.elements]
-    assert names.count("script") == 2
-    assert not {"img", "iframe", "object", "link", "base"} & set(names)
-    assert not [
-        key for _, attributes in parsed.elements for key in attributes if key.startswith("on") or key == "style"
-    ]
-    text.encode()  # no lone surrogate
-    assert not re.search(r"[\x00-\x08\x0b-\x1f\u202e]", text)
-    policy = next(a["content"] for name, a in parsed.elements if a.get("http-equiv") == "Content-Security-Policy")
+def test_parts_of_a_cost_are_set_in(run: Run) -> None:
+    text = page([run])
+    assert '<th scope="row" class="part">read</th>' in text
+    assert '<th scope="row">altogether</th>' in text
+
+
+def test_hostile_text_stays_text(run: Run, tmp_path: Path) -> None:
+    hostile = make_run(tmp_path / "other", *TEXTS, task=HOSTILE, program=HOSTILE, settings={HOSTILE: HOSTILE})
+    for text in (page([run]), page([hostile]), page([run, a_copy(run, program=HOSTILE, settings={"k": HOSTILE})])):
+        parsed = Parsed(text)
+        names = [name for name, _ in parsed.elements]
+        assert names.count("script") == 2
+        assert not {"img", "iframe", "object", "link", "base"} & set(names)
+        attributes = [key for _, attributes in parsed.elements for key in attributes]
+        assert not [key for key in attributes if key.startswith("on") or key in ("style", "src")]
+        text.encode()  # no lone surrogate
+        assert not re.search(r"[\x00-\x08\x0b-\x1f\u202e]", text)
+        assert {a["href"][0] for _, a in parsed.elements if a.get("href")} == {"#"}  # all links stay in the page
+        (wrong,) = (q for q in parsed.data["questions"] if q["id"] == "q1")
+        assert wrong["question"] == f"two wrong {visible(HOSTILE)}"
+        assert "\\u202e evil \\ud800 \\u0000\\u001b[31m" in wrong["question"]
+
+
+def test_the_policy_allows_this_style_and_this_script_only(run: Run) -> None:
+    text = page([run])
+    policy = next(a["content"] for _, a in Parsed(text).elements if a.get("http-equiv") == "Content-Security-Policy")
     assert policy is not None
-    assert "default-src 'none'" in policy
+    assert policy.startswith("default-src 'none'; style-src 'sha256-")
     assert "unsafe" not in policy
-    # What it links to is in the page.
-    assert {a["href"][0] for _, a in parsed.elements if a.get("href")} == {"#"}
-    assert not [a for _, a in parsed.elements if "src" in a]
-    (wrong,) = (q for q in parsed.data["questions"] if q["id"] == "q1")
-    assert wrong["question"] == f"two wrong {visible(HOSTILE)}"
-    assert "\\u202e evil \\ud800 \\u0000\\u001b[31m" in wrong["question"]
-
-
-def test_the_way_of_a_question(directory: str) -> None:
-    data = Parsed(page([directory])).data
-    (way,) = data["questions"][0]["ways"]
-
-    def title(number: int) -> str:
-        return str(data["passages"][number][1])
-
-    assert [search["query"] for search in way["searches"]] == ["rome paris", "rome"]
-    assert [[title(n)[:5] for n in search["found"]] for search in way["searches"]] == [
-        ["Rome", "Paris", "Title"],
-        ["Rome", "Title"],
-    ]
-    read_ = [(title(number)[:5], fate, gold, data["notes"][note]) for number, _, fate, gold, note in way["passages"]]
-    assert read_ == [
-        ("Rome", "extract", True, "q: kept; relevance: 0.75"),
-        ("Paris", "dropped", False, "q: filtered out; relevance: 0.1235"),
-        ("Title", "kept", False, "q: kept"),
-    ]
-    assert way["missing"] == ["Lima"]
-    extract, whole, written = way["evidence"]
-    assert (extract["text"], title(whole)[:5], written["id"]) == ("Rome is the capital of Italy.", "Title", "lm:1")
-    assert [text for _, _, text in data["passages"][:2]] == [PASSAGES[0].text, PASSAGES[1].text]
-    assert way["own"]["note"] == visible(HOSTILE)
-    assert (way["answer"], way["cost"]["lm_calls"], way["cost"]["searches"]) == ("Rome", 1, 2)
-
-    (failed,) = data["questions"][2]["ways"]
-    assert "cannot reach the server </script>" in failed["error"]
-    assert [fate for _, _, fate, _, _ in failed["passages"]] == ["found"] * 3
-    assert [title(number)[:5] for number, *_ in failed["passages"]] == ["Rome", "Paris", "Title"]
-
-
-def test_what_the_own_fields_of_programs_say_of_passages(tmp_path: Path) -> None:
-    def notes(**own: Any) -> dict[str, tuple[str, str]]:
-        passages = [{"id": id_, "title": id_.upper(), "score": 1.0} for id_ in "abcd"]
-        prediction = {"answer": "x", "passages": passages, "evidence": own.pop("evidence", []), **own}
-        run = read(directory)
-        run.rows[:] = [{**run.rows[0], "prediction": prediction, "gold_titles": None}]
-        data = ways([run], [{}])
-        (way,) = data["questions"][0]["ways"]
-        return {
-            data["passages"][number][0]: (fate, data["notes"][note]) for number, _, fate, _, note in way["passages"]
-        }
-
-    directory = make_run(tmp_path / "run", "one right")
-    turns = [
-        {"retrieved": ["a", "b", "c"], "kept": ["a", "b"], "shown": ["a"], "facts": []},
-        {"retrieved": ["b", "d"], "kept": ["b"], "shown": ["b"], "facts": []},
-    ]
-    assert notes(iterations=turns, known_facts=[{"fact": "f", "passages": ["a"]}]) == {
-        "a": ("cited", "round 1: read; supports fact 1"),
-        "b": ("dropped", "round 1: kept by the filter, not among those read; round 2: read"),
-        "c": ("dropped", "round 1: filtered out"),
-        "d": ("dropped", "round 2: filtered out"),
+    inside = {
+        "style-src": text[text.index("<style>") + 7 : text.index("</style>")],
+        "script-src": text[text.rindex("<script>") + 8 : text.rindex("</script>")],
     }
-    assert notes(
-        retrieved=["b", "a", "c"],
-        ranked=["a", "b", "c"],
-        candidates={"a": "Rome"},
-        evidence=[{"id": "a", "title": "A"}],
-    ) == {
-        "a": ("kept", "retrieved: 2 of 3; ranked: 1 of 3; candidates: Rome"),
-        "b": ("dropped", "retrieved: 1 of 3; ranked: 2 of 3"),
-        "c": ("dropped", "retrieved: 3 of 3; ranked: 3 of 3"),
-        "d": ("dropped", "retrieved: not there; ranked: not there"),
-    }
-    assert notes(found=[["a", "b"], ["b"]])["b"] == ("dropped", "found: list 1; found: list 2")
-    whole = notes(found={"q": ["a"], "union": ["b"]}, kept={"q": ["a"]}, unfiltered=["q"])
-    assert (whole["a"][1], whole["b"][1]) == ("q: kept, as all: the selection was unparsable", "union: filtered out")
-    assert notes(found=5, kept=None, iterations=["x"], known_facts={"y": 1}, ranked=[[1], {}])["a"] == (
-        "dropped",
-        "the program does not say why",
-    )
-    cited = notes(known_facts=[{"fact": "f", "passages": ["a"]}])
-    assert (cited["a"], cited["b"]) == (("cited", "supports fact 1"), ("dropped", "supports no fact"))
+    for directive, content in inside.items():
+        hash_ = b64encode(sha256(content.encode()).digest()).decode()
+        assert f"{directive} 'sha256-{hash_}';" in policy
 
 
-def test_a_program_that_reports_nothing_but_an_answer(tmp_path: Path) -> None:
-    class Plain(dspy.Module):
-        def forward(self, question: str) -> dspy.Prediction:
-            return dspy.Prediction(answer=True, passages=["text"], evidence="text", queries=None)
-
-    evaluate(Plain(), questions("one"), metrics=STANDARD, directory=tmp_path / "run", manifest={})
-    (way,) = Parsed(page([str(tmp_path / "run")])).data["questions"][0]["ways"]
-    assert (way["answer"], way["passages"], way["evidence"], way["searches"]) == ("True", [], [], [])
+def a_copy(run: Run, **manifest: Any) -> Run:
+    """The run with a name and manifest of its own."""
+    return replace(run, name=f"{run.name}-copy", manifest=run.manifest.model_copy(update=manifest))
 
 
-def test_a_run_that_is_older_than_its_passages(directory: str) -> None:
-    path = Path(directory)
-    (path / "passages.jsonl").unlink()
-    rows = [json.loads(line) for line in (path / "rows.jsonl").read_text().splitlines()]
-    for row in rows:
-        for name in ("searches", "gold_titles", "gold_passages"):
-            del row[name]
-    (path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    manifest = json.loads((path / "manifest.json").read_text())
-    del manifest["asked"]
-    (path / "manifest.json").write_text(json.dumps(manifest))
-    parsed = Parsed(page([directory]))
-    assert "complete: 6 questions" in parsed.text
-    (way,) = parsed.data["questions"][0]["ways"]
-    assert way["searches"] == [{"query": "rome paris"}, {"query": "rome"}]
-    assert [fate for _, _, fate, _, _ in way["passages"]] == ["extract", "dropped", "kept"]
-    assert parsed.data["passages"][0][2] is None
-
-
-def test_texts_that_nobody_was_shown_are_left_out_where_there_are_too_many(
-    directory: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("eval.reports.html.ways._ROOM", len(PASSAGES[1].text) - 1)
-    passages = Parsed(page([directory])).data["passages"]
-    assert [len(passage) for passage in passages] == [3, 2, 3]  # gold, dropped, kept
-
-
-@pytest.mark.parametrize(
-    ("asked", "stopped", "summary", "said"),
-    [
-        (9, "the limit of 5 LM calls is reached", True, "6 of 9 questions; the limit of 5 LM calls is reached"),
-        (9, None, True, "6 of 9 questions; it was interrupted"),
-        (9, None, False, "6 of 9 questions; it was killed, or is under way"),
-        (None, None, False, "6 questions; the run did not end, and how many there were to be is not known"),
-    ],
-)
-def test_an_incomplete_run_says_so_and_why(
-    asked: int | None, stopped: str | None, summary: bool, said: str, directory: str
-) -> None:
-    path = Path(directory)
-    manifest = json.loads((path / "manifest.json").read_text())
-    (path / "manifest.json").write_text(json.dumps({**manifest, "asked": asked} if asked else {"task": "t"}))
-    if summary:
-        content = json.loads((path / "summary.json").read_text())
-        (path / "summary.json").write_text(json.dumps({**content, "stopped": stopped}))
-    else:
-        (path / "summary.json").unlink()
-    assert said in Parsed(page([directory])).text
-
-
-def test_a_run_that_was_killed_before_its_first_row_has_a_page(tmp_path: Path) -> None:
-    (tmp_path / "manifest.json").write_text(json.dumps({"task": "t", "program": "p", "asked": 3}))
-    assert "0 of 3 questions; it was killed, or is under way" in Parsed(page([str(tmp_path)])).text
-
-
-def test_a_comparison_has_the_figures_of_the_comparison(tmp_path: Path) -> None:
-    first = make_run(tmp_path / "a", *TEXTS)
+def test_a_comparison_has_the_figures_of_the_comparison(run: Run, tmp_path: Path) -> None:
     second = make_run(tmp_path / "b", *TEXTS[:5], lm="oracle/perfect", settings={"k": 6})
-    better = [json.loads(line) for line in (tmp_path / "b" / "rows.jsonl").read_text().splitlines()]
-    better[1]["scores"]["em"] = 1.0
-    (tmp_path / "b" / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in better))
-    with pytest.raises(UsageError, match="they cannot be compared"):
-        page([first, make_run(tmp_path / "c", "another question", task="other")])
-    comparison = compare([read(first), read(second)])
-    parsed = Parsed(page([first, second]))
-    assert len(parsed.data["questions"]) == 5
-    assert [len(question["ways"]) for question in parsed.data["questions"]] == [2] * 5
+    second.rows[1] = second.rows[1].model_copy(update={"scores": {**second.rows[1].scores, "em": 1.0}})
+    comparison = compare([run, second])
+    parsed = Parsed(page([run, second]))
+    assert [len(question["traces"]) for question in parsed.data["questions"]] == [2] * 5
     (em,) = (d for d in comparison.differences if d.metric == "em" and d.type is None)
     line = parsed.table("", "n", "difference")[0]
     assert line[0] == "R1 − R2"
     assert line[1:4] == ["5", f"{100 * em.mean:+.1f}", f"[{100 * em.low:+.1f}, {100 * em.high:+.1f}]"]
     assert line[5:] == [f"{em.p:.3f}", f"{em.p_corrected:.3f}"]
-    assert parsed.table("run", "EM")[1][:2] == [
-        "R2 reader, ceiling",
-        f"{100 * comparison.runs[1].summary.total.scores['em'].mean:.1f}",
-    ]
+    mean = f"{100 * comparison.runs[1].summary.total.scores['em'].mean:.1f}"
+    assert parsed.table("run", "EM")[1][:2] == ["R2 reader, ceiling", mean]
     for said in ("oracle/perfect = ceiling (oracle LM)", "k 6", "R1 1.", "△ ceiling (oracle LM)"):
         assert said in parsed.text
 
 
-def test_the_best_of_several_attempts(tmp_path: Path) -> None:
-    attempts = [make_run(tmp_path / name, *TEXTS) for name in "ab"]
-    parsed = Parsed(page([",".join(attempts)]))
+def test_runs_that_cannot_be_compared(run: Run, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="they cannot be compared"):
+        page([run, make_run(tmp_path / "c", "another question", task="other")])
+
+
+def test_the_best_of_several_attempts(run: Run, tmp_path: Path) -> None:
+    best = best_of([run, make_run(tmp_path / "b", *TEXTS)])
+    parsed = Parsed(page([best]))
     assert "best of 2" in parsed.text
-    (way,) = parsed.data["questions"][0]["ways"]
-    assert (way["answer"], way["searches"], way["passages"], way["evidence"]) == (None, [], [], [])
-    assert (way["scores"]["em"], way["cost"]["lm_calls"]) == (1.0, 2)
-    assert "R2" in Parsed(page([",".join(attempts), make_run(tmp_path / "c", *TEXTS)])).text
+    assert parsed.data["runs"][0]["best_of"]
+    (trace,) = parsed.data["questions"][0]["traces"]
+    assert (trace["answer"], trace["searches"], trace["passages"], trace["evidence"]) == (None, [], [], [])
+    assert (trace["scores"]["em"], trace["cost"]["lm_calls"]) == (1.0, 2)
+    assert "R2" in Parsed(page([best, make_run(tmp_path / "c", *TEXTS)])).text
 
 
-def test_the_command(directory: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    def call(*arguments: str) -> tuple[Any, str]:
-        with pytest.raises(SystemExit) as ended:
-            main(["report", *arguments])
-        return ended.value.code, capsys.readouterr().err
-
-    out = tmp_path / "report.html"
-    out.write_text("an older one")
-    assert call(directory, "--out", str(out)) == (0, f"report: {out}\n")
-    assert out.read_text(encoding="utf-8") == page([directory])
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["report.html", "run"]
-    for arguments, complaint in [
-        ([str(tmp_path), "--out", str(out)], f"{tmp_path} holds no run: No such file or directory"),
-        ([directory, "--out", str(tmp_path / "none" / "a.html")], "a.html: No such file or directory"),
-        ([directory, "--out", f"{directory}/rows.jsonl"], "its name must end in .html"),
-        ([directory, directory, "--out", str(out)], "one of the runs is named twice"),
-        ([directory], "the following arguments are required: --out"),
-    ]:
-        code, errors = call(*arguments)
-        assert (code, errors.count("\n")) == (2, 1)
-        assert complaint in errors
+def test_an_incomplete_run_says_so_and_why() -> None:
+    run = a_run("r", [a_row()], {"asked": 3}, gap="the limit of 5 LM calls is reached")
+    assert "incomplete: 1 of 3 questions; the limit of 5 LM calls is reached" in Parsed(page([run])).text
 
 
-# The run's side: passages.jsonl.
+def test_a_run_without_a_row_has_a_page() -> None:
+    run = a_run("r", [], {"asked": 3, "program": "p"}, gap="it was killed, or is under way")
+    assert "0 of 3 questions; it was killed, or is under way" in Parsed(page([run])).text
 
 
-def test_passages_are_kept_once_and_their_file_is_taken_up(tmp_path: Path) -> None:
-    def lines() -> list[dict[str, str]]:
-        return [json.loads(line) for line in (tmp_path / "run" / "passages.jsonl").read_bytes().splitlines()]
-
-    make_run(tmp_path / "run", *TEXTS)
-    whole = [{"id": p.id, "title": p.title, "text": p.text} for p in PASSAGES]
-    assert lines() == whole
-    # Killed while it wrote the third passage, and before any row that has it.
-    file = tmp_path / "run" / "passages.jsonl"
-    file.write_bytes(file.read_bytes()[:-30])
-    (tmp_path / "run" / "rows.jsonl").write_bytes(b"")
-    assert list(read_passages(tmp_path / "run")) == ["1", "2"]
-    make_run(tmp_path / "run", *TEXTS)
-    assert lines() == whole
-    assert read_passages(tmp_path / "run")["3"].text == PASSAGES[2].text  # with its lone surrogate
-
-    file.write_bytes(b"[]\n")
-    with pytest.raises(UsageError, match=r"passages\.jsonl is damaged"):
-        make_run(tmp_path / "run", *TEXTS)
+def test_a_page_replaces_an_older_one_or_is_not_written(tmp_path: Path) -> None:
+    file = tmp_path / "page.html"
+    file.write_text("an older one")
+    write(file, "new")
+    assert file.read_text() == "new"
+    with pytest.raises(UsageError, match=r"cannot write .*none/page\.html"):
+        write(tmp_path / "none" / "page.html", "new")
 
 
-def test_another_text_of_the_same_id_stays_with_its_row(tmp_path: Path) -> None:
-    class Two(dspy.Module):
-        def forward(self, question: str) -> dspy.Prediction:
-            found = [Passage("1", f"Text of {question}", "T")]
-            return result(answer="Rome", queries=[], passages=found, evidence=found)
-
-    evaluate(Two(), questions("one", "two"), metrics=STANDARD, directory=tmp_path / "run", manifest={}, threads=1)
-    run = read(str(tmp_path / "run"))
-    assert [row["prediction"]["passages"][0].get("text") for row in run.rows] == [None, "Text of two"]
-    data = Parsed(page([run.name])).data
-    texts = [data["passages"][q["ways"][0]["passages"][0][0]][2] for q in data["questions"]]
-    assert texts == ["Text of one", "Text of two"]
-    assert [q["ways"][0]["passages"][0][2] for q in data["questions"]] == ["kept", "kept"]
-
-
-# What it is made from.
-
-
-def test_markup_escapes_all_but_markup() -> None:
-    assert tag("p", "<b>", Html("<b>"), None, 1, class_='a"b', hidden=True, id=None) == (
-        '<p class="a&quot;b" hidden>&lt;b&gt;<b>1</p>'
-    )
-    assert tag("meta", name="x", http_equiv="<") == '<meta name="x" http-equiv="&lt;">'
+def test_what_is_not_seen_is_written_out() -> None:
     assert visible("a\x00\u202eb\nשלום\ud800") == "a\\u0000\\u202eb\nשלום\\ud800"
-
-
-def test_the_front_has_what_no_other_point_beats() -> None:
-    def point(name: str, cost: float, score: float) -> Point:
-        return Point(name, "", cost, score, score, score)
-
-    points = [
-        point(*p) for p in [("a", 1, 0.2), ("b", 2, 0.2), ("c", 2, 0.5), ("d", 5, 0.4), ("e", 9, 0.9), ("f", 1, 0.1)]
-    ]
-    assert [p.name for p in front(points)] == ["a", "c", "e"]
-    assert [p.name for p in front([*points, point("g", 9, 0.9)])] == ["a", "c", "e", "g"]
-    assert front([]) == []
-
-
-@pytest.mark.parametrize(
-    "costs_",
-    [[0.0], [0.0, 0.0], [1.0, 1000.0], [3.0], [1e-7, 1.0], [7.0, 7.0, 7.0], [0.1, 0.15], [5.0, 100.0]],
-)
-def test_every_mark_is_inside_of_the_drawing(costs_: list[float]) -> None:
-    points = [Point(f"R{n}", "", cost, n / 10, 0.0, 1.0) for n, cost in enumerate(costs_)]
-    drawn = Parsed(scatter(points, across="seconds", up="EM"))
-    marks = [a for name, a in drawn.elements if name == "circle"]
-    assert len(marks) == len(points)
-    for mark in marks:
-        assert 44 <= float(mark["cx"] or "") <= 362
-        assert 12 <= float(mark["cy"] or "") <= 228
-
-
-def test_an_interval_is_where_it_should_be() -> None:
-    drawn = Parsed(interval(0.0, -0.5, 1.0, least=-1.0, most=1.0))
-    (dot,) = (a for name, a in drawn.elements if name == "circle")
-    (whisker,) = (a for _, a in drawn.elements if a.get("class") == "whisker")
-    assert (dot["cx"], whisker["x1"], whisker["x2"]) == ("108.0", "57.0", "210.0")
-    assert [a["class"] for _, a in drawn.elements if a.get("class") in ("grid", "zero")].index("zero") == 2
+    assert visible({"\x1b": ["\x7f", 1, None]}) == {"\\u001b": ["\\u007f", 1, None]}
 
 
 # In a browser.
@@ -496,6 +280,11 @@ def browser(tmp_path: Path) -> Any:
             "--headless=new",
             "--no-sandbox",
             "--disable-gpu",
+            "--disable-quic",
+            "--no-first-run",
+            "--disable-background-networking",
+            "--disable-component-update",
+            "--disable-sync",
             "--enable-logging=stderr",
             "--virtual-time-budget=2000",
         ]
@@ -506,9 +295,9 @@ def browser(tmp_path: Path) -> Any:
     return dom
 
 
-def test_in_a_browser_questions_open_and_nothing_hostile_runs(directory: str, tmp_path: Path, browser: Any) -> None:
+def test_in_a_browser_questions_open_and_nothing_hostile_runs(run: Run, tmp_path: Path, browser: Any) -> None:
     file = tmp_path / "page.html"
-    text = page([directory, make_run(tmp_path / "other", *TEXTS)])
+    text = page([run, make_run(tmp_path / "other", *TEXTS)])
     file.write_text(text, encoding="utf-8")
     dom, console = browser(file, "#q=q1")
     assert console == ""  # no error, and nothing that the policy refused
@@ -539,7 +328,7 @@ def test_in_a_browser_questions_open_and_nothing_hostile_runs(directory: str, tm
     assert "Content Security Policy" in console
 
 
-def test_in_a_browser_questions_are_filtered(directory: str, tmp_path: Path, browser: Any) -> None:
+def test_in_a_browser_questions_are_filtered(run: Run, tmp_path: Path, browser: Any) -> None:
     choices = [
         {},
         {"outcome": "wrong"},
@@ -560,12 +349,12 @@ def test_in_a_browser_questions_are_filtered(directory: str, tmp_path: Path, bro
         get("metric").dispatchEvent(new Event("change"));
         get("controls").dispatchEvent(new Event("input"));
         return get("list").childElementCount;
-      }}).join(" ") + ", " + document.querySelectorAll(".by-metric:not([hidden])").length;
+      }}).join(" ") + ", " + document.querySelectorAll(".by-metric:not([hidden])").length + ", " + get("type").length;
     """
     # The script that chooses is not the page's own: this copy is without the policy.
-    text = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", page([directory]))
+    text = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", page([run]))
     file = tmp_path / "page.html"
     file.write_text(text.replace("</body>", f"<script>{script}</script></body>"), encoding="utf-8")
     dom, console = browser(file)
     assert console == ""
-    assert "<title>6 3 2 1 1 0 3 2 1 1 0, 1</title>" in dom
+    assert "<title>6 3 2 1 1 0 3 2 1 1 0, 1, 3</title>" in dom

@@ -1,0 +1,123 @@
+"""How figures are written: the same in the terminal and on the page."""
+
+from dataclasses import dataclass
+
+from eval.figures.costs import Costs
+from eval.figures.summary import Score
+from programs.instruments.cost import Cost, Spent
+
+__all__ = [
+    "COST_COLUMNS",
+    "CostLine",
+    "cost_lines",
+    "cost_notes",
+    "heading",
+    "interval",
+    "p_value",
+    "paid",
+    "percent",
+    "signed_percent",
+    "spent_cells",
+    "usd",
+]
+
+_HEADINGS = {
+    "em": "EM",
+    "f1": "F1",
+    "recall_passages": "titles found",
+    "recall_evidence": "titles kept",
+    "recall_passages_by_id": "ids found",
+    "recall_evidence_by_id": "ids kept",
+}
+
+COST_COLUMNS = ("LM calls", "tokens in", "tokens out", "USD", "searches", "seconds")
+"""The headings of `CostLine.cells`."""
+
+
+@dataclass(frozen=True, slots=True)
+class CostLine:
+    """A line of the table of costs."""
+
+    label: str
+    part: bool
+    """Whether it is part of the line above it that is not a part."""
+    cells: tuple[str, ...]
+    """Under `COST_COLUMNS`; empty where something is not counted."""
+
+
+def heading(metric: str) -> str:
+    """The name of a metric in tables."""
+    return _HEADINGS.get(metric, metric)
+
+
+def percent(score: Score, n: int) -> str:
+    """The mean in percent, followed by (m) if only m of the n questions have the metric."""
+    return f"{100 * score.mean:.1f}" + (f" ({score.n})" if score.n < n else "")
+
+
+def interval(low: float, high: float, sign: str = "") -> str:
+    """The two ends in percent; with a sign in front of each if `sign` is "+"."""
+    return f"[{100 * low:{sign}.1f}, {100 * high:{sign}.1f}]"
+
+
+def signed_percent(value: float) -> str:
+    """A difference in percent."""
+    return f"{100 * value:+.1f}"
+
+
+def p_value(p: float) -> str:
+    """A p-value with three decimals."""
+    return f"{p:.3f}" if p >= 0.001 else "<0.001"
+
+
+def usd(amount: float | None) -> str:
+    """US dollars; "unknown" for None."""
+    return "unknown" if amount is None else f"{amount:.6f}"
+
+
+def cost_lines(costs: Costs) -> list[CostLine]:
+    """What a run cost, per question and altogether."""
+    total, n = costs.total, max(costs.n, 1)
+    return [
+        CostLine(f"per question of {costs.n}", False, spent_cells(total, n)),
+        *(CostLine(name, True, spent_cells(spent, n)) for name, spent in total.predictors.items()),
+        *_altogether("altogether", total),
+        *(line for name, spent in costs.judges.items() for line in _altogether(f"besides, {name}", spent)),
+    ]
+
+
+def cost_notes(costs: Costs) -> list[str]:
+    """Sentences for beneath `cost_lines`."""
+    notes = [f"different passages found per question: {costs.found:.2f}"]
+    if costs.iterations is not None:
+        notes.append(f"iterations per question: {costs.iterations:.2f}")
+    if costs.passages is not None:
+        notes.append(f"retrieved passages shown per iteration: {costs.passages:.2f}")
+    return notes
+
+
+def spent_cells(spent: Spent, n: int = 1) -> tuple[str, ...]:
+    """What was spent, divided by n, under `COST_COLUMNS`."""
+    counts = [spent.lm_calls, spent.input_tokens, spent.output_tokens]
+    dollars = usd(None if spent.usd is None else spent.usd / n)
+    if not isinstance(spent, Cost):
+        return (*(_count(count, n) for count in counts), dollars, "", "")
+    seconds = f"{spent.seconds / n:,.2f}"
+    return (*(_count(count, n) for count in counts), dollars, _count(spent.searches, n), seconds)
+
+
+def paid(spent: Spent) -> Spent:
+    """The part that was paid in the run itself; the rest was answered from a cache."""
+    calls = spent.lm_calls - spent.cached_calls
+    return Spent(calls, 0, spent.paid_input_tokens, spent.paid_output_tokens, spent.paid_usd)
+
+
+def _altogether(label: str, spent: Spent) -> list[CostLine]:
+    return [
+        CostLine(label, False, spent_cells(spent)),
+        CostLine("paid in this run", True, spent_cells(paid(spent))),
+    ]
+
+
+def _count(count: int, n: int) -> str:
+    return f"{count / n:,.2f}" if n > 1 else f"{count:,}"
