@@ -99,18 +99,6 @@ class Manifest(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="allow")
 
-    format: int
-    """Of the run's files."""
-    started: str
-    """When the run was first started: ISO 8601, UTC."""
-    asked: int
-    """How many questions the run is to ask."""
-    self_tests: dict[str, Spent]
-    """What the tests of the judges cost when the run was first started, by metric."""
-    metrics: tuple[str, ...]
-    questions: str
-    """A hash of the questions."""
-    versions: dict[str, str]
     task: str | None = None
     program: str | None = None
     lm: str | None = None
@@ -119,6 +107,18 @@ class Manifest(BaseModel):
     """Of the program."""
     state: dict[str, Any] | None = None
     """The file with compiled prompts and its hash."""
+    metrics: tuple[str, ...]
+    questions: str
+    """A hash of the questions."""
+    asked: int
+    """How many questions the run is to ask."""
+    started: str
+    """When the run was first started: ISO 8601, UTC."""
+    self_tests: dict[str, Spent]
+    """What the tests of the judges cost when the run was first started, by metric."""
+    versions: dict[str, str]
+    format: int
+    """Of the run's files."""
     best_of: tuple["Manifest", ...] = ()
     """The runs that this one takes the best answers of; see `eval.figures.comparison.best_of`."""
 

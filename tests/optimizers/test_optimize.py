@@ -95,6 +95,7 @@ def test_the_state_is_json_repeats_and_loads(recipe: str, tmp_path: Path) -> Non
 
 def test_while_it_compiles_prompts_and_calls_do_not_pile_up(tmp_path: Path) -> None:
     kept: list[tuple[int, int | None]] = []
+    GLOBAL_HISTORY.clear()  # other tests may have filled it
 
     def counted(example: dspy.Example, prediction: dspy.Prediction, trace: Any = None) -> float | None:
         if example in TRAIN:

@@ -44,7 +44,7 @@ def test_from_the_command_to_the_files(tmp_path: Path) -> None:
     assert len(rows) == 6
     for row in rows:
         assert (row["error"], row["cost"]["lm_calls"], row["cost"]["searches"]) == (None, 7, 3)
-        assert all(len(found) == 3 for found in row["prediction"]["found"].values())
+        assert all(len(found) == 3 for found in row["prediction"]["own"]["found"].values())
 
     summary = json.loads((directory / "summary.json").read_text(encoding="utf-8"))
     assert summary["complete"] is True
@@ -90,7 +90,7 @@ GOOD = ["sample", "--program", "blendfilter", "--lm", "extractive"]
         ([*GOOD, "--limit", "some"], "argument --limit: invalid int value: 'some'"),
         ([*GOOD, "--threads", "0"], "threads must be at least 1, not 0"),
         ([*GOOD, "--lm-calls", "0"], "the number of LM calls in flight must be at least 1, not 0"),
-        ([*GOOD, "--retries", "-1"], "retries must not be below 0, as -1 is"),
+        ([*GOOD, "--retries", "-1"], "retries must be 0 or more, not -1"),
         ([*GOOD, "--max-calls", "0"], "the limit of calls must be above 0, not 0"),
         ([*GOOD, "--max-usd", "5"], "the price of extractive/reader is unknown, and so --max-usd cannot be held"),
         (["hotpotqa:first", *GOOD[1:]], "hotpotqa has no variant 'first'; there are: all, blendfilter, "),

@@ -21,7 +21,7 @@ COST = Cost(1, 0, 1200, 30, 0.5, searches=1, unparsable=1, seconds=2.0, predicto
 def row(id_: str, em: float | None, f1: float | None = None, **fields: Any) -> Row:
     scores = {"em": em, "f1": em if f1 is None else f1}
     error = None if em is not None else "LMTimeoutError: late"
-    return a_row(id_, answers=["Rome"], scores=scores, error=error, **{"cost": COST, **fields})
+    return a_row(id_, scores=scores, error=error, **{"answers": ["Rome"], "cost": COST, **fields})
 
 
 def run(name: str, *scores: float | None, first: int = 0, **manifest: Any) -> Run:

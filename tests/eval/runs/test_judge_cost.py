@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterator
-from dataclasses import asdict
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ from support.faulty_server import Provider
 from support.scripted import Function, engine_lm, render
 
 from eval.__main__ import main
-from eval.figures.comparison import best_of, read
+from eval.figures.comparison import best_of
 from eval.figures.costs import costs
 from eval.figures.summary import Summary, judges
 from eval.metrics import Metric, acc_judge, em, self_test_of
@@ -21,6 +20,7 @@ from eval.papers.tables import Column, TableRow, find
 from eval.reports.text import cost_table, table
 from eval.runs.recorded_calls import Limits
 from eval.runs.runner import evaluate
+from eval.runs.store import read
 from programs.steps.ask import ask
 
 pytestmark = [
@@ -83,7 +83,7 @@ def test_a_judges_calls_are_no_cost_of_the_program(provider: Provider, tmp_path:
     assert summary.total.scores["acc_judge:openai/gpt-4o"].mean == 1
     assert summary.total.cost["lm_calls"] == 1
     (row, *_) = read(str(tmp_path / "run")).rows
-    assert row["judging"]["acc_judge:openai/gpt-4o"]["lm_calls"] == row["cost"]["lm_calls"] == 1
+    assert row.judging["acc_judge:openai/gpt-4o"].lm_calls == row.cost.lm_calls == 1
     spent = summary.judges["acc_judge:openai/gpt-4o"]
     assert (spent.lm_calls, spent.input_tokens, spent.output_tokens) == (12, 84, 36)
     assert test.usd > 0
@@ -177,7 +177,7 @@ def test_a_run_without_a_judge_has_nothing_to_say(provider: Provider, tmp_path: 
     assert summary.judges == {}
     assert "Besides" not in table(summary)
     rows = read(str(tmp_path / "run")).rows
-    assert [row["judging"] for row in rows] == [{}] * COUNT
+    assert [row.judging for row in rows] == [{}] * COUNT
     assert "besides" not in cost_table(costs(rows, summary.manifest))
 
 
@@ -188,4 +188,3 @@ def test_the_judges_of_the_best_of_several_runs_add_up(provider: Provider, tmp_p
     spent = judges(best.rows, best.manifest)["acc_judge:openai/gpt-4o"]
     one = judges(read(str(tmp_path / "a")).rows, read(str(tmp_path / "a")).manifest)["acc_judge:openai/gpt-4o"]
     assert (spent.lm_calls, spent.usd) == (24, pytest.approx(2 * one.usd))
-    assert json.loads(json.dumps(asdict(spent)))["lm_calls"] == 24

@@ -155,7 +155,7 @@ def test_a_program_without_an_answer_fails_in_words(tmp_path: Path) -> None:
     for number, prediction in enumerate([dspy.Prediction(response="Rome"), dspy.Prediction()]):
         program = Answer(lambda question, prediction=prediction: prediction)
         summary = evaluate(program, questions("a"), metrics=[em], directory=tmp_path / str(number))
-        assert summary.first_error.startswith("UsageError: the program gives no prediction with an answer")
+        assert summary.first_error.startswith("UsageError: the program returned no prediction with an answer")
 
 
 def test_a_run_whose_first_questions_all_fail_stops(tmp_path: Path) -> None:
@@ -258,7 +258,7 @@ def test_directories_that_cannot_be_used(tmp_path: Path) -> None:
     [
         ({"threads": 0}, "threads must be at least 1, not 0"),
         ({"examples": [dspy.Example(question="a").with_inputs("question")]}, "every question needs an id$"),
-        ({"examples": questions("a") * 2}, "every question needs an id of its own, and 'q0'"),
+        ({"examples": questions("a") * 2}, "every question needs its own id, but several have 'q0'"),
         ({"examples": []}, "there are no questions"),
     ],
 )
