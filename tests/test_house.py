@@ -1,8 +1,10 @@
 """The rules of the house that no other tool checks."""
 
 import ast
+from graphlib import TopologicalSorter
 from pathlib import Path
 
+import grimp
 import pytest
 
 ROOT = Path(__file__).parents[1]
@@ -39,6 +41,11 @@ def test_a_file_imports_no_private_name_of_another_folder(path: Path) -> None:
 def test_a_method_knows_no_other_room_than_it_may(path: Path) -> None:
     rooms = {module.split(".")[0] for module, _ in imports(path)}
     assert rooms <= {"programs", "signatures", "retrieval", *(["lms"] if "commands" in path.parts else [])}
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    graph = grimp.build_graph(*ROOMS)
+    TopologicalSorter({name: graph.find_modules_directly_imported_by(name) for name in graph.modules}).prepare()
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=str)
