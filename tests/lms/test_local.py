@@ -24,7 +24,7 @@ from lms import local
 from lms.local import AsyncLocalModel, LocalModel
 from programs.instruments.cost import measured
 from programs.instruments.plan import price
-from programs.steps.logprobs import ask_scored, certainty, probability
+from programs.steps.logprobs import ask_with_logprobs, mean_probability, word_probability
 from retrieval import UsageError
 
 MODEL: dict[str, Any] = {"context": 1024, "threads": 1}
@@ -231,15 +231,15 @@ def test_the_programs_read_the_log_probabilities(lm: dspy.LM) -> None:
         about: Literal["yes", "no"] = dspy.OutputField()
 
     with dspy.context(lm=lm, adapter=dspy.JSONAdapter()):
-        found = ask_scored(dspy.Predict(Relevant), passage="The Orm is a river in Norway.")
+        found = ask_with_logprobs(dspy.Predict(Relevant), passage="The Orm is a river in Norway.")
     assert found is not None
     reply, tokens = found
-    yes, no = probability("yes", "about", tokens), probability("no", "about", tokens)
+    yes, no = word_probability("yes", "about", tokens), word_probability("no", "about", tokens)
     assert yes is not None
     assert no is not None
     assert min(yes, no) > 0
     assert yes + no <= 1.0001
-    sure = certainty("about", tokens)
+    sure = mean_probability("about", tokens)
     assert sure is not None
     assert 0 < sure <= 1
     assert {"yes": yes, "no": no}[reply.about] >= sure * 0.999  # it can be written in more than one way

@@ -88,7 +88,7 @@ class Provider:
             case "401" | "429" | "500":
                 return _send(handler, int(fault), b'{"error": {"message": "not now"}}')
             case "timeout":
-                self._end.wait(1)
+                self._end.wait(30)  # the client gives up before
                 handler.close_connection = True
             case "cut before":
                 handler.close_connection = True

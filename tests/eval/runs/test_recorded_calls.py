@@ -59,7 +59,7 @@ def questions(count: int) -> list[dspy.Example]:
 
 
 def lm(url: str, **settings: Any) -> dspy.LM:
-    return dspy.LM("openai/gpt-4o-mini", api_base=url, api_key="none", **{"cache": False, "timeout": 0.5, **settings})
+    return dspy.LM("openai/gpt-4o-mini", api_base=url, api_key="none", **{"cache": False, "timeout": 5, **settings})
 
 
 def rows(directory: Path) -> list[dict[str, Any]]:
