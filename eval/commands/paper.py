@@ -26,7 +26,11 @@ if TYPE_CHECKING:
 def add_flags(parser: ArgumentParser) -> None:
     parser.add_argument("tables", nargs="*", metavar="TABLE", help="such as blendfilter:table1 (default: list all)")
     parser.add_argument(
-        "--rows", action="append", default=[], metavar="NAME", help="only the rows with this name, or with it in theirs"
+        "--rows",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="only the rows with this name or this part of a name; can be repeated",
     )
     parser.add_argument(
         "--columns", action="append", default=[], metavar="NAME", help="only the columns with this name, likewise"

@@ -40,6 +40,7 @@ from retrieval import Retriever, UsageError
 __all__ = ["Cell", "TableRun", "run"]
 
 _Made = TypeVar("_Made")
+_At = tuple[str, str]  # the names of a row and a column
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +73,8 @@ def run(table: Table, setup: Setup) -> TableRun:
     Raises:
         UsageError: the LM or a setting cannot be used.
     """
-    found: dict[tuple[str, str], Measured] = {}
-    why_not: dict[tuple[str, str], str] = {}
+    found: dict[_At, Measured] = {}
+    why_not: dict[_At, str] = {}
     runs: list[RowRun] = []
     questions: dict[str, Questions | NotRun] = {}
     for row in table.rows:
@@ -87,20 +88,24 @@ def run(table: Table, setup: Setup) -> TableRun:
             except NotRun as error:
                 why_not[row.name, column.name] = str(error)
         runs += [ran for ran in done.values() if not isinstance(ran, NotRun)]
-    measured = dict(found)
-    for row, column in product(table.rows, table.columns):
-        if column.task is None:
-            try:
-                if (figure := compute(column, row, measured)) is not None:
-                    found[row.name, column.name] = figure
-            except NotRun as error:
-                why_not[row.name, column.name] = str(error)
+    _compute(table, found, why_not)
     cells = [
         Cell(row, column, figure, found.get((row.name, column.name)), why_not.get((row.name, column.name), ""))
         for row in table.rows
         for column, figure in zip(table.columns, row.figures, strict=True)
     ]
     return TableRun(table, tuple(cells), tuple(differences(table, runs)))
+
+
+def _compute(table: Table, found: dict[_At, Measured], why_not: dict[_At, str]) -> None:
+    """Add the figures of the columns that rest on others."""
+    for row, column in product(table.rows, table.columns):
+        if column.task is None:
+            try:
+                if (figure := compute(column, row, found)) is not None:
+                    found[row.name, column.name] = figure
+            except NotRun as error:
+                why_not[row.name, column.name] = str(error)
 
 
 @dataclass(frozen=True, slots=True)

@@ -246,6 +246,9 @@ def test_the_planner_writes_the_plan_and_the_reader_all_else(
     rows = [json.loads(path.read_text()) for path in (tmp_path / "runs").glob("*/rows.jsonl")]
     assert {row["prediction"]["own"]["plan"] for row in rows} == {"", "1. Look for Rashomon."}
     assert run_and_print(table, made) == printed
+    for rows_file in (tmp_path / "runs").glob("*/rows.jsonl"):
+        rows_file.write_text("")  # as after a kill
+    assert run_and_print(table, made) == printed
     assert (planner.asked, reader.asked) == (1, 3)  # the plan's reply is not paid twice, either
 
 
