@@ -34,7 +34,7 @@ def differences(table: Table, runs: Sequence[RowRun]) -> list[str]:
     found = [text for ran in runs for text in (*_lms(ran), *_retrievers(ran))]
     found += _shared(runs)
     if runs and (adapter := adapter_identity()):
-        found.append(f"Adapter: {', '.join(str(value) for value in adapter.values())}")
+        found.append(f"Adapter: {adapter['adapter']}")
     found += [text for ran in runs for text in (*_models(table, ran), *_questions(table, ran))]
     return list(dict.fromkeys(found))
 

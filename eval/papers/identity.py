@@ -1,5 +1,6 @@
 """What decides how an LM replies: part of a run's identity, and of what is printed beside its figures."""
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,8 +12,8 @@ from eval.runs.runner import without_url_secrets
 
 __all__ = ["adapter_identity", "describe", "lm_identity"]
 
-_SECRET = ("key", "token_provider", "secret", "password", "credential", "headers")
-"""Parts of the names of arguments that may hold secrets, none of which changes a reply."""
+_SECRET = re.compile(r"key|secret|password|credential|auth|header|cookie|token(?!s)", re.IGNORECASE)
+"""In the names of arguments that may hold secrets. None of these changes a reply, and so they are left out."""
 
 
 def lm_identity(lm: dspy.LM | None) -> dict[str, Any] | None:
@@ -20,18 +21,23 @@ def lm_identity(lm: dspy.LM | None) -> dict[str, Any] | None:
     engine of its own says about itself. None without an LM."""
     if lm is None:
         return None
-    settings = {name: value for name, value in lm.kwargs.items() if not any(part in name for part in _SECRET)}
     state = getattr(lm.engine, "dump_state", dict)
-    return {"model": lm.model, "model_type": lm.model_type, **_plain(settings), **_plain(state())}
+    return {"model": lm.model, "model_type": lm.model_type, **_public({**lm.kwargs, **state()})}
 
 
 def adapter_identity() -> dict[str, Any] | None:
     """The adapter of DSPy's settings and what is set in it; None where DSPy chooses one."""
-    adapter = dspy.settings.adapter
-    if adapter is None:
-        return None
-    settings = {name: value for name, value in vars(adapter).items() if isinstance(value, bool | int | float | str)}
-    return {"adapter": type(adapter).__name__, **_plain(settings)}
+    return None if dspy.settings.adapter is None else _of_adapter(dspy.settings.adapter)
+
+
+def _of_adapter(adapter: dspy.Adapter) -> dict[str, Any]:
+    settings: dict[str, Any] = {}
+    for name, value in vars(adapter).items():
+        if isinstance(value, dspy.Adapter):
+            settings[name] = _of_adapter(value)
+        elif isinstance(value, bool | int | float | str):
+            settings[name] = value
+    return {"adapter": type(adapter).__name__, **_public(settings)}
 
 
 def describe(identity: Mapping[str, Any]) -> str:
@@ -44,7 +50,14 @@ def describe(identity: Mapping[str, Any]) -> str:
     return ", ".join([stands_for, *said])
 
 
-def _plain(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings that have a value, as JSON, without secrets in addresses."""
-    found = {name: plain(value) for name, value in settings.items() if value is not None}
-    return {name: without_url_secrets(value) if isinstance(value, str) else value for name, value in found.items()}
+def _public(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings that have a value, as JSON, without secrets."""
+    found: dict[str, Any] = {}
+    for name, value in settings.items():
+        if value is None or _SECRET.search(name):
+            continue
+        shown = plain(value)
+        found[name] = _public(shown) if isinstance(shown, dict) else shown
+        if isinstance(shown, str):
+            found[name] = without_url_secrets(shown)
+    return found

@@ -12,6 +12,7 @@ def test_whatever_changes_replies_is_in_the_identity_and_no_secret_is() -> None:
         api_base="http://me:pw@host/v1?token=abc",
         api_key="sk-1",
         extra_headers={"Authorization": "x"},
+        extra_body={"auth_token": "abc", "top_k": 5},
         temperature=0.7,
         max_tokens=50,
         rollout_id=3,
@@ -26,6 +27,7 @@ def test_whatever_changes_replies_is_in_the_identity_and_no_secret_is() -> None:
         "rollout_id": 3,
         "api_base": "http://***@host/v1?***",
         "response_format": {"type": "json_object"},
+        "extra_body": {"top_k": 5},
     }
     for change in ({"temperature": 0.0}, {"api_base": "http://other/v1"}, {"seed": 1}, {"max_tokens": 51}):
         assert lm_identity(lm.copy(**change)) != identity
@@ -46,6 +48,19 @@ def test_the_adapter_counts_with_what_is_set_in_it() -> None:
             found.append(adapter_identity())
     assert [identity and identity["adapter"] for identity in found] == ["ChatAdapter", "JSONAdapter", "ChatAdapter"]
     assert found[0] != found[2]
+
+
+def test_an_adapter_within_an_adapter_counts_too() -> None:
+    class Outer(dspy.ChatAdapter):
+        def __init__(self, inner: dspy.Adapter) -> None:
+            super().__init__()
+            self.inner = inner
+
+    found = []
+    for inner in (dspy.JSONAdapter(), dspy.XMLAdapter()):
+        with dspy.context(adapter=Outer(inner)):
+            found.append(adapter_identity())
+    assert found[0] != found[1]
 
 
 def test_an_lm_is_described_with_its_temperature() -> None:
