@@ -12,7 +12,7 @@ from typing import ClassVar, Literal
 import dspy
 
 from programs.steps.ask import ask
-from programs.steps.result import Lists, Reading, result
+from programs.steps.result import Reading, Turns, report_rounds, result
 from programs.steps.search import search_with_drafts
 from programs.steps.settings import require_counts
 from programs.steps.side_by_side import run_in_thread
@@ -35,7 +35,7 @@ class IterRetGen(dspy.Module):
         Depth: 1 LM call per turn.
 
     In the result:
-        found: passage ids of each turn.
+        iterations: for each turn the ids of the passages `retrieved`, which are all `kept` and `shown` to the LM.
         reasoning: the reasoning that led to the last answer.
         evidence: what the last turn found.
 
@@ -49,7 +49,7 @@ class IterRetGen(dspy.Module):
             (StrategyQA).
     """
 
-    reads: ClassVar[dict[str, Reading]] = {"found": Lists()}
+    reads: ClassVar[dict[str, Reading]] = {"iterations": Turns()}
 
     def __init__(
         self, retriever: Retriever, *, k: int = 5, turns: int = 2, style: Literal["short", "yesno"] = "short"
@@ -73,7 +73,7 @@ class IterRetGen(dspy.Module):
             queries=[search.query for search in searches],
             passages=union(*(search.found for search in searches)),
             evidence=evidence,
-            found=[[passage.id for passage in search.found] for search in searches],
+            iterations=report_rounds((search.found for search in searches), growing=False),
             reasoning=as_text(reply.reasoning),
         )
 

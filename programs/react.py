@@ -7,12 +7,12 @@ the LM a traceback when a search fails, raises when a reply cannot be parsed, an
 question -> (thought, search -> k passages) until thought, finish -> answer
 """
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 import dspy
 
 from programs.steps.ask import ask
-from programs.steps.result import result
+from programs.steps.result import Reading, Turns, report_rounds, result
 from programs.steps.search import Search, search_for
 from programs.steps.settings import require_counts
 from programs.steps.side_by_side import run_in_thread
@@ -35,6 +35,8 @@ class ReAct(dspy.Module):
 
     In the result:
         thoughts: the thought of each step.
+        iterations: for each step the ids of the passages `retrieved` and `kept` by the search before it, and of all
+            passages `shown` to the LM.
         ended: "finish"; "limit" where the last step was still a search, which is not made; "unparsable" where a step
             could not be parsed. In the last two cases the answer is empty.
         evidence: everything found, because the last step saw all of it.
@@ -46,6 +48,8 @@ class ReAct(dspy.Module):
         style: Form of the answers: "short" for a short phrase (HotPotQA, 2WikiMultiHopQA), "yesno" for yes or no
             (StrategyQA).
     """
+
+    reads: ClassVar[dict[str, Reading]] = {"iterations": Turns()}
 
     def __init__(
         self, retriever: Retriever, *, k: int = 5, steps: int = 7, style: Literal["short", "yesno"] = "short"
@@ -83,6 +87,7 @@ class ReAct(dspy.Module):
             passages=found,
             evidence=found,
             thoughts=thoughts,
+            iterations=report_rounds([[], *(search.found for search in searches)], growing=True),
             ended={"finish": "finish", "search": "limit", None: "unparsable"}[step.action],
         )
 

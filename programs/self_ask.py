@@ -7,12 +7,12 @@ let one completion run on; here asking and answering are calls of their own.
 question -> (follow-up question -> k passages -> intermediate answer) until none is needed -> answer over all of them
 """
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 import dspy
 
 from programs.steps.ask import ask
-from programs.steps.result import result
+from programs.steps.result import Reading, Turns, report_rounds, result
 from programs.steps.search import Search, search_for
 from programs.steps.side_by_side import run_in_thread
 from programs.steps.text import one_line
@@ -36,6 +36,8 @@ class SelfAsk(dspy.Module):
 
     In the result:
         steps: for each follow-up question the `question` and its `answer`.
+        iterations: for each follow-up question the ids of the passages `retrieved` and `kept`, and of all passages
+            `shown` to the LM; the last one is the answer to the question itself.
         evidence: the passages, and behind those of each follow-up question its answer, titled with the question, with
             the ids lm:answer-1, lm:answer-2 …
 
@@ -46,6 +48,8 @@ class SelfAsk(dspy.Module):
         style: Form of the last answer: "short" for a short phrase (HotPotQA, 2WikiMultiHopQA), "yesno" for yes or no
             (StrategyQA).
     """
+
+    reads: ClassVar[dict[str, Reading]] = {"iterations": Turns()}
 
     def __init__(
         self, retriever: Retriever, *, k: int = 5, follow_ups: int = 5, style: Literal["short", "yesno"] = "short"
@@ -87,6 +91,7 @@ class SelfAsk(dspy.Module):
             passages=union(*(search.found for search in searches)),
             evidence=evidence,
             steps=steps,
+            iterations=report_rounds([*(search.found for search in searches), []], growing=True),
         )
 
     async def aforward(self, question: str) -> dspy.Prediction:

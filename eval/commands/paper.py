@@ -6,26 +6,45 @@ Runs that exist already are used again.
 import os
 import sys
 from argparse import ArgumentParser, Namespace
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tqdm import tqdm
 
 from eval.commands.options import add_data, add_judge_api_base, add_threads, load_lm
 from eval.runs.recorded_calls import Limits
 from programs.commands.flags import add_lm
-from retrieval import FORMS
+from retrieval import FORMS, Retriever, UsageError
 from retrieval import load as load_retriever
 from retrieval.command_line import without_secrets
+
+if TYPE_CHECKING:
+    from eval.papers.setup import MakeLM
 
 
 def add_flags(parser: ArgumentParser) -> None:
     parser.add_argument("tables", nargs="*", metavar="TABLE", help="such as blendfilter:table1 (default: list all)")
+    parser.add_argument(
+        "--rows",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="only the rows with this name or this part of a name; can be repeated",
+    )
+    parser.add_argument(
+        "--columns", action="append", default=[], metavar="NAME", help="only the columns with this name, likewise"
+    )
     parser.add_argument("--show", action="store_true", help="print the tables as in the papers, and run nothing")
     parser.add_argument("--limit", type=int, metavar="N", help="ask only the first N questions of each task")
     parser.add_argument("--judge", metavar="LM", help="LM of acc_judge (default: leave that metric out)")
     add_judge_api_base(parser)
     parser.add_argument(
-        "--set", action="append", default=[], metavar="NAME=VALUE", help="a setting for all programs that have it"
+        "--set",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="a setting for all programs that have it; a row's own settings stay as they are",
     )
     parser.add_argument(
         "--state",
@@ -41,37 +60,32 @@ def add_flags(parser: ArgumentParser) -> None:
     parser.add_argument("--max-calls", type=int, metavar="N", help="stop each run after N LM calls")
     parser.add_argument(
         "--retriever",
-        default=os.environ.get("ODQA_RETRIEVER"),
-        metavar="SPEC",
-        help=f"{' or '.join(FORMS)} (default: ODQA_RETRIEVER; without one, only the closed-book rows are run)",
+        action="append",
+        metavar="[ROLE=]SPEC",
+        help=f"{' or '.join(FORMS)}; with a ROLE only for the paper's retriever of this name, or for oracle, the "
+        "corpora with the data sets' own passages (default: ODQA_RETRIEVER; rows whose retriever is not given are not "
+        "run)",
     )
-    parser.add_argument(
-        "--oracle-retriever",
-        metavar="SPEC",
-        help="retriever for the rows with an oracle corpus, which includes the data sets' own passages",
-    )
-    add_lm(parser)
+    add_lm(parser, by_role=True)
     add_data(parser)
 
 
 def main(args: Namespace) -> None:
     from eval.papers import printing, running, setup
-    from eval.papers.tables import find
+    from eval.papers.tables import choose, find
 
     tables = [find(name) for name in args.tables]
     if not tables:
         print(printing.listing())
         return
+    tables = choose(tables, args.rows, args.columns)
     if args.show:
         print("\n\n".join(map(printing.show, tables)))
         return
     with tqdm(unit="question", disable=None, file=sys.stderr) as bar:
         made = setup.Setup(
-            lm=lambda examples, retriever: load_lm(args, examples, retriever),
-            retriever=load_retriever(args.retriever) if args.retriever else None,
-            retriever_spec=args.retriever,
-            oracle=load_retriever(args.oracle_retriever) if args.oracle_retriever else None,
-            oracle_spec=args.oracle_retriever,
+            lms=_lms(args),
+            retrievers=_retrievers(args),
             directory=Path(args.runs),
             limit=args.limit,
             data=args.data,
@@ -86,3 +100,28 @@ def main(args: Namespace) -> None:
         )
         results = [printing.beside(running.run(table, made)) for table in tables]
     print("\n\n".join(results))
+
+
+def _lms(args: Namespace) -> "dict[str, MakeLM]":
+    """What makes the LM of each role. Whatever else the flags say of the LM holds for all of them."""
+    from eval.papers.roles import by_role, lm_roles
+
+    specs = by_role("--lm", args.lm or ["auto"], lm_roles())
+    addresses = by_role("--api-base", args.api_base, lm_roles())
+    if lost := sorted(addresses.keys() - specs.keys() - {""}):
+        raise UsageError(f"--api-base {lost[0]}=URL has no LM: give --lm {lost[0]}=SPEC too")
+    made: dict[str, MakeLM] = {}
+    for role, spec in specs.items():
+        address = addresses.get(role, addresses.get("")) or None
+        made[role] = partial(load_lm, Namespace(**{**vars(args), "lm": spec, "api_base": address}))
+    return made
+
+
+def _retrievers(args: Namespace) -> dict[str, tuple[str, Retriever]]:
+    """The retriever of each role, with its name; each is opened once."""
+    from eval.papers.roles import by_role, retriever_roles
+
+    usual = os.environ.get("ODQA_RETRIEVER")
+    specs = by_role("--retriever", args.retriever or ([usual] if usual else []), retriever_roles())
+    opened = {spec: load_retriever(spec) for spec in dict.fromkeys(specs.values())}
+    return {role: (spec, opened[spec]) for role, spec in specs.items()}

@@ -100,8 +100,8 @@ _PLAIN: dict[str, Metric] = {
 
 HELP = (
     f"{', '.join(_PLAIN)}; with a number K for the first K passages recall@K, precision@K, s_precision@K (or "
-    "recall_by_id@K …), answer_recall@K and top_k_accuracy@K; acc_judge:LM, citation_recall:ENTAILMENT and "
-    "citation_precision:ENTAILMENT"
+    "recall_by_id@K …), answer_recall@K and top_k_accuracy@K, which leave out questions answered by yes or no; "
+    "acc_judge:LM, citation_recall:ENTAILMENT and citation_precision:ENTAILMENT"
 )
 """The names that `load` knows."""
 

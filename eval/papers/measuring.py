@@ -1,6 +1,7 @@
-"""The figure of a column from the run of a row."""
+"""The figure of a column from the run of a row, or from other figures."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from eval import metrics
@@ -12,9 +13,13 @@ from eval.papers.setup import Setup
 from eval.papers.tables import Column, Table, TableRow, all_tables
 from eval.runs.record import Row
 
-__all__ = ["Measured", "NotRun", "measure", "metrics_for"]
+__all__ = ["Measured", "NotRun", "compute", "measure", "metrics_for", "needs_answers"]
 
 _JUDGED = "acc_judge"
+_OF_SEARCHES = re.compile(
+    r"(answer_recall|top_k_accuracy|recall|precision|s_precision)(_passages|_evidence)?(_by_id)?(@\d+)?"
+)
+"""Metrics that look at what was found and not at the answer."""
 
 
 class NotRun(Exception):
@@ -34,13 +39,20 @@ class Measured:
     """Where it ends."""
 
 
-def metrics_for(task: str, program: str, setup: Setup) -> list[metrics.Metric]:
+def needs_answers(table: Table, program: str, task: str) -> bool:
+    """Whether a column of the table for this task depends on the program's answers."""
+    columns = [column for column in table.columns if column.task == task]
+    return program in STUDIES or not all(_OF_SEARCHES.fullmatch(column.metric or "") for column in columns)
+
+
+def metrics_for(task: str, program: str, setup: Setup, answers: bool = True) -> list[metrics.Metric]:
     """What a run of the program on the task is scored by: the study's own metrics; else those of all tables that have
-    programs and this task, so that one run serves them all."""
+    programs and this task, so that one run serves them all. A run without answers has those of its searches alone."""
     if program in STUDIES:
         return list(STUDIES[program].metrics.values())
     tables = [table for table in all_tables() if not any(row.program in STUDIES for row in table.rows)]
     named = [column.metric for table in tables for column in table.columns if column.task == task and column.metric]
+    named = [name for name in named if answers or _OF_SEARCHES.fullmatch(name)]
     wanted = [_named(name, setup) for name in dict.fromkeys(named) if name != _JUDGED or setup.judge]
     return [metrics.load(name, judge_api_base=setup.judge_api_base) for name in wanted]
 
@@ -65,6 +77,37 @@ def measure(
         name = column.reported or column.count or ""
         raise NotRun(f"the program reports no {name.replace('_', ' ')}")
     return Measured(value, summary.total.n)
+
+
+def compute(column: Column, row: TableRow, measured: Mapping[tuple[str, str], Measured]) -> Measured | None:
+    """The figure of a column that rests on other figures; None for the row that a gain is of.
+
+    Args:
+        column: The column.
+        row: The row.
+        measured: Our figures, by the names of their row and column.
+
+    Raises:
+        NotRun: one of the other figures is missing, or the gain is over 0.
+    """
+    if column.gain is None:
+        return _mean([_figure(row.name, name, measured) for name in column.mean or ()])
+    if column.gain.of == row.name:
+        return None
+    own, best = (_figure(name, column.gain.column, measured) for name in (row.name, column.gain.of))
+    if not own.value:
+        raise NotRun(f"the figure in {column.gain.column} is 0, and so a gain over it is undefined")
+    return Measured(100 * (best.value - own.value) / own.value, min(own.n, best.n))
+
+
+def _mean(figures: Sequence[Measured]) -> Measured:
+    return Measured(sum(figure.value for figure in figures) / len(figures), sum(figure.n for figure in figures))
+
+
+def _figure(row: str, column: str, measured: Mapping[tuple[str, str], Measured]) -> Measured:
+    if (row, column) not in measured:
+        raise NotRun(f"needs our figure of {row!r} in {column!r}")
+    return measured[row, column]
 
 
 def _named(metric: str, setup: Setup) -> str:

@@ -6,6 +6,7 @@ from pathlib import Path
 import dspy
 
 from eval.tasks import choose, load
+from eval.tasks.jsonl import read
 from eval.tasks.task import Task
 from retrieval import UsageError
 
@@ -18,7 +19,8 @@ class Questions:
 
     examples: list[dspy.Example]
     where: str
-    """Which questions they are, in words: the paper's, or those of a local copy."""
+    """Which questions they are, in words: the paper's, or those of a local copy; and how many such a copy has, since
+    the paper may draw its questions from more."""
 
 
 def find_questions(task: str, limit: int | None, data: str | Path | None) -> Questions:
@@ -39,11 +41,17 @@ def find_questions(task: str, limit: int | None, data: str | Path | None) -> Que
     copy = of_split or other
     if of_split or not other:
         try:
-            return Questions(load(task, limit, data=data), where)
+            examples = load(task, limit, data=data)
+            held = f", from a local copy with {_size(of_split)} questions" if of_split else ""
+            return Questions(examples, f"{where}{held}")
         except UsageError:
             if not copy:
                 raise
     return Questions(load(f"file:{copy}", limit), f"the local copy of {chosen.name}, in place of {where}")
+
+
+def _size(copy: Path) -> int:
+    return sum(1 for _ in read(copy))
 
 
 def _copy(task: Task, variant: str, data: str | Path | None) -> Path | None:

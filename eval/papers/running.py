@@ -1,16 +1,18 @@
-"""The rows of a table, run with the caller's LM and retriever.
+"""The rows of a table, run with the caller's LMs and retrievers.
 
 A row is run with the program and the settings that it names, on the questions of each column. The same run is made only
-once, whichever tables ask for it: it has a directory of its own, and is taken up from there.
+once, whichever tables ask for it: it has a directory of its own, and is taken up from there. Where all columns for a
+task look at what was found alone, no answers are asked for.
 """
 
 import json
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import partial
 from hashlib import sha256
 from inspect import Parameter, signature
+from itertools import product
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -18,16 +20,19 @@ import dspy
 
 import programs
 from eval.figures.comparison import best_of
-from eval.figures.summary import Summary, summarise
-from eval.papers.measuring import Measured, NotRun, measure, metrics_for
+from eval.figures.summary import summarise
+from eval.papers.differences import RowRun, differences
+from eval.papers.identity import adapter_identity, lm_identity
+from eval.papers.measuring import Measured, NotRun, compute, measure, metrics_for, needs_answers
 from eval.papers.migres_studies import STUDIES, prepared
 from eval.papers.questions import Questions, find_questions
-from eval.papers.setup import Setup
+from eval.papers.roles import fill
+from eval.papers.setup import MakeLM, Setup
 from eval.papers.tables import Column, Table, TableRow
-from eval.runs.ceiling import label
+from eval.papers.unanswered import ANSWER_LAST, NoAnswer
 from eval.runs.fingerprints import fingerprints
 from eval.runs.runner import evaluate, without_url_secrets
-from eval.runs.store import Run, read
+from eval.runs.store import read
 from eval.tasks import SEED
 from programs.instruments.state import load_state
 from retrieval import Retriever, UsageError
@@ -35,6 +40,7 @@ from retrieval import Retriever, UsageError
 __all__ = ["Cell", "TableRun", "run"]
 
 _Made = TypeVar("_Made")
+_At = tuple[str, str]  # the names of a row and a column
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +53,7 @@ class Cell:
     """None where the paper prints none."""
     ours: Measured | None
     why_not: str
-    """Why there is none of ours; empty where there is one."""
+    """Why there is none of ours; empty where there is one, or is to be none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,28 +68,44 @@ class TableRun:
 
 
 def run(table: Table, setup: Setup) -> TableRun:
-    """Run each row that has what it needs.
+    """Run each row that has what it needs, and compute the columns that rest on others.
 
     Raises:
         UsageError: the LM or a setting cannot be used.
     """
-    cells: list[Cell] = []
-    differences: dict[str, None] = {}
+    found: dict[_At, Measured] = {}
+    why_not: dict[_At, str] = {}
+    runs: list[RowRun] = []
     questions: dict[str, Questions | NotRun] = {}
     for row in table.rows:
-        done: dict[str, _RowRun | NotRun] = {}
-        for column, figure in zip(table.columns, row.figures, strict=True):
-            ours, why_not = None, ""
+        done: dict[str, RowRun | NotRun] = {}
+        for column in table.columns:
+            if column.task is None:
+                continue
             try:
-                if column.task is None:
-                    raise NotRun("the paper's figure alone")
                 ran = _once(done, column.task, partial(_run_row, table, row, column.task, questions, setup))
-                differences |= dict.fromkeys(_differences(table, row, ran))
-                ours = measure(table, row, column, ran.summary, ran.run.rows, setup)
+                found[row.name, column.name] = measure(table, row, column, ran.summary, ran.run.rows, setup)
             except NotRun as error:
-                why_not = str(error)
-            cells.append(Cell(row, column, figure, ours, why_not))
-    return TableRun(table, tuple(cells), tuple(differences))
+                why_not[row.name, column.name] = str(error)
+        runs += [ran for ran in done.values() if not isinstance(ran, NotRun)]
+    _compute(table, found, why_not)
+    cells = [
+        Cell(row, column, figure, found.get((row.name, column.name)), why_not.get((row.name, column.name), ""))
+        for row in table.rows
+        for column, figure in zip(table.columns, row.figures, strict=True)
+    ]
+    return TableRun(table, tuple(cells), tuple(differences(table, runs)))
+
+
+def _compute(table: Table, found: dict[_At, Measured], why_not: dict[_At, str]) -> None:
+    """Add the figures of the columns that rest on others."""
+    for row, column in product(table.rows, table.columns):
+        if column.task is None:
+            try:
+                if (figure := compute(column, row, found)) is not None:
+                    found[row.name, column.name] = figure
+            except NotRun as error:
+                why_not[row.name, column.name] = str(error)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,15 +119,14 @@ class _Prepared:
     state: str | None
     retriever: Retriever | None
     retriever_spec: str
-
-
-@dataclass(frozen=True, slots=True)
-class _RowRun:
-    """The run of a row on a task."""
-
-    summary: Summary
-    run: Run
-    questions: Questions
+    reader: MakeLM | None
+    """None where nothing is asked of it."""
+    planner: MakeLM | None
+    """None where nothing is asked of it, or the row has none."""
+    planned: list[dspy.Predict]
+    """The predictors that are the planner's."""
+    answers: bool
+    """Whether the question is answered; else it is only searched for."""
 
 
 def _once(made: dict[str, _Made | NotRun], task: str, make: Callable[[], _Made]) -> _Made:
@@ -121,7 +142,7 @@ def _once(made: dict[str, _Made | NotRun], task: str, make: Callable[[], _Made])
     return known
 
 
-def _run_row(table: Table, row: TableRow, task: str, questions: dict[str, Questions | NotRun], setup: Setup) -> _RowRun:
+def _run_row(table: Table, row: TableRow, task: str, questions: dict[str, Questions | NotRun], setup: Setup) -> RowRun:
     """The run of a row on a task. What the row lacks is said before questions are looked for.
 
     Raises:
@@ -142,12 +163,12 @@ def _prepare(table: Table, row: TableRow, task: str, setup: Setup) -> _Prepared:
     """What the row runs.
 
     Raises:
-        NotRun: it lacks a setting, a state file or a retriever.
+        NotRun: it lacks a setting, a state file, a retriever or an LM.
     """
     program = STUDIES[row.program].module if row.program in STUDIES else programs.load(row.program)
     known = {name: p for name, p in signature(program.__init__).parameters.items() if p.kind is Parameter.KEYWORD_ONLY}
     name, _, _ = task.partition(":")
-    wanted = {**table.settings_by_task.get(name, {}), **table.settings, **row.settings, **setup.settings}
+    wanted = {**table.settings_by_task.get(name, {}), **table.settings, **setup.settings, **row.settings}
     settings = {setting: value for setting, value in wanted.items() if setting in known}
     if lacking := [setting for setting in row.needs if setting not in settings]:
         raise NotRun(f"needs --set {lacking[0]}=…, for which there is no default")
@@ -158,61 +179,71 @@ def _prepare(table: Table, row: TableRow, task: str, setup: Setup) -> _Prepared:
         )
     if row.demonstrations == "none":
         state = None
-    retriever, spec = _retriever(row, setup)
+    spec, retriever = (
+        ("none", None) if row.retriever == "none" else fill(setup.retrievers, "--retriever", row.retriever)
+    )
     module = program(retriever, **settings)
     if state is not None:
         try:
             load_state(module, state)
         except UsageError as error:
             raise NotRun(str(error)) from error
-    defaults = {setting: parameter.default for setting, parameter in known.items()}
-    return _Prepared(row.program, module, defaults | settings, state, retriever, spec)
+    answers = row.program not in ANSWER_LAST or needs_answers(table, row.program, task)
+    if not answers:
+        module.answer = NoAnswer()
+    named = module.named_predictors()
+    of_planner = table.planners.get(row.program, ()) if row.planner else ()
+    planned = [predictor for name, predictor in named if name.partition(".")[0] in of_planner]
+    reads = len(planned) < len(named)
+    return _Prepared(
+        program=row.program,
+        module=module,
+        settings={name: parameter.default for name, parameter in known.items()} | settings,
+        state=state,
+        retriever=retriever,
+        retriever_spec=spec,
+        reader=fill(setup.lms, "--lm", row.reader, "reader") if reads else None,
+        planner=fill(setup.lms, "--lm", row.planner, "planner") if planned else None,
+        planned=planned,
+        answers=answers,
+    )
 
 
-def _retriever(row: TableRow, setup: Setup) -> tuple[Retriever | None, str]:
-    """The retriever for the row's role, and its name.
-
-    Raises:
-        NotRun: the caller has not given it.
-    """
-    if row.retriever == "none":
-        return None, "none"
-    if row.retriever == "oracle":
-        if setup.oracle_spec is None:
-            corpus = "over a corpus that python -m eval corpus TASK --add-to CORPUS has made"
-            raise NotRun(f"needs --oracle-retriever, {corpus}")
-        return setup.oracle, setup.oracle_spec
-    if setup.retriever_spec is None:
-        raise NotRun("needs a retriever: give --retriever")
-    return setup.retriever, setup.retriever_spec
-
-
-def _attempts(row: TableRow, made: _Prepared, task: str, questions: Questions, setup: Setup) -> _RowRun:
+def _attempts(row: TableRow, made: _Prepared, task: str, questions: Questions, setup: Setup) -> RowRun:
     """The run of the row; of several, one for each top_p, the best answer to each question.
 
     Raises:
         NotRun: there are no questions for it, or all of them failed.
     """
-    runs = [_attempt(made, task, questions, setup, top_p) for top_p in row.top_p or (None,)]
+    runs = [_attempt(row, made, task, questions, setup, top_p) for top_p in row.top_p or (None,)]
     if len(runs) == 1:
         return runs[0]
     best = best_of([done.run for done in runs])
-    return _RowRun(summarise(best.rows, runs[0].summary.questions, best.manifest), best, questions)
+    return replace(runs[0], summary=summarise(best.rows, runs[0].summary.questions, best.manifest), run=best)
 
 
-def _attempt(made: _Prepared, task: str, questions: Questions, setup: Setup, top_p: float | None) -> _RowRun:
+def _attempt(
+    row: TableRow, made: _Prepared, task: str, questions: Questions, setup: Setup, top_p: float | None
+) -> RowRun:
     study = STUDIES.get(made.program)
     examples = prepared(study, questions.examples) if study else questions.examples
     if not examples:
         raise NotRun(f"there is no gold that it takes in {questions.where}")
-    lm = setup.lm(examples, made.retriever)
-    if top_p is not None:
-        lm = lm.copy(top_p=top_p)
+    reader, planner = (make and make(examples, made.retriever) for make in (made.reader, made.planner))
+    if planner:
+        for predictor in made.planned:
+            predictor.lm = planner.copy(cache=True)  # the run's records stand in the place of the cache
+    lm = reader.copy(top_p=top_p) if reader and top_p is not None else reader
+    reads, plans = lm_identity(lm), lm_identity(planner)
     manifest = {
         "task": task,
         "program": made.program,
-        "lm": lm.model,
+        "lm": lm and lm.model,
+        "reader": reads,
+        "planner": plans if plans != reads else None,
+        "adapter": adapter_identity(),
         "top_p": top_p,
+        "answers": made.answers,
         "retriever": without_url_secrets(made.retriever_spec),
         "settings": {name: _without_secrets(value) for name, value in made.settings.items()},
         "state": made.state and {"file": made.state, "sha256": sha256(Path(made.state).read_bytes()).hexdigest()},
@@ -228,7 +259,7 @@ def _attempt(made: _Prepared, task: str, questions: Questions, setup: Setup, top
         summary = evaluate(
             made.module,
             examples,
-            metrics=metrics_for(task, made.program, setup),
+            metrics=metrics_for(task, made.program, setup, made.answers),
             directory=directory,
             threads=setup.threads,
             limits=setup.limits,
@@ -238,26 +269,9 @@ def _attempt(made: _Prepared, task: str, questions: Questions, setup: Setup, top
         )
     if summary.total.n and summary.total.failed == summary.total.n:
         raise NotRun(f"all {summary.total.n} questions that were asked failed, the first with {summary.first_error}")
-    return _RowRun(summary, read(directory), questions)
+    return RowRun(row, summary, read(directory), questions, lm_identity(reader), lm_identity(planner))
 
 
 def _without_secrets(value: Any) -> Any:
     """A setting's value without what a URL in it may hold of secrets."""
     return without_url_secrets(value) if isinstance(value, str) else value
-
-
-def _differences(table: Table, row: TableRow, ran: _RowRun) -> Sequence[str]:
-    """What a run and the paper's row do not have in common."""
-    manifest, total = ran.summary.manifest, ran.summary.total
-    shots = f"with the state {manifest.state['file']}" if manifest.state else "zero-shot"
-    found = [f"LM: {label(str(manifest.lm))} (paper: {table.lm}); {shots}"]
-    if manifest.retriever != "none":
-        found.append(f"Retrieval: {manifest.retriever} (paper: {table.corpus})")
-    if against := manifest.settings.get("against"):
-        found.append(f"Against: {against}")
-    found.append(f"Questions: {total.n} of {ran.questions.where}")
-    if total.failed:
-        found.append(f"{row.name}: {total.failed} of {total.n} questions failed and count 0")
-    if not ran.summary.complete:
-        found.append(f"{row.name}: INCOMPLETE, {total.n} of {ran.summary.questions} questions")
-    return found

@@ -14,7 +14,10 @@ from eval.runs.recorded_calls import Limits
 from eval.tasks import choose
 from retrieval import Retriever, UsageError
 
-__all__ = ["Setup", "State", "assigned", "states"]
+__all__ = ["MakeLM", "Setup", "State", "assigned", "states"]
+
+MakeLM = Callable[[Sequence[dspy.Example], Retriever | None], dspy.LM]
+"""Gives the LM for questions and a retriever."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,20 +34,19 @@ class State:
 class Setup:
     """What the rows are run with.
 
-    One LM and one retriever serve all roles that the rows have; only an oracle corpus has a retriever of its own.
-
     Attributes:
-        lm: Gives the LM for questions and a retriever; called for every run.
-        retriever: The retriever, or None where none was named.
-        retriever_spec: Its name.
-        oracle: The retriever of rows with an oracle corpus, the data sets' own passages among the others; or None.
-        oracle_spec: Its name.
+        lms: By role, what gives the LM for questions and a retriever; called for every run. The role is one of
+            `eval.papers.roles.lm_roles`, or "" for all that are not named.
+        retrievers: By role, the name of a retriever and the retriever itself. The role is one of
+            `eval.papers.roles.retriever_roles`, or "" for all that are not named, except `oracle`, whose corpus has the
+            data sets' own passages among the others.
         directory: Where the directories of the runs go.
         limit: Ask only the first so many questions of each task.
         data: Directory with local copies of the data sets; see `eval.tasks.load`.
         judge: The LM of acc_judge, as `eval.metrics.load` takes it; None leaves that metric out.
         judge_api_base: Address of an OpenAI-compatible server that has it.
-        settings: As `assigned` gives them, for all rows whose programs have them; they replace those of the table.
+        settings: As `assigned` gives them, for all rows whose programs have them. They replace those of the table, but
+            not those of a row.
         states: State files, with the demonstrations that the papers show.
         threads: Questions in flight at the same time.
         limits: When to stop, for each run.
@@ -52,12 +54,9 @@ class Setup:
         clean: Applied to the message of every error before it is written.
     """
 
-    lm: Callable[[Sequence[dspy.Example], Retriever | None], dspy.LM]
-    retriever: Retriever | None
-    retriever_spec: str | None
+    lms: Mapping[str, MakeLM]
+    retrievers: Mapping[str, tuple[str, Retriever]]
     directory: Path
-    oracle: Retriever | None = None
-    oracle_spec: str | None = None
     limit: int | None = None
     data: str | Path | None = None
     judge: str | None = None

@@ -1,14 +1,15 @@
 """The tables and figures of the four papers: their types, and `find`, which reads them.
 
-Each paper has a TOML file in this folder, and the names in it are those of the types here, with three shortcuts:
+Each paper has a TOML file in this folder, and the names in it are those of the types here, with four shortcuts:
 
 - A list of columns that several tables have stands once, under `columns`, and a table names it.
 - A table may say `retriever`, `reader`, `planner` and `demonstrations` for all of its rows that do not say otherwise.
+- `settings_by_task`, `planners` and `models` stand once, for all tables of the paper.
 - A row without `figures` has none in any column: those of an image, or a figure that only its text speaks of.
 """
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from functools import cache
 from pathlib import Path
@@ -18,7 +19,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, model_validator
 
 from retrieval import UsageError
 
-__all__ = ["PAPERS", "Column", "Paper", "Table", "TableRow", "all_tables", "find", "paper", "parse"]
+__all__ = ["PAPERS", "Column", "Gain", "Paper", "Table", "TableRow", "all_tables", "choose", "find", "paper", "parse"]
 
 PAPERS = ("blendfilter", "qpaug", "chain_of_rewrite", "migres")
 """Each is a TOML file in this folder."""
@@ -38,8 +39,17 @@ class _Model(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
+class Gain(_Model):
+    """By how many per cent one row is above another."""
+
+    of: str
+    """The name of the row that gains."""
+    column: str
+    """The name of the column that both are compared in."""
+
+
 class Column(_Model):
-    """A column of a table. One without a task has the paper's figures alone; any other has one thing to be measured."""
+    """A column of a table: one thing to be measured on a task, or a figure that other columns give."""
 
     name: str
     """What the paper calls it."""
@@ -55,13 +65,22 @@ class Column(_Model):
     """A number per question that `eval.figures.costs` gives."""
     reported: str | None = None
     """The field of the program's result with a number for each question; their mean is the figure."""
+    gain: Gain | None = None
+    """What another row gains over this one."""
+    mean: tuple[str, ...] | None = None
+    """The columns of the same row whose mean this is."""
 
     @model_validator(mode="after")
     def _one_measure(self) -> "Column":
-        measures = [self.metric, self.ratio, self.count, self.reported]
-        if sum(measure is not None for measure in measures) != (self.task is not None):
-            raise ValueError(f"the column {self.name!r} needs a task and one measure, or neither")
+        measured = [m for m in (self.metric, self.ratio, self.count, self.reported) if m is not None]
+        computed = [c for c in (self.gain, self.mean) if c is not None]
+        if (len(measured), len(computed)) != ((1, 0) if self.task else (0, 1)):
+            raise ValueError(f"the column {self.name!r} needs a task and one measure, or else a gain or a mean")
         return self
+
+    def rests_on(self) -> set[str]:
+        """The names of the columns that it is computed from."""
+        return {self.gain.column} if self.gain else set(self.mean or ())
 
 
 class TableRow(_Model):
@@ -77,7 +96,7 @@ class TableRow(_Model):
     program: str
     """A program, or a study of `eval.papers.migres_studies`."""
     settings: Mapping[str, Setting] = {}
-    """Of the program, by name."""
+    """Of the program, by name; they make the row what it is, and the caller cannot replace them."""
     needs: tuple[str, ...] = ()
     """Settings without which the row is not run, and which the caller gives: they name weights or an index."""
     demonstrations: Literal["none", "optional", "required"] = "optional"
@@ -111,10 +130,14 @@ class Table(_Model):
     """What a score of 1 is printed as."""
     note: str = ""
     settings: Mapping[str, Setting] = {}
-    """For all rows whose programs have them; a row's own come first."""
+    """For all rows whose programs have them. What the caller sets comes before these, and a row's own before that."""
     settings_by_task: Mapping[str, Mapping[str, Setting]] = {}
-    """By the task's name without variant, for all rows whose programs have them; what a table or a row says comes
-    first."""
+    """By the task's name without variant, for all rows whose programs have them; all other settings come before
+    these."""
+    planners: Mapping[str, tuple[str, ...]] = {}
+    """By program, the predictors that a row's planner answers, where the row has one; all others are the reader's."""
+    models: Mapping[str, str] = {}
+    """By setting, the model that the paper has for it; a kind alone, such as upr, where it does not name one."""
     columns: tuple[Column, ...]
     rows: tuple[TableRow, ...]
 
@@ -124,6 +147,17 @@ class Table(_Model):
             raise ValueError(
                 f"{self.name}: the row {wrong[0]!r} needs {len(self.columns)} figures, one for each column"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _computed_from_what_is_there(self) -> "Table":
+        rows, columns = {row.name for row in self.rows}, {column.name for column in self.columns}
+        for column in self.columns:
+            missing = column.rests_on() - columns | ({column.gain.of} if column.gain else set()) - rows
+            if missing:
+                raise ValueError(
+                    f"{self.name}: the column {column.name!r} rests on {missing.pop()!r}, which is not there"
+                )
         return self
 
 
@@ -166,13 +200,14 @@ def parse(name: str, text: str) -> Paper:
         pydantic.ValidationError: it does not have the form of these types.
     """
     file = tomllib.loads(text, parse_float=Decimal)
-    shared, by_task = file.pop("columns", {}), file.pop("settings_by_task", {})
+    shared = file.pop("columns", {})
+    for_tables = {name: file.pop(name) for name in ("settings_by_task", "planners", "models") if name in file}
     tables = []
     for key, table in file.pop("tables", {}).items():
         columns = [one for item in table.get("columns", ()) for one in _columns(item, shared)]
         for_rows = {role: table.pop(role) for role in _OF_ROWS if role in table}
         rows = [{"figures": ["-"] * len(columns), **for_rows, **row} for row in table.get("rows", ())]
-        whole = {**table, "name": f"{name}:{key}", "source": file.get("source"), "settings_by_task": by_task}
+        whole = {**for_tables, **table, "name": f"{name}:{key}", "source": file.get("source")}
         tables.append({**whole, "columns": columns, "rows": rows})
     return Paper.model_validate({**file, "tables": tables})
 
@@ -192,6 +227,49 @@ def find(name: str) -> Table:
         if table.name == name:
             return table
     raise UsageError(f"there is no table {name!r}: python -m eval paper lists them")
+
+
+def choose(tables: Sequence[Table], rows: Sequence[str], columns: Sequence[str]) -> list[Table]:
+    """The tables with some of their rows and columns alone; a table that has none of them is left out.
+
+    Args:
+        tables: The tables.
+        rows: Names of rows, or parts of names, whatever their case; a whole name means that row alone. All rows if
+            empty.
+        columns: Likewise for columns.
+
+    Raises:
+        UsageError: no row or column of the tables has such a name.
+    """
+    found = []
+    for table in tables:
+        row_at, column_at = _named(rows, table.rows), _named(columns, table.columns)
+        chosen = []
+        for n in row_at:
+            figures = tuple(table.rows[n].figures[m] for m in column_at)
+            chosen.append(table.rows[n].model_copy(update={"figures": figures}))
+        kept = tuple(table.columns[m] for m in column_at)
+        if chosen and kept:
+            found.append(table.model_copy(update={"rows": tuple(chosen), "columns": kept}))
+    for kind, texts, named in (
+        ("row", rows, [row for table in tables for row in table.rows]),
+        ("column", columns, [column for table in tables for column in table.columns]),
+    ):
+        if unknown := [text for text in texts if not _named([text], named)]:
+            names = "; ".join(dict.fromkeys(one.name for one in named))
+            raise UsageError(f"there is no {kind} {unknown[0]!r}; there are: {names}")
+    if not found:
+        raise UsageError("no table has both such a row and such a column")
+    return found
+
+
+def _named(texts: Sequence[str], items: Sequence[TableRow] | Sequence[Column]) -> list[int]:
+    """Where the items are that the texts name; all of them if there is no text."""
+    names = [item.name.casefold() for item in items]
+    wanted: set[int] = set() if texts else set(range(len(names)))
+    for text in map(str.casefold, texts):
+        wanted |= {n for n, name in enumerate(names) if (name == text if text in names else text in name)}
+    return sorted(wanted)
 
 
 def _columns(item: Any, shared: Mapping[str, list[Any]]) -> list[Any]:

@@ -37,20 +37,31 @@ def add_environment(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--state", metavar="FILE", help="state file with compiled prompts, from python -m optimizers")
 
 
-def add_lm(parser: argparse._ActionsContainer) -> None:
-    """Add the flags for the LM to a parser or a group of one."""
+def add_lm(parser: argparse._ActionsContainer, *, by_role: bool = False) -> None:
+    """Add the flags for the LM to a parser or a group of one.
+
+    Args:
+        parser: The parser.
+        by_role: Whether --lm and --api-base can be given several times, each as VALUE or as ROLE=VALUE. Both are lists
+            then, and --lm is None where it is not given.
+    """
+    action, role = ("append", "[ROLE=]") if by_role else ("store", "")
+    usual, address = None if by_role else "auto", os.environ.get("ODQA_API_BASE") or None
     parser.add_argument(
         "--lm",
-        default="auto",
-        metavar="SPEC",
+        action=action,
+        default=usual,
+        metavar=f"{role}SPEC",
         help="auto, extractive, gguf:FILE or gguf:OWNER/NAME:FILE for a local model (extra local), or a model of "
         "dspy.LM such as openai/gpt-4o-mini or ollama_chat/llama3.2; auto takes the first of these: ODQA_LM, OpenAI if "
-        "OPENAI_API_KEY is set, an Ollama on this machine, the extractive reader (default: %(default)s)",
+        "OPENAI_API_KEY is set, an Ollama on this machine, the extractive reader (default: auto)"
+        + ("; with a ROLE only for reader, planner, or the paper's LM of this name" if by_role else ""),
     )
     parser.add_argument(
         "--api-base",
-        default=os.environ.get("ODQA_API_BASE") or None,
-        metavar="URL",
+        action=action,
+        default=([address] if address else []) if by_role else address,
+        metavar=f"{role}URL",
         help="address of an OpenAI-compatible server for the LM (default: ODQA_API_BASE)",
     )
     parser.add_argument(

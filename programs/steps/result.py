@@ -1,5 +1,6 @@
 """The one form in which every method returns what it did, and how fields of its own say what became of a passage."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,7 +9,7 @@ import dspy
 from programs.steps.text import as_text
 from retrieval import Passage
 
-__all__ = ["Filtered", "Lists", "PerPassage", "Ranking", "Reading", "Statements", "Turns", "result"]
+__all__ = ["Filtered", "Lists", "PerPassage", "Ranking", "Reading", "Statements", "Turns", "report_rounds", "result"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +49,21 @@ class PerPassage:
 
 Reading = Filtered | Turns | Statements | Ranking | Lists | PerPassage
 """How a field of a result says what became of passages. A method declares its fields in the class attribute `reads`."""
+
+
+def report_rounds(found: Iterable[list[Passage]], *, growing: bool) -> list[dict[str, list[str]]]:
+    """The rounds of a loop without a filter, as `Turns` reads them.
+
+    Args:
+        found: What each round found.
+        growing: Whether the LM is also shown what the rounds before found.
+    """
+    rounds: list[dict[str, list[str]]] = []
+    for passages in found:
+        ids = [passage.id for passage in passages]
+        before = rounds[-1]["shown"] if rounds and growing else []
+        rounds.append({"retrieved": ids, "kept": ids, "shown": list(dict.fromkeys(before + ids))})
+    return rounds
 
 
 def result(

@@ -57,7 +57,7 @@ def test_each_turn_searches_with_the_last_answer_and_reads_what_that_finds(
 ) -> None:
     seen, cost, prompts = run(*script, turns=turns)
     assert seen.queries == QUERIES[:turns]
-    assert seen.found == FOUND[:turns]
+    assert seen.iterations == [{"retrieved": ids_, "kept": ids_, "shown": ids_} for ids_ in FOUND[:turns]]
     assert ids(seen.passages) == everything
     # The passages of a turn replace those of the turn before.
     assert ids(seen.evidence) == FOUND[turns - 1]
@@ -84,7 +84,7 @@ def test_it_is_blendfilters_external_augmentation_alone_without_a_filter() -> No
 
 def test_k_is_what_the_retriever_is_asked_for() -> None:
     second = Reply(AnswerShort, {"reasoning": "", "answer": "Quillby"}, when="[1] Ada Quill, an")
-    assert run(FIRST, second, k=1)[0].found == [["zorx"], ["ada"]]
+    assert [turn["shown"] for turn in run(FIRST, second, k=1)[0].iterations] == [["zorx"], ["ada"]]
 
 
 def test_yes_no_style_puts_the_decision_into_the_query() -> None:

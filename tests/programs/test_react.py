@@ -67,6 +67,11 @@ def test_two_searches_one_building_on_the_other() -> None:
         "passages": [ZORX, ZORXES, ADA],
         "evidence": [ZORX, ZORXES, ADA],
         "thoughts": ["I need the\nfinder.", "It is Ada Quill.", "She is from Lund."],
+        "iterations": [
+            {"retrieved": [], "kept": [], "shown": []},
+            {"retrieved": ["zorx", "zorxes"], "kept": ["zorx", "zorxes"], "shown": ["zorx", "zorxes"]},
+            {"retrieved": ["ada", "zorx"], "kept": ["ada", "zorx"], "shown": ["zorx", "zorxes", "ada"]},
+        ],
         "ended": "finish",
     }
     # The promise of the class docstring: n LM calls and n - 1 searches.
@@ -84,7 +89,7 @@ def test_at_the_limit_the_answer_is_empty_and_the_last_search_is_not_made(limit:
     seen, cost, _ = run(*CASE[:limit], steps=limit)
     assert (seen.answer, seen.ended) == ("", "limit")
     assert seen.queries == ["planet Zorx", "Ada Quill"][: limit - 1]
-    assert len(seen.thoughts) == limit
+    assert len(seen.thoughts) == len(seen.iterations) == limit
     assert (cost.lm_calls, cost.searches) == (limit, limit - 1)
 
 

@@ -75,6 +75,11 @@ def test_two_follow_up_questions_one_building_on_the_other() -> None:
         "passages": [ZORX, ZORXES, ADA],
         "evidence": [ZORX, ZORXES, NOTES[0], ADA, NOTES[1]],
         "steps": [{"question": WHO, "answer": "Ada Quill"}, {"question": WHERE, "answer": "Lund"}],
+        "iterations": [
+            {"retrieved": ["zorx", "zorxes"], "kept": ["zorx", "zorxes"], "shown": ["zorx", "zorxes"]},
+            {"retrieved": ["ada", "zorx"], "kept": ["ada", "zorx"], "shown": ["zorx", "zorxes", "ada"]},
+            {"retrieved": [], "kept": [], "shown": ["zorx", "zorxes", "ada"]},
+        ],
     }
     assert [(p.title, p.text) for p in seen.evidence if p.id.startswith("lm:")] == [(n.title, n.text) for n in NOTES]
     # The promise of the class docstring: 2n + 2 LM calls and n searches.
@@ -87,7 +92,11 @@ def test_two_follow_up_questions_one_building_on_the_other() -> None:
 def test_without_a_follow_up_question_nothing_is_searched(none: Reply) -> None:
     seen, cost, prompts = run(none, answer("Lund", QUESTION))
     assert prompts[-1] == {"context": "", "question": QUESTION}
-    assert seen.toDict() == {"answer": "Lund", "queries": [], "passages": [], "evidence": [], "steps": []}
+    nothing = {"retrieved": [], "kept": [], "shown": []}
+    assert seen.toDict() == {
+        **{"answer": "Lund", "queries": [], "passages": [], "evidence": [], "steps": []},
+        "iterations": [nothing],
+    }
     assert (cost.lm_calls, cost.searches) == (2, 0)
 
 

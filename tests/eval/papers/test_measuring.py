@@ -5,9 +5,9 @@ import pytest
 from support.records import a_manifest, a_row
 
 from eval.figures.summary import Summary, summarise
-from eval.papers.measuring import Measured, NotRun, measure, metrics_for
+from eval.papers.measuring import Measured, NotRun, compute, measure, metrics_for, needs_answers
 from eval.papers.setup import Setup
-from eval.papers.tables import Table, find
+from eval.papers.tables import Table, all_tables, find
 from eval.runs.record import Row
 from lms.extractive import extractive_lm
 
@@ -18,7 +18,7 @@ ROWS = [
 
 
 def setup(**more: Any) -> Setup:
-    return Setup(lm=lambda *_: extractive_lm(), retriever=None, retriever_spec=None, directory=Path("runs"), **more)
+    return Setup(lms={"": lambda *_: extractive_lm()}, retrievers={}, directory=Path("runs"), **more)
 
 
 def column_of(table: Table, name: str, rows: list[Row] = ROWS, **more: Any) -> Measured:
@@ -71,5 +71,71 @@ def test_one_run_has_the_metrics_of_all_tables_for_its_task() -> None:
         "migres_em",
         "knowledge_accuracy",
     ]
+    searched = [metric.__name__ for metric in metrics_for("hotpotqa:blendfilter", "cot", setup(), answers=False)]
+    assert searched == ["precision_evidence", "recall_evidence", "s_precision_evidence"]
     of_study = metrics_for("musique:study", "study_missing", setup())
     assert [metric.__name__ for metric in of_study] == ["migres_em", "partial", "match"]
+
+
+def test_which_tables_look_at_searches_alone() -> None:
+    alone = [
+        table.name
+        for table in all_tables()
+        if not any(
+            needs_answers(table, row.program, column.task)
+            for row in table.rows
+            for column in table.columns
+            if column.task
+        )
+    ]
+    assert alone == [
+        "blendfilter:fig2",
+        "qpaug:table4",
+        "qpaug:fig2",
+        "chain_of_rewrite:table3",
+        "chain_of_rewrite:table4",
+        "chain_of_rewrite:fig6",
+    ]
+
+
+@pytest.mark.parametrize("name", ["blendfilter:table1", "blendfilter:table2", "blendfilter:table3", "qpaug:table3"])
+def test_the_papers_own_gains_and_averages_come_out(name: str) -> None:
+    table = find(name)
+    printed = {
+        (row.name, column.name): figure
+        for row in table.rows
+        for column, figure in zip(table.columns, row.figures, strict=True)
+    }
+    measured = {cell: Measured(float(figure), 10) for cell, figure in printed.items() if figure is not None}
+    wrong = []
+    for row in table.rows:
+        for column in table.columns:
+            if column.task is None:
+                ours, papers = compute(column, row, measured), printed[row.name, column.name]
+                assert (ours is None) == (papers is None)
+                if ours and papers is not None and abs(ours.value - float(papers)) > 0.11:
+                    wrong.append((row.name, column.name, round(ours.value, 1), float(papers)))
+    assert wrong == WRONG_IN_PAPER.get(name, [])
+
+
+WRONG_IN_PAPER: dict[str, list[tuple[str, str, float, float]]] = {
+    "qpaug:table3": [
+        ("GPT-3.5, SBERT", "Average F1", 36.3, 36.1),
+        ("GPT-3.5, SBERT + QPaug", "Average F1", 41.5, 41.8),
+        ("GPT-3.5, ANCE + QPaug", "Average F1", 41.8, 41.5),
+    ]
+}
+"""Figures of the papers that do not follow from their other figures: row, column, what follows, what is printed."""
+
+
+def test_a_gain_needs_both_figures_and_something_to_gain_over() -> None:
+    table = find("blendfilter:table1")
+    (imp, *_) = (column for column in table.columns if column.gain)
+    row, exact = table.rows[0], "HotPotQA Exact Match"
+    best = {("BlendFilter", exact): Measured(0.5, 10)}
+    with pytest.raises(NotRun, match=f"needs our figure of '{row.name}' in '{exact}'"):
+        compute(imp, row, best)
+    with pytest.raises(NotRun, match="is 0"):
+        compute(imp, row, {**best, (row.name, exact): Measured(0.0, 10)})
+    assert compute(imp, row, {**best, (row.name, exact): Measured(0.4, 8)}) == Measured(pytest.approx(25), 8)
+    assert compute(imp, table.rows[-1], best) is None

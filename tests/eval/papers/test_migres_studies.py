@@ -349,9 +349,8 @@ def musique(directory: Path) -> Path:
 def test_the_papers_tables_run_with_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("eval.papers.migres_studies.load_retriever", lambda spec: retriever())
     setup = Setup(
-        lm=lambda examples, found: load_oracle("oracle", examples, found),
-        retriever=retriever(),
-        retriever_spec="memory",
+        lms={"": lambda examples, found: load_oracle("oracle", examples, found)},
+        retrievers={"": ("memory", retriever())},
         directory=tmp_path / "runs",
         data=musique(tmp_path / "data"),
     )
@@ -384,9 +383,8 @@ def test_a_table_of_a_study_says_where_there_is_no_gold(tmp_path: Path) -> None:
     for name in ("musique", "2wikimultihopqa"):
         (data / f"{name}.dev.jsonl").write_text(json.dumps({"id": "1", "question": "Who?", "answers": ["Bo"]}))
     setup = Setup(
-        lm=lambda examples, _: load_oracle("oracle", load("sample", 1), None),
-        retriever=retriever(),
-        retriever_spec="memory",
+        lms={"": lambda examples, _: load_oracle("oracle", load("sample", 1), None)},
+        retrievers={"": ("memory", retriever())},
         directory=tmp_path / "runs",
         data=data,
     )

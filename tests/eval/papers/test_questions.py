@@ -23,6 +23,7 @@ def test_the_papers_questions_where_the_copy_has_enough(name: str, tmp_path: Pat
     assert (len(drawn), len(set(drawn))) == (500, 500)
     assert all(id_.startswith("train") for id_ in drawn)
     assert found.where.startswith(f"{name}:study, ")
+    assert found.where.endswith(", from a local copy with 600 questions")
     assert len(find_questions(f"{name}:study", 3, tmp_path).examples) == 3
 
 

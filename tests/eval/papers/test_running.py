@@ -1,4 +1,6 @@
 import json
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ from eval.papers.printing import beside
 from eval.papers.running import run
 from eval.papers.setup import Setup, assigned, states
 from eval.papers.tables import Table, TableRow, find
+from eval.papers.tables import choose as choose_parts
 from eval.tasks import choose, load
 from lms.extractive import extractive_lm
 from programs.instruments.state import save_state
@@ -26,11 +29,12 @@ def sample() -> Retriever:
 
 def setup(directory: Path, retriever: Retriever | None, **more: Any) -> Setup:
     return Setup(
-        lm=lambda examples, _: extractive_lm(),
-        retriever=retriever,
-        retriever_spec="sample" if retriever else None,
-        directory=directory,
-        **more,
+        **{
+            "lms": {"": lambda *_: extractive_lm()},
+            "retrievers": {"": ("sample", retriever)} if retriever else {},
+            "directory": directory,
+            **more,
+        }
     )
 
 
@@ -62,8 +66,8 @@ def test_runs_on_the_sample_and_takes_up_what_was_run(sample: Retriever, data: P
     line = next(line for line in printed.splitlines() if line.startswith("BlendFilter  ") and "Exact Match" in line)
     assert line.split()[3] == "0.420"
     assert line.endswith(" 2")
-    assert "floor (extractive reader, no LM) (paper: GPT3.5-turbo-Instruct" in printed
-    assert "Retrieval: sample (paper: BM25" in printed
+    assert "Reader: extractive/reader = floor (extractive reader, no LM) (paper: gpt-3.5-turbo-instruct)" in printed
+    assert "Retrieval: sample (paper: bm25)" in printed
     assert "2 of the local copy of hotpotqa, in place of hotpotqa:blendfilter" in printed
     assert "Not run" not in printed
     runs = sorted(path.name for path in (tmp_path / "runs").iterdir())
@@ -120,9 +124,7 @@ def test_the_best_of_several_answers(data: Path, tmp_path: Path) -> None:
 
     with Provider(reply).running() as provider:
         lm = dspy.LM("openai/gpt-4o-mini", api_base=provider.url, api_key="none", cache=False)
-        made = Setup(
-            lm=lambda *_: lm, retriever=None, retriever_spec=None, directory=tmp_path / "runs", limit=1, data=data
-        )
+        made = setup(tmp_path / "runs", None, lms={"": lambda *_: lm}, limit=1, data=data)
         printed = run_and_print(table, made)
     ours = [line.split()[4] for line in printed.splitlines() if "Exact Match" in line]
     assert ours == ["0.000", "1.000"]
@@ -130,13 +132,207 @@ def test_the_best_of_several_answers(data: Path, tmp_path: Path) -> None:
     assert {manifest["top_p"] for manifest in manifests} == {None, 0.0, 0.5, 1.0}
 
 
+def manifests(directory: Path) -> list[Any]:
+    return [json.loads(path.read_text()) for path in sorted((directory / "runs").glob("*/manifest.json"))]
+
+
+def calls_by_predictor(directory: Path) -> list[dict[str, int]]:
+    """The LM calls of each run."""
+    runs = []
+    for path in (directory / "runs").glob("*/rows.jsonl"):
+        spent = [json.loads(line)["cost"]["predictors"] for line in path.read_text().splitlines()]
+        runs.append({name: sum(one[name]["lm_calls"] for one in spent) for name in spent[0]})
+    return sorted(runs, key=len)
+
+
+@pytest.fixture
+def answering() -> Iterator[Callable[..., Provider]]:
+    """Starts servers that always give one answer, whatever they are asked."""
+    with ExitStack() as servers:
+        yield lambda **fields: servers.enter_context(Provider(lambda prompt, before: render(fields)).running())
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
+def test_temperature_and_server_make_another_run(
+    answering: Callable[..., Provider], data: Path, tmp_path: Path
+) -> None:
+    (example,) = load("sample", 1)
+    wrong, right = answering(answer="no idea"), answering(answer=example.answers[0])
+    table = with_rows({"name": "One", "program": "direct", "retriever": "none"})
+
+    def exact_match(server: Provider, temperature: float) -> str:
+        lm = dspy.LM("openai/gpt-4o-mini", api_base=server.url, api_key="none", cache=False, temperature=temperature)
+        made = setup(tmp_path / "runs", None, lms={"": lambda *_: lm}, limit=1, data=data)
+        printed = run_and_print(table, made)
+        assert f"temperature {temperature}" in printed
+        assert f"api_base {server.url}" in printed
+        return next(line.split()[4] for line in printed.splitlines() if "Exact Match" in line)
+
+    assert (exact_match(wrong, 1.0), wrong.asked) == ("0.000", 1)
+    assert (exact_match(wrong, 0.0), wrong.asked) == ("0.000", 2)
+    assert (exact_match(right, 0.0), right.asked) == ("1.000", 1)
+    assert (exact_match(wrong, 1.0), wrong.asked) == ("0.000", 2)
+    assert {(m["reader"]["temperature"], m["reader"]["api_base"]) for m in manifests(tmp_path)} == {
+        (1.0, wrong.url),
+        (0.0, wrong.url),
+        (0.0, right.url),
+    }
+
+
+def test_another_adapter_makes_another_run(sample: Retriever, data: Path, tmp_path: Path) -> None:
+    made = setup(tmp_path / "runs", sample, limit=1, data=data)
+    table = with_rows({"name": "One", "program": "direct"})
+    for adapter in (dspy.ChatAdapter(), dspy.JSONAdapter()):
+        with dspy.context(adapter=adapter):
+            assert f"Adapter: {type(adapter).__name__}" in run_and_print(table, made)
+    assert {m["adapter"]["adapter"] for m in manifests(tmp_path)} == {"ChatAdapter", "JSONAdapter"}
+
+
+def test_a_rows_own_settings_win_over_the_callers(sample: Retriever, data: Path, tmp_path: Path) -> None:
+    table = with_rows(
+        {"name": "Own", "program": "iter_retgen", "settings": {"k": 3}}, {"name": "Any", "program": "iter_retgen"}
+    ).model_copy(update={"settings": {"k": 4, "turns": 1}})
+    made = setup(tmp_path / "runs", sample, limit=1, data=data, settings=assigned(["k=2"]))
+    run_and_print(table, made)
+    assert {(m["settings"]["k"], m["settings"]["turns"]) for m in manifests(tmp_path)} == {(3, 1), (2, 1)}
+
+
+def test_each_role_has_its_retriever_and_a_role_without_one_is_not_run(data: Path, tmp_path: Path) -> None:
+    table = find("blendfilter:table5")
+    table = table.model_copy(update={"rows": (table.rows[0], table.rows[4])})
+    bm25, colbert = Memory([Passage("1", "Rashomon won.")]), Memory([Passage("2", "Rashomon won.")])
+    made = setup(tmp_path / "runs", None, limit=1, data=data, retrievers={"bm25": ("the bm25", bm25)})
+    printed = run_and_print(table, made)
+    assert "BlendFilter, ColBERTv2: needs --retriever colbertv2=SPEC, or --retriever SPEC for all" in printed
+    assert [m["retriever"] for m in manifests(tmp_path)] == ["the bm25"]
+    both = {"": ("usual", colbert), "bm25": ("the bm25", bm25)}
+    printed = run_and_print(table, setup(tmp_path / "runs", None, limit=1, data=data, retrievers=both))
+    assert "Retrieval: the bm25 (paper: bm25)" in printed
+    assert "Retrieval: usual (paper: colbertv2)" in printed
+    assert {m["retriever"] for m in manifests(tmp_path)} == {"the bm25", "usual"}
+    assert "stands for" not in printed
+    same = run_and_print(table, setup(tmp_path / "runs", None, limit=1, data=data, retrievers={"": ("usual", colbert)}))
+    assert "One retriever stands for colbertv2, bm25: rows that differ in it alone have the same figures" in same
+
+
+def qpaug(data: Path, *names: str) -> Table:
+    """Rows of QPaug's Table 3 on HotpotQA."""
+    (table,) = choose_parts([find("qpaug:table3")], names, ["Hotpot F1"])
+    return table
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
+def test_the_planner_writes_the_plan_and_the_reader_all_else(
+    answering: Callable[..., Provider], sample: Retriever, data: Path, tmp_path: Path
+) -> None:
+    reader, planner = answering(answer="Rome", passage="It is Rome."), answering(plan="1. Look for Rashomon.")
+    named = {"gpt-3.5": ("openai/reader", reader.url), "planner": ("openai/planner", planner.url)}
+    lms = {
+        role: lambda *_, model=model, url=url: dspy.LM(model, api_base=url, api_key="none", cache=False)
+        for role, (model, url) in named.items()
+    }
+    table = qpaug(data, "GPT-3.5, SBERT", "GPT-3.5, SBERT + QPaug", "LLaMA-2-7b-chat, SBERT + QPaug")
+    made = setup(tmp_path / "runs", sample, limit=1, data=data, lms=lms)
+    printed = run_and_print(table, made)
+    assert "Reader: openai/reader, " in printed
+    assert "(paper: gpt-3.5); zero-shot" in printed
+    assert "Planner: openai/planner, " in printed
+    assert "(paper: gpt-4); zero-shot" in printed
+    assert "LLaMA-2-7b-chat, SBERT + QPaug: needs --lm llama-2-7b-chat=SPEC, or --lm SPEC for all" in printed
+    # Without augmentation there is no plan: one answer; with it one plan, one passage from memory, one answer.
+    assert (planner.asked, reader.asked) == (1, 1 + 2)
+    (augmented,) = (m for m in manifests(tmp_path) if m["settings"]["augment"])
+    assert (augmented["lm"], augmented["planner"]["model"]) == ("openai/reader", "openai/planner")
+    rows = [json.loads(path.read_text()) for path in (tmp_path / "runs").glob("*/rows.jsonl")]
+    assert {row["prediction"]["own"]["plan"] for row in rows} == {"", "1. Look for Rashomon."}
+    assert run_and_print(table, made) == printed
+    for rows_file in (tmp_path / "runs").glob("*/rows.jsonl"):
+        rows_file.write_text("")  # as after a kill
+    assert run_and_print(table, made) == printed
+    assert (planner.asked, reader.asked) == (1, 3)  # the plan's reply is not paid twice, either
+
+
+def test_a_planner_that_is_the_reader_makes_no_run_of_its_own(sample: Retriever, data: Path, tmp_path: Path) -> None:
+    (table,) = choose_parts([find("qpaug:table2")], ["QPaug"], ["Hotpot"])
+    made = setup(tmp_path / "runs", sample, limit=1, data=data)
+    run_and_print(table, made)  # the paper's Table 2 has no planner, and Table 3 has the same row with one
+    assert "Planner: " in run_and_print(qpaug(data, "GPT-3.5, Contriever + QPaug"), made)
+    assert len(manifests(tmp_path)) == 1
+
+
+def test_a_role_for_all_is_said_to_stand_for_several(sample: Retriever, data: Path, tmp_path: Path) -> None:
+    printed = run_and_print(qpaug(data, "GPT-4, SBERT", "GPT-3.5, SBERT"), setup(tmp_path, sample, limit=1, data=data))
+    assert "One LM stands for gpt-4, gpt-3.5: rows that differ in it alone have the same figures" in printed
+
+
+def test_searches_alone_pay_for_no_answers(sample: Retriever, data: Path, tmp_path: Path) -> None:
+    (table,) = choose_parts([find("qpaug:table4")], ["SBERT", "SBERT + Qaug by GPT-4"], ["Hotpot"])
+    printed = run_and_print(table, setup(tmp_path / "runs", sample, limit=2, data=data))
+    assert "No answers are asked for" in printed
+    assert "Hotpot: leaves out 1 of 2 questions, which are answered by yes or no" in printed
+    assert "Not run" not in printed
+    assert calls_by_predictor(tmp_path) == [{}, {"plan": 2}]
+    assert {m["lm"] for m in manifests(tmp_path)} == {None}
+    assert {name for m in manifests(tmp_path) for name in m["metrics"]} >= {"answer_recall@10"}
+    assert not {"f1", "em"} & {name for m in manifests(tmp_path) for name in m["metrics"]}
+
+
+def test_searches_alone_need_no_lm(sample: Retriever, data: Path, tmp_path: Path) -> None:
+    (table,) = choose_parts([find("qpaug:table4")], ["SBERT", "SBERT + Qaug by GPT-4"], ["Hotpot"])
+    printed = run_and_print(table, setup(tmp_path / "runs", sample, limit=1, data=data, lms={}))
+    assert "SBERT + Qaug by GPT-4: needs --lm gpt-4=SPEC, or --lm SPEC for all" in printed
+    assert [m["settings"]["augment"] for m in manifests(tmp_path)] == [False]
+
+
+def test_a_row_that_is_scored_by_answers_too_asks_for_them(sample: Retriever, data: Path, tmp_path: Path) -> None:
+    (table,) = choose_parts([find("qpaug:table4")], ["SBERT"], ["Hotpot"])
+    f1 = find("qpaug:table3").columns[5].model_copy(update={"task": table.columns[0].task})
+    table = table.model_copy(update={"columns": (*table.columns, f1)})
+    table = table.model_copy(update={"rows": (table.rows[0].model_copy(update={"figures": (None, None)}),)})
+    run_and_print(table, setup(tmp_path / "runs", sample, limit=1, data=data))
+    assert calls_by_predictor(tmp_path) == [{"answer": 1}]
+
+
+def test_gains_are_computed_from_our_figures(sample: Retriever, data: Path, tmp_path: Path) -> None:
+    (table,) = choose_parts([find("blendfilter:table1")], ["CoT", "BlendFilter"], ["HotPotQA"])
+    ran = run(table, setup(tmp_path / "runs", sample, data=data))
+    ours = {(cell.row.name, cell.column.name): cell.ours for cell in ran.cells}
+    cot, best = (ours[name, "HotPotQA Exact Match"] for name in ("CoT", "BlendFilter"))
+    assert cot
+    assert best
+    gain = ours["CoT", "HotPotQA IMP"]
+    assert gain
+    assert gain.value == pytest.approx(100 * (best.value - cot.value) / cot.value)
+    assert ours["BlendFilter", "HotPotQA IMP"] is None
+    assert "Not run" not in beside(ran)
+
+
+def test_an_average_needs_all_its_columns(sample: Retriever, data: Path, tmp_path: Path) -> None:
+    (table,) = choose_parts([find("qpaug:table3")], ["GPT-4, SBERT"], ["Hotpot F1", "Average F1"])
+    printed = run_and_print(table, setup(tmp_path / "runs", sample, limit=1, data=data))
+    assert "GPT-4, SBERT: needs our figure of 'GPT-4, SBERT' in 'NQ F1'" in printed
+
+
+def test_rounds_and_passages_of_all_loops_are_counted(sample: Retriever, data: Path, tmp_path: Path) -> None:
+    (table,) = choose_parts([find("migres:table4")], [], ["Hotpot"])
+    ran = run(table, setup(tmp_path / "runs", sample, limit=3, data=data))
+    ours = {(cell.row.name, cell.column.name): cell.ours for cell in ran.cells}
+    for name in ("ReAct", "Self-Ask", "ITER_RETGEN", "MIGRES"):
+        assert ours[name, "Hotpot # Iter"], name
+        assert ours[name, "Hotpot # Passages"], name
+    iter_retgen = [ours["ITER_RETGEN", f"Hotpot # {what}"] for what in ("API", "Iter", "Passages")]
+    assert [figure and figure.value for figure in iter_retgen] == [2, 2, 5]
+    react = [ours["ReAct", f"Hotpot # {what}"] for what in ("API", "Iter")]
+    assert react[0] == react[1]  # a step is an LM call
+
+
 def test_says_what_is_missing(data: Path, tmp_path: Path) -> None:
     printed = run_and_print(find("blendfilter:table4"), setup(tmp_path / "runs", None, limit=1, data=data))
-    assert "BlendFilter: needs a retriever: give --retriever" in printed
+    assert "BlendFilter: needs --retriever bm25=SPEC, or --retriever SPEC for all" in printed
     assert len(list((tmp_path / "runs").iterdir())) == 2  # closed book
     nothing = run_and_print(find("migres:table3"), setup(tmp_path / "none", None))  # looks for no questions, either
     assert "40.1" in nothing
-    assert "MIGRES, oracle corpus: needs --oracle-retriever" in nothing
+    assert "MIGRES, oracle corpus: needs --retriever oracle=SPEC" in nothing
     assert not (tmp_path / "none").exists()
 
 
@@ -146,8 +342,9 @@ def test_an_oracle_corpus_has_a_retriever_of_its_own(data: Path, tmp_path: Path)
     )
     usual, oracle = Memory([Passage("1", "Rashomon won.")]), Memory([Passage("2", "Rashomon won.")])
     without = setup(tmp_path / "a", usual, limit=1, data=data)
-    assert "Oracle: needs --oracle-retriever" in run_and_print(table, without)
-    run_and_print(table, setup(tmp_path / "b", usual, limit=1, data=data, oracle=oracle, oracle_spec="the oracle's"))
+    assert "Oracle: needs --retriever oracle=SPEC" in run_and_print(table, without)
+    both = {"": ("sample", usual), "oracle": ("the oracle's", oracle)}
+    run_and_print(table, setup(tmp_path / "b", None, limit=1, data=data, retrievers=both))
     seen = {
         json.loads((run / "manifest.json").read_text())["retriever"]: json.loads((run / "rows.jsonl").read_text())
         for run in (tmp_path / "b").iterdir()

@@ -28,9 +28,8 @@ def test_states_are_of_programs_and_tasks_that_exist() -> None:
 
 def test_a_state_for_a_task_comes_before_one_for_all(tmp_path: Path) -> None:
     setup = Setup(
-        lm=lambda *_: extractive_lm(),
-        retriever=None,
-        retriever_spec=None,
+        lms={"": lambda *_: extractive_lm()},
+        retrievers={},
         directory=tmp_path,
         states=states(["cot:hotpotqa=of-hotpotqa.json", "cot=first.json", "cot=last.json"]),
     )

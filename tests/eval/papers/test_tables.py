@@ -6,9 +6,9 @@ import pytest
 import programs
 from eval import metrics
 from eval.papers.migres_studies import STUDIES
-from eval.papers.tables import PAPERS, Table, TableRow, all_tables, find, paper, parse
-from eval.tasks import choose
-from retrieval import UsageError
+from eval.papers.tables import PAPERS, Table, TableRow, all_tables, choose, find, paper, parse
+from eval.tasks import choose as choose_task
+from retrieval import Memory, UsageError
 
 LISTED = [
     *(f"blendfilter:table{n}" for n in range(1, 6)),
@@ -36,6 +36,8 @@ def test_every_row_can_be_run(name: str) -> None:
     table = find(name)
     assert table.rows
     assert any(column.task for column in table.columns)
+    assert len({row.name for row in table.rows}) == len(table.rows)
+    assert len({column.name for column in table.columns}) == len(table.columns)
     for row in table.rows:
         assert {*row.settings, *row.needs} <= settings_of(row.program), row
     for setting in table.settings:
@@ -43,7 +45,7 @@ def test_every_row_can_be_run(name: str) -> None:
     studies = [STUDIES[row.program] for row in table.rows if row.program in STUDIES]
     for column in table.columns:
         if column.task:
-            task, variant = choose(column.task)
+            task, variant = choose_task(column.task)
             assert variant in task.variants
         if column.ratio:
             assert all(column.ratio in study.ratios for study in studies)
@@ -120,6 +122,48 @@ def test_refuses_a_table_that_there_is_not() -> None:
         find("blendfilter:table9")
 
 
+@pytest.mark.parametrize("name", PAPERS)
+def test_a_planner_has_predictors_of_its_own(name: str) -> None:
+    tables = paper(name).tables
+    for program, predictors in tables[0].planners.items():
+        there = {key.partition(".")[0] for key, _ in programs.load(program)(Memory([])).named_predictors()}
+        assert {*predictors} < there
+    planned = {row.program for table in tables for row in table.rows if row.planner} - {"direct"}
+    assert planned == {*tables[0].planners}
+
+
+def names(tables: list[Table]) -> list[tuple[str, list[str], list[str]]]:
+    return [(t.name, [row.name for row in t.rows], [column.name for column in t.columns]) for t in tables]
+
+
+def test_rows_and_columns_are_chosen_by_name_or_part_of_a_name() -> None:
+    tables = [find("migres:table3"), find("migres:table4")]
+    assert choose(tables, [], []) == tables
+    assert names(choose(tables, ["MIGRES", "ask"], ["nq em"])) == [("migres:table3", ["MIGRES", "Self-Ask"], ["NQ EM"])]
+    (costs,) = choose(tables, ["iter_"], ["NQ", "WikiHop # API"])
+    assert names([costs]) == [
+        ("migres:table4", ["ITER_RETGEN"], ["WikiHop # API", "NQ # API", "NQ # Iter", "NQ # Passages"])
+    ]
+    assert costs.rows[0].figures == (Decimal("2.0"), None, None, None)
+    assert names(choose(tables, ["Self"], ["Acc", "# Iter"]))[1][1:] == (
+        ["Self-Ask"],
+        ["WikiHop # Iter", "Hotpot # Iter", "Musique # Iter", "NQ # Iter", "TriviaQ # Iter", "StrategyQA # Iter"],
+    )
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "complaint"),
+    [
+        (["Selfask"], [], "there is no row 'Selfask'; there are: .*Self-Ask; "),
+        ([], ["NQ", "XY"], "there is no column 'XY'; there are: .*NQ # Iter; "),
+        (["SUMM"], ["# API"], "no table has both such a row and such a column"),
+    ],
+)
+def test_an_unknown_row_or_column_is_refused(rows: list[str], columns: list[str], complaint: str) -> None:
+    with pytest.raises(UsageError, match=complaint):
+        choose([find("migres:table3"), find("migres:table4")], rows, columns)
+
+
 SHORT = """
 source = "Somebody, Something, 2024"
 lms = ["small", "large"]
@@ -128,7 +172,7 @@ retrievers = ["bm25"]
 [columns]
 "two figures" = [
   { name = "EM", task = "nq:qpaug", metric = "em" },
-  { name = "IMP", unit = "%" },
+  { name = "IMP", unit = "%", gain = { of = "Two", column = "EM" } },
 ]
 
 [tables.table1]
@@ -169,6 +213,10 @@ def test_columns_by_name_and_what_holds_for_all_rows_of_a_table() -> None:
         ('retriever = "bm25"', 'retriever = "bm52"', "unknown role 'bm52'"),
         (', metric = "em"', "", "the column 'EM' needs a task and one measure"),
         ('task = "nq:qpaug", metric', "metric", "the column 'EM' needs a task and one measure"),
+        ('unit = "%", gain', 'task = "nq:qpaug", gain', "the column 'IMP' needs a task and one measure"),
+        (', gain = { of = "Two", column = "EM" }', "", "the column 'IMP' needs .* or else a gain or a mean"),
+        ('of = "Two"', 'of = "Three"', "the column 'IMP' rests on 'Three', which is not there"),
+        ('gain = { of = "Two", column = "EM" }', 'mean = ["EM", "F1"]', "rests on 'F1', which is not there"),
         ('count = "lm_calls"', 'count = "lm_calls", metric = "em"', "the column '# API' needs a task and one measure"),
         ('"lm_calls"', '"calls"', "lm_calls"),
         ('["two figures",', '["few figures",', "no columns named 'few figures'"),

@@ -1,4 +1,4 @@
-from programs.steps.result import result
+from programs.steps.result import report_rounds, result
 from retrieval import Passage
 
 
@@ -15,3 +15,13 @@ def test_an_answer_becomes_text() -> None:
         "",
         "a",
     ]
+
+
+def test_a_round_shows_what_it_found_or_all_that_was_found_so_far() -> None:
+    a, b, c = (Passage(id_, id_) for id_ in "abc")
+    found = [[a, b], [c, a], []]
+    lists = [["a", "b"], ["c", "a"], []]
+    for growing, shown in ((False, lists), (True, [["a", "b"], ["a", "b", "c"], ["a", "b", "c"]])):
+        rounds = report_rounds(found, growing=growing)
+        assert [[turn["retrieved"], turn["kept"]] for turn in rounds] == [[ids, ids] for ids in lists]
+        assert [turn["shown"] for turn in rounds] == shown

@@ -1,0 +1,99 @@
+"""What the runs of a table and the paper's do not have in common, one sentence each."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from eval.figures.summary import Summary
+from eval.metrics.yesno import is_yes_no
+from eval.papers.identity import adapter_identity, describe
+from eval.papers.questions import Questions
+from eval.papers.tables import Table, TableRow
+from eval.runs.store import Run
+
+__all__ = ["RowRun", "differences"]
+
+
+@dataclass(frozen=True, slots=True)
+class RowRun:
+    """The run of a row on a task."""
+
+    row: TableRow
+    summary: Summary
+    run: Run
+    questions: Questions
+    reader: Mapping[str, Any] | None
+    """The LM that answers, as `eval.papers.identity.lm_identity` has it; None where nothing is asked of it."""
+    planner: Mapping[str, Any] | None
+    """Likewise the planner, where it is another one."""
+
+
+def differences(table: Table, runs: Sequence[RowRun]) -> list[str]:
+    """What differs: LMs, retrievers, models and questions, and which rows are incomplete."""
+    found = [text for ran in runs for text in (*_lms(ran), *_retrievers(ran))]
+    found += _shared(runs)
+    if runs and (adapter := adapter_identity()):
+        found.append(f"Adapter: {adapter['adapter']}")
+    found += [text for ran in runs for text in (*_models(table, ran), *_questions(table, ran))]
+    return list(dict.fromkeys(found))
+
+
+def _lms(ran: RowRun) -> Iterator[str]:
+    state = ran.summary.manifest.state
+    shots = f"with the state {state['file']}" if state else "zero-shot"
+    for role, lm, name in (("Reader", ran.reader, ran.row.reader), ("Planner", ran.planner, ran.row.planner)):
+        if lm is not None:
+            yield f"{role}: {describe(lm)} (paper: {name or 'not named'}); {shots}"
+    if ran.summary.manifest.entries()["answers"] is False:
+        yield "No answers are asked for where all columns look at what was found alone"
+
+
+def _retrievers(ran: RowRun) -> Iterator[str]:
+    manifest = ran.summary.manifest
+    if manifest.retriever != "none":
+        yield f"Retrieval: {manifest.retriever} (paper: {ran.row.retriever})"
+    if against := manifest.settings.get("against"):
+        yield f"Against: {against}"
+
+
+def _shared(runs: Sequence[RowRun]) -> Iterator[str]:
+    """What stands for several of the paper's."""
+    roles: dict[tuple[str, str], dict[str, None]] = defaultdict(dict)  # of the paper, by what stands for them here
+    for ran in runs:
+        roles["retriever", str(ran.summary.manifest.retriever)][ran.row.retriever] = None
+        for lm, name in ((ran.reader, ran.row.reader), (ran.planner, ran.row.planner)):
+            if lm is not None and name is not None:
+                roles["LM", describe(lm)][name] = None
+    for (kind, _), names in roles.items():
+        if len(names) > 1:
+            yield f"One {kind} stands for {', '.join(names)}: rows that differ in it alone have the same figures"
+
+
+def _models(table: Table, ran: RowRun) -> Iterator[str]:
+    """Models whose place something else takes. A row or a table that names a setting has it as the paper does."""
+    of_paper = {
+        name: model for name, model in table.models.items() if name not in {**table.settings, **ran.row.settings}
+    }
+    for name, value in ran.summary.manifest.settings.items():
+        model = of_paper.get(name)
+        if model and value != model and not str(value).startswith(f"{model}:"):
+            yield f"{ran.row.program}: {name} {value}{_MEANS.get(value, '')} (paper: {model})"
+
+
+_MEANS = {"lexical": ", which compares words", "none": ", which leaves it out"}
+
+
+def _questions(table: Table, ran: RowRun) -> Iterator[str]:
+    total, row = ran.summary.total, ran.row
+    yield f"Questions: {total.n} of {ran.questions.where}"
+    asked = ran.questions.examples
+    left_out = sum(map(is_yes_no, asked))
+    for column in table.columns:
+        metric = (column.metric or "").partition("@")[0]
+        if left_out and metric in ("answer_recall", "top_k_accuracy") and column.task == ran.summary.manifest.task:
+            yield f"{column.name}: leaves out {left_out} of {len(asked)} questions, which are answered by yes or no"
+    if total.failed:
+        yield f"{row.name}: {total.failed} of {total.n} questions failed and count 0"
+    if not ran.summary.complete:
+        yield f"{row.name}: INCOMPLETE, {total.n} of {ran.summary.questions} questions"

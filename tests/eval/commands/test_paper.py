@@ -1,0 +1,94 @@
+"""The papers' tables from the command line: which parts of them, and with which LMs and retrievers."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import dspy
+import pytest
+from support.command_line import exit_code
+
+from eval.__main__ import main
+from eval.commands import paper
+from eval.tasks import load
+from lms.extractive import extractive_lm
+
+
+@pytest.fixture
+def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Flags for a local copy of HotpotQA, with the sample's questions in it, and for where the runs go."""
+    for name in ("ODQA_RETRIEVER", "ODQA_API_BASE", "ODQA_DATA"):
+        monkeypatch.delenv(name, raising=False)
+    lines = [json.dumps(dict(example.items())) for example in load("sample", 6)]
+    (tmp_path / "hotpotqa.dev.jsonl").write_text("\n".join(lines))
+    return ["--data", str(tmp_path), "--runs", str(tmp_path / "runs"), "--limit", "1"]
+
+
+def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    assert exit_code(main, ["paper", *arguments]) == 0
+    return capsys.readouterr().out
+
+
+def test_parts_of_a_table_are_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    parts = ["--rows", "CoT", "--rows", "self", "--columns", "F1"]
+    shown = printed(capsys, "blendfilter:table4", "--show", *parts).splitlines()
+    assert [line.split() for line in shown[-3:]] == [["F1"], ["CoT", "0.470"], ["SelfAsk", "0.393"]]
+
+
+def test_only_what_is_chosen_and_given_is_run(
+    data: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    roles = ["--lm", "reader=extractive", "--retriever", "bm25=sample"]
+    seen = printed(capsys, "blendfilter:table5", "--rows", "BlendFilter", "--columns", "F1", *roles, *data)
+    assert "BlendFilter, ColBERTv2: needs --retriever colbertv2=SPEC, or --retriever SPEC for all" in seen
+    assert "Retrieval: sample (paper: bm25)" in seen
+    assert len(list((tmp_path / "runs").iterdir())) == 1
+
+
+def test_what_the_environment_names_stands_for_all_unless_a_flag_does(
+    data: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("ODQA_RETRIEVER", "sample")
+    chosen = ["blendfilter:table5", "--rows", "BlendFilter, ", "--columns", "F1", "--lm", "extractive", *data]
+    assert "One retriever stands for colbertv2, bm25" in printed(capsys, *chosen)
+    assert "needs --retriever bm25=SPEC" in printed(capsys, *chosen, "--retriever", "colbertv2=sample")
+
+
+def test_each_lm_is_made_with_its_own_address_and_the_settings_of_all(
+    data: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made: set[tuple[Any, ...]] = set()
+
+    def load_lm(args: Any, *_: Any) -> dspy.LM:
+        made.add((args.lm, args.api_base, args.temperature))
+        return extractive_lm()
+
+    monkeypatch.setattr(paper, "load_lm", load_lm)
+    roles = ["--lm", "a/all", "--lm", "planner=a/plans", "--lm", "gpt-3.5=a/reads", "--temperature", "0.5"]
+    addresses = ["--api-base", "http://one", "--api-base", "planner=http://two", "--api-base", "gpt-3.5="]
+    rows = ["--rows", "GPT-4, SBERT + QPaug", "--rows", "GPT-3.5, SBERT", "--columns", "Hotpot F1"]
+    printed(capsys, "qpaug:table3", *rows, *roles, *addresses, "--retriever", "sample", *data)
+    assert made == {("a/all", "http://one", 0.5), ("a/plans", "http://two", 0.5), ("a/reads", None, 0.5)}
+
+
+@pytest.mark.parametrize(
+    ("flags", "complaint"),
+    [
+        (["--rows", "Nobody"], "there is no row 'Nobody'; there are: Direct, without retrieval; "),
+        (["--columns", "F2"], "there is no column 'F2'; there are: Exact Match; F1"),
+        (["--lm", "nobody=extractive"], "--lm: there is no role 'nobody'; there are: reader, planner, "),
+        (["--retriever", "nobody=sample"], "--retriever: there is no role 'nobody'; there are: colbertv2, "),
+        (
+            ["--lm", "extractive", "--api-base", "planner=http://x"],
+            "--api-base planner=URL has no LM: give --lm planner",
+        ),
+    ],
+)
+def test_mistakes_are_one_line(
+    flags: list[str], complaint: str, data: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert exit_code(main, ["paper", "blendfilter:table4", *flags, *data]) == 2
+    output, errors = capsys.readouterr()
+    assert (output, errors.count("\n")) == ("", 1)
+    assert complaint in errors
+    assert not (tmp_path / "runs").exists()

@@ -1,0 +1,81 @@
+from typing import Any
+
+import dspy
+import pytest
+from support.records import a_manifest, a_row, a_run
+
+from eval.figures.summary import summarise
+from eval.papers.differences import RowRun, differences
+from eval.papers.questions import Questions
+from eval.papers.tables import find
+
+
+def ran(table: str, row: str, rows: int = 1, **manifest: Any) -> RowRun:
+    (chosen,) = (one for one in find(table).rows if one.name == row)
+    usual = {"task": "t", "program": chosen.program, "retriever": "sample", "answers": True}
+    seen = a_manifest(**{**usual, **manifest})
+    asked = [dspy.Example(id=str(n), question="q", answers=["yes" if n else "Rome"]) for n in range(2)]
+    answered = [a_row(str(n), scores={}) for n in range(rows)]
+    lm = {"model": "openai/a", "model_type": "chat", "temperature": 0.5}
+    summary = summarise(answered, 2, seen)
+    return RowRun(chosen, summary, a_run("r", answered), Questions(asked, "somewhere"), lm, None)
+
+
+def models(table: str, row: str, **settings: Any) -> list[str]:
+    return [text for text in differences(find(table), [ran(table, row, settings=settings)]) if "(paper: " in text][2:]
+
+
+def test_every_stand_in_is_named_with_the_papers_model() -> None:
+    assert models("migres:table3", "MIGRES", reranker="lexical", entailment="lexical", k=5) == [
+        "migres: reranker lexical, which compares words (paper: cross-encoder:BAAI/bge-reranker-base)",
+        "migres: entailment lexical, which compares words (paper: true:google/t5_xxl_true_nli_mixture)",
+    ]
+    assert models("migres:table3", "VTG", entailment="nli:small") == [
+        "vtg: entailment nli:small (paper: true:google/t5_xxl_true_nli_mixture)"
+    ]
+    assert models("qpaug:table2", "Rerank", upr="none") == ["rerank: upr none, which leaves it out (paper: upr)"]
+    assert models("chain_of_rewrite:table1", "Vicuna-13B + BM25 + UPR", upr="lexical") == [
+        "upr: upr lexical, which compares words (paper: upr)"
+    ]
+
+
+def test_the_papers_own_models_are_no_difference() -> None:
+    reranker, entailment = "cross-encoder:BAAI/bge-reranker-base", "true:google/t5_xxl_true_nli_mixture"
+    assert models("migres:table3", "MIGRES", reranker=reranker, entailment=entailment) == []
+    assert models("chain_of_rewrite:table1", "Vicuna-13B + BM25 + UPR", upr="upr:any") == []
+
+
+@pytest.mark.parametrize(
+    ("table", "row"),
+    [("chain_of_rewrite:table4", "BM25 + Rerank Feedback"), ("chain_of_rewrite:table3", "Chain-of-Rewrite")],
+)
+def test_what_the_paper_leaves_out_too_is_no_difference(table: str, row: str) -> None:
+    assert models(table, row, upr="none") == []
+
+
+def test_a_run_is_described_by_its_lm_retriever_and_questions() -> None:
+    table = find("migres:table9")
+    both = [ran(table.name, row.name, retriever="sample") for row in table.rows]
+    assert differences(table, [*both, *both]) == [
+        "Reader: openai/a, temperature 0.5 (paper: gpt-3.5-1106); zero-shot",
+        "Retrieval: sample (paper: bm25)",
+        "Retrieval: sample (paper: mixture)",
+        "One retriever stands for bm25, mixture: rows that differ in it alone have the same figures",
+        "Questions: 1 of somewhere",
+        "MIGRES, BM25: INCOMPLETE, 1 of 2 questions",
+        "MIGRES, Mixture: INCOMPLETE, 1 of 2 questions",
+    ]
+
+
+def test_a_state_and_a_run_without_answers_are_named() -> None:
+    table = find("qpaug:table4")
+    found = differences(table, [ran(table.name, "SBERT", rows=2, state={"file": "s.json"}, answers=False)])
+    assert found[0] == "Reader: openai/a, temperature 0.5 (paper: not named); with the state s.json"
+    assert found[1].startswith("No answers are asked for where all columns look at what was found alone")
+
+
+def test_questions_that_a_metric_leaves_out_are_counted() -> None:
+    table = find("qpaug:table4")
+    found = differences(table, [ran(table.name, "SBERT", rows=2, task="nq:qpaug", answers=False)])
+    assert "NQ: leaves out 1 of 2 questions, which are answered by yes or no" in found
+    assert not [text for text in found if text.startswith("Hotpot")]
