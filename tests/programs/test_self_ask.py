@@ -94,7 +94,11 @@ def test_without_a_follow_up_question_nothing_is_searched(none: Reply) -> None:
     assert prompts[-1] == {"context": "", "question": QUESTION}
     nothing = {"retrieved": [], "kept": [], "shown": []}
     assert seen.toDict() == {
-        **{"answer": "Lund", "queries": [], "passages": [], "evidence": [], "steps": []},
+        "answer": "Lund",
+        "queries": [],
+        "passages": [],
+        "evidence": [],
+        "steps": [],
         "iterations": [nothing],
     }
     assert (cost.lm_calls, cost.searches) == (2, 0)
