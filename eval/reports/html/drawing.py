@@ -12,7 +12,7 @@ from typing import ClassVar, Literal
 
 __all__ = ["Bar", "Chart", "Mark", "Point", "Tick", "bar", "chart", "front"]
 
-_LOGARITHMIC = 20  # largest value over smallest: from here on a linear axis would put the small ones into one place
+_LOGARITHMIC = 20  # when the largest value is so many times the smallest, a linear axis crowds the small ones
 
 
 @dataclass(frozen=True, slots=True)

@@ -127,7 +127,7 @@ class SetupLine:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """The page; what is by metric has the names of `metrics` as keys."""
+    """The page. Mappings by metric have the names in `metrics` as their keys."""
 
     title: str
     metrics: dict[str, str]
