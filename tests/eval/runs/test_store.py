@@ -114,7 +114,7 @@ def test_damaged_passages_and_calls_are_said_in_one_line(tmp_path: Path) -> None
     for use in lambda: taken_up(tmp_path), store.calls.read:
         with pytest.raises(UsageError, match=r"\.jsonl is damaged; choose another directory"):
             use()
-    with pytest.raises(UsageError, match="the passages of .* are damaged$"):
+    with pytest.raises(UsageError, match=r"the passages of .* are damaged$"):
         read(tmp_path).passages()
 
 
