@@ -17,8 +17,9 @@ def load(spec: str) -> Retriever:
 
     Args:
         spec: `sample` (BM25 over the packaged sample corpus); `bm25:DIR`, `dense:DIR` or `colbert:DIR` (an index that
-            `python -m retrieval index` made, or colbert-ai for the last form); `colbertv2:URL` (a server that speaks
-            the ColBERTv2 protocol); or a TOML file that composes these (see `retrieval.compositions`).
+            `python -m retrieval index` made; a ColBERT index may be one that colbert-ai made); `colbertv2:URL` (a
+            server that speaks the ColBERTv2 protocol); or a TOML file that composes these (see
+            `retrieval.compositions`).
 
     Raises:
         UsageError: there is no such form, or what the spec names is not there; the message says what to use.

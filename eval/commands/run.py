@@ -9,6 +9,7 @@ import sys
 import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
+from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -121,7 +122,7 @@ def main(args: Namespace) -> None:
                 clean=without_secrets,
             )
         except KeyboardInterrupt:
-            if Path(directory, "rows.jsonl").exists():
+            with suppress(UsageError):  # it was interrupted before it had a directory
                 run = read(directory)
                 print(table(summarise(run.rows, len(examples), run.manifest, "interrupted")), flush=True)
             say(f"interrupted; to continue, repeat the command with --run {directory}")

@@ -35,7 +35,7 @@ def costs(rows: Sequence[Row], manifest: Manifest) -> Costs:
     with `paid_` what was paid in this run; dollars are None where the price of any call is unknown."""
     altogether = total(Cost, [row.cost for row in rows])
     altogether.predictors = total_by_name([row.cost.predictors for row in rows])
-    turns = [found for row in rows if (found := row.trace.of(Turn))]
+    turns = [found for row in rows if (found := row.trace.steps_of(Turn))]
     shown = [turn.shown for of_row in turns for turn in of_row if turn.shown is not None]
     return Costs(
         n=len(rows),

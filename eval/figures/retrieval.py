@@ -3,9 +3,9 @@
 recall, mrr, ndcg    of the gold titles, and ..._by_id of the gold passages, by ir_measures
 answer_recall        whether an answer stands in a passage, by the rule of `eval.metrics.dpr`
 
-Each is taken at cut-offs K and named NAME@K. Where several passages have the same title, the first counts; the others
-take up ranks like passages that are not relevant. So recall@K is that of `eval.metrics`. All gold is equally relevant.
-A question has the measures that it has gold for. Answers that are yes or no are not looked for.
+Each is computed at the cut-offs K and named NAME@K. Where several passages have the same title, only the first is
+relevant; so recall@K is that of `eval.metrics`. All gold is equally relevant. A question has the measures for which it
+has gold. Answers that are yes or no are not looked for.
 """
 
 import importlib

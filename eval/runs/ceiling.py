@@ -1,9 +1,10 @@
-"""The ceiling of a run: the oracle as its LM, which is told what the task knows of each question.
+"""The ceiling of a run: its LM is the oracle, which is told the gold answers and passages of each question.
 
 `lms.oracle` says what such a run measures. The extractive reader, which is no language model, gives the floor.
 """
 
 from collections.abc import Iterable, Sequence
+from typing import Literal
 
 import dspy
 
@@ -12,15 +13,30 @@ from eval.tasks.steps import decomposition_of, steps_of
 from lms.oracle import Gold, oracle_lm
 from retrieval import Retriever, UsageError
 
-__all__ = ["gold_of", "is_oracle", "label", "load_oracle"]
+__all__ = ["Standing", "gold_of", "is_oracle", "label", "load_oracle", "meaning", "standing"]
 
-_LABELS = {"oracle/": "ceiling (oracle LM)", "extractive/": "floor (extractive reader, no LM)"}
-_FEW = 20  # passages among which one is looked for by its title
+Standing = Literal["", "ceiling", "floor"]
+"""What an LM's figures stand for: those of a language model, of the oracle, or of the extractive reader."""
+
+_STANDINGS: dict[str, Standing] = {"oracle/": "ceiling", "extractive/": "floor"}  # by how the LM's name begins
+_MEANINGS = {"": "language model", "ceiling": "ceiling (oracle LM)", "floor": "floor (extractive reader, no LM)"}
+_FEW = 20  # passages to search for a title, so that the one with just this title is among them
+
+
+def standing(model: str) -> Standing:
+    """What the figures of an LM stand for, by its name."""
+    return next((standing for start, standing in _STANDINGS.items() if model.startswith(start)), "")
+
+
+def meaning(standing: Standing) -> str:
+    """A standing in words."""
+    return _MEANINGS[standing]
 
 
 def label(model: str) -> str:
-    """The name of an LM; if it is no language model, also what its figures stand for."""
-    return next((f"{model} = {text}" for start, text in _LABELS.items() if model.startswith(start)), model)
+    """The name of an LM. The oracle and the extractive reader are followed by what their figures stand for."""
+    what = standing(model)
+    return f"{model} = {meaning(what)}" if what else model
 
 
 def is_oracle(spec: str) -> bool:
@@ -34,10 +50,10 @@ def load_oracle(spec: str, examples: Sequence[dspy.Example], retriever: Retrieve
     Args:
         spec: oracle, or oracle:ERROR_RATE.
         examples: The questions, with `gold_titles`, `decomposition`, `evidences` … as far as they are known.
-        retriever: The run's: tells the titles of passages that are known by their ids alone.
+        retriever: The run's retriever. It finds the titles of gold passages of which only the ids are known.
 
     Raises:
-        UsageError: the error rate is none.
+        UsageError: the error rate is not a number from 0 to 1.
     """
     rate = spec.partition(":")[2]
     try:

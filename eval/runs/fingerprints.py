@@ -1,4 +1,4 @@
-"""What a run searched, told apart from what it did not: the files that a retriever's name stands for, as hashes."""
+"""Hashes of the files that a retriever reads, so that runs over different corpora are not taken for the same."""
 
 import tomllib
 from collections.abc import Iterator
@@ -17,8 +17,8 @@ _END = 1 << 20  # bytes
 def fingerprints(spec: str) -> dict[str, dict[str, str]]:
     """Hashes of the corpora, indexes and files that make the retriever.
 
-    Of an index its JSON files are hashed, in which stand its settings and the size of each of its files; of its corpus,
-    which may be large, the size with the first and the last megabyte. A server has nothing to hash.
+    An index is hashed by its JSON files, which hold its settings and the size of each of its files. Its corpus may be
+    large: it is hashed by its size and its first and last megabyte. A server has nothing to hash.
 
     Args:
         spec: What `retrieval.load` opens.
@@ -55,7 +55,7 @@ def _of_index(path: Path) -> dict[str, dict[str, str]]:
 
 
 def _strings(value: Any) -> Iterator[str]:
-    """Whatever may name a file or a directory."""
+    """All texts in a composition that may name a file or a directory."""
     match value:
         case str():
             yield value

@@ -95,7 +95,7 @@ class PaidCall(_Record):
 
 
 class Manifest(BaseModel):
-    """What a run is: what was asked of whom, with which settings. Who starts a run may add further names."""
+    """What a run is: its questions, program, LM and settings. The caller who starts a run may add further entries."""
 
     model_config = ConfigDict(frozen=True, extra="allow")
 
@@ -156,8 +156,8 @@ def shown(passage: Passage, held: Set[tuple[str, str]] = frozenset()) -> Shown:
 
 
 def prediction(fields: Mapping[str, Any], held: Set[tuple[str, str]] = frozenset()) -> Prediction:
-    """What a program returned, as a record. A common field that holds something else than it should is kept as one of
-    the program's own."""
+    """What a program returned, as a record. Where `queries`, `passages` or `evidence` is not the list that it should
+    be, it is kept among the program's own fields."""
     answer, queries = fields["answer"], fields.get("queries")
     passages, evidence = (_all_shown(fields.get(name), held) for name in ("passages", "evidence"))
     read = Prediction(

@@ -2,12 +2,12 @@
 
 manifest.json   what is run with what (`eval.runs.record.Manifest`); written first
 rows.jsonl      one line per question (`eval.runs.record.Row`), in the order in which they finish, each on disk at once
-passages.jsonl  the passages that the rows speak of, with their texts, each once; on disk before the rows are
+passages.jsonl  the passages that the rows name, with their texts, each once; on disk before the rows are
 calls.jsonl     one line per LM call that was paid for, each on disk at once; see `eval.runs.recorded_calls`
 summary.json    the figures; written at the end and when the run is interrupted
 
-A last line that is cut off is what a killed process was writing: readers leave it out, and a run that goes on removes
-it.
+When a process is killed while it writes, its last line is cut off: readers leave that line out, and a run that goes on
+removes it.
 """
 
 import json
@@ -49,13 +49,14 @@ class Run:
     """Why the run is not complete, in words; None where it is."""
 
     def passages(self) -> dict[str, Passage]:
-        """The passages that the rows speak of, by id.
+        """The passages that the rows name, by id.
 
         Raises:
             UsageError: a file cannot be read or is damaged.
         """
         files = [directory / "passages.jsonl" for directory in self.directories]
-        return {passage.id: passage for file in files if file.exists() for passage, _ in _passages(file)}
+        with _reading(f"cannot read the passages of {self.name}", f"the passages of {self.name} are damaged"):
+            return {passage.id: passage for file in files for passage, _ in _lines(file, _passage)}
 
 
 def read(directory: str | Path) -> Run:
@@ -160,9 +161,10 @@ class Store:
             )
         if self._passages_file.exists():
             end = 0
-            for passage, size in _passages(self._passages_file):
-                end += size
-                self._texts[passage.id] = hash(passage.text)
+            with _reading(f"cannot use {self._passages_file}", f"{self._passages_file} is damaged; {_ELSEWHERE}"):
+                for passage, size in _lines(self._passages_file, _passage):
+                    end += size
+                    self._texts[passage.id] = hash(passage.text)
             os.truncate(self._passages_file, end)
         write_whole(self._rows_file, b"".join(json_line(row.model_dump(mode="json")) for row in self.rows))
         return old
@@ -210,7 +212,7 @@ class CallLog:
 
 @contextmanager
 def _reading(missing: str, damaged: str) -> Iterator[None]:
-    """Says in one line what is wrong with a file."""
+    """Turn whatever is wrong with a file into a UsageError of one line."""
     try:
         yield
     except UsageError:
@@ -228,15 +230,13 @@ def _manifest(directory: Path) -> Manifest:
     return Manifest.model_validate(content)
 
 
-def _passages(path: Path) -> Iterator[tuple[Passage, int]]:
-    """The passages in the file, each with the length of its line in bytes."""
-    with _reading(f"cannot read {path}", f"{path} is damaged; {_ELSEWHERE}"):
-        yield from _lines(path, lambda content: Passage(**content))
+def _passage(content: Any) -> Passage:
+    return Passage(**content)
 
 
 def _lines(path: Path, parse: Callable[[Any], _Parsed]) -> Iterator[tuple[_Parsed, int]]:
-    """What the lines of a file hold, each with the length of its line in bytes; nothing of a line without its end, or
-    where there is no file."""
+    """What each line of a file holds, with the length of the line in bytes. A last line that is cut off is left out; a
+    file that is missing has no lines."""
     if not path.exists():
         return
     with path.open("rb") as file:
@@ -246,7 +246,7 @@ def _lines(path: Path, parse: Callable[[Any], _Parsed]) -> Iterator[tuple[_Parse
 
 
 def _gap(directory: Path, manifest: Manifest, rows: Sequence[Row]) -> str | None:
-    """Why the run is not complete. Its summary may be of an earlier sitting."""
+    """Why the run is not complete; None where it is. The summary on disk may be older than the rows."""
     if len(rows) == manifest.asked:
         return None
     file = directory / "summary.json"

@@ -7,6 +7,7 @@ knowledge of any program.
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import inf
 from typing import Annotated, Any, Literal, TypeVar
 
 import dspy
@@ -15,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from programs.instruments.cost import Cost
 from programs.instruments.searches import Search
 from programs.steps.result import Filtered, Lists, PerPassage, Ranking, Reading, Statements, Turns
+from programs.steps.text import as_text
 from retrieval import Passage
 
 __all__ = ["Answer", "Call", "Dropped", "Found", "Kept", "Query", "Statement", "Step", "Trace", "Turn", "trace"]
@@ -104,20 +106,23 @@ Step = Annotated[Query | Found | Call | Turn | Kept | Dropped | Statement | Answ
 
 
 class Trace(BaseModel):
-    """The steps of one question, in order. Where a program does not report its evidence there is no step of the kinds
-    kept and dropped; where the question failed there is neither these nor an answer."""
+    """The steps of one question, by kind: each query with what it found, the calls by predictor, turns, what became of
+    each passage, statements, the answer. Within a kind they are in order, the calls in that of the predictors' names.
+
+    A program that does not report its evidence has no steps of the kinds kept and dropped. A question that failed has
+    queries, what they found, and calls only."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     steps: tuple[Step, ...] = ()
 
-    def of(self, kind: type[_Kind]) -> list[_Kind]:
+    def steps_of(self, kind: type[_Kind]) -> list[_Kind]:
         """The steps of this class, in order."""
         return [step for step in self.steps if isinstance(step, kind)]
 
     def found(self) -> list[str]:
         """Ids of all passages that were found, each once, in the order of the queries."""
-        return list(dict.fromkeys(id_ for step in self.of(Found) for id_ in step.passages or ()))
+        return list(dict.fromkeys(id_ for step in self.steps_of(Found) for id_ in step.passages or ()))
 
 
 def trace(program: dspy.Module, searches: Sequence[Search], cost: Cost, prediction: Mapping[str, Any] | None) -> Trace:
@@ -151,7 +156,8 @@ def trace(program: dspy.Module, searches: Sequence[Search], cost: Cost, predicti
         steps += _fates({passage.id: passage.text for passage in passages}, declared, fields)
         steps += _statements(declared)
         if fields.get("answer") is not None:
-            steps.append(Answer(text=str(fields["answer"])))
+            answer = fields["answer"]
+            steps.append(Answer(text=as_text(answer) if isinstance(answer, bool) else str(answer)))
     return Trace(steps=tuple(steps))
 
 
@@ -160,8 +166,11 @@ _Declared = Mapping[str, tuple[Reading, Any]]  # by name of the field: how to re
 
 def _ordered(searches: Sequence[Search], queries: Any) -> list[Search]:
     """In the order of the program's own list of queries: searches that are made side by side begin in any order."""
-    order = {str(query): n for n, query in enumerate(queries)} if isinstance(queries, list) else {}
-    return sorted(searches, key=lambda search: order.get(search.query, len(order)))
+    places: defaultdict[str, list[int]] = defaultdict(list)
+    for place, query in enumerate(queries if isinstance(queries, list) else ()):
+        places[str(query)].append(place)
+    placed = [(places[search.query].pop(0) if places[search.query] else inf, search) for search in searches]
+    return [search for _, search in sorted(placed, key=lambda pair: pair[0])]
 
 
 def _turns(declared: _Declared) -> Iterator[Turn]:

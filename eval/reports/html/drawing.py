@@ -12,7 +12,8 @@ from typing import ClassVar, Literal
 
 __all__ = ["Bar", "Chart", "Mark", "Point", "Tick", "bar", "chart", "front"]
 
-_LOGARITHMIC = 20  # largest value over smallest: from here on a linear axis would put the small ones into one place
+_SHAPES: dict[str, Literal["dot", "up", "down"]] = {"": "dot", "ceiling": "up", "floor": "down"}
+_LOGARITHMIC = 20  # when the largest value is so many times the smallest, a linear axis crowds the small ones
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +44,8 @@ class Point:
     """What one run costs and how well it answers."""
 
     name: str
-    kind: str
-    """Runs of one kind are compared: "" for language models, or a text that begins with "ceiling" or "floor"."""
+    kind: Literal["", "ceiling", "floor"]
+    """Empty for a language model. Only runs of one kind share a front."""
     cost: float
     score: float
     low: float
@@ -147,15 +148,11 @@ def chart(points: Sequence[Point], *, across: str, up: str) -> Chart:
         costs=tuple(Tick(x(value), f"{value:g}") for value in marked),
         scores=tuple(Tick(y(value), f"{100 * value:.0f}") for value in scores),
         marks=tuple(
-            Mark(p.name, _shape(p.kind), x(p.cost), y(p.score), y(p.low), y(p.high), *place)
+            Mark(p.name, _SHAPES[p.kind], x(p.cost), y(p.score), y(p.low), y(p.high), *place)
             for p, place in zip(points, names, strict=True)
         ),
         fronts=tuple(corners(front(alike)) for alike in kinds if len(alike) > 1),
     )
-
-
-def _shape(kind: str) -> Literal["dot", "up", "down"]:
-    return "dot" if not kind else "up" if kind.startswith("ceiling") else "down"
 
 
 def _name_places(marks: Sequence[tuple[str, float, float]]) -> list[tuple[float, float]]:

@@ -1,7 +1,6 @@
 """What happened to each question, as the script of the page reads it: JSON objects drawn from the traces of rows.
 
-To keep the page small a passage and a reason stand in it once, however many questions have them; the questions refer to
-them by their numbers, from 0.
+To keep the page small, each passage and each reason stands in it once; questions refer to them by number, from 0.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,7 +14,7 @@ from retrieval import Passage
 __all__ = ["Questions", "questions"]
 
 _COSTS = ("lm_calls", "input_tokens", "output_tokens", "usd", "searches", "seconds", "unparsable")
-_ROOM = 10_000_000  # characters of texts that nobody was shown, over all questions: what a browser opens at once
+_ROOM = 10_000_000  # characters of passages that no answering call was shown: with more, a browser opens slowly
 
 _Fate = Literal["kept", "extract", "cited", "dropped", "found"]
 
@@ -146,8 +145,8 @@ def _trace(row: Row, known: Mapping[str, Passage], pool: _Pool) -> PageTrace:
     reported = prediction.passages if prediction else None
     found = reported or [Shown(id=id_, title=_title(known, id_)) for id_ in row.trace.found()]
     gold_titles, gold_ids = set(row.gold_titles or ()), set(row.gold_passages or ())
-    steps: dict[str, Kept | Dropped] = {step.passage: step for step in row.trace.of(Kept)}
-    steps |= {step.passage: step for step in row.trace.of(Dropped)}
+    steps: dict[str, Kept | Dropped] = {step.passage: step for step in row.trace.steps_of(Kept)}
+    steps |= {step.passage: step for step in row.trace.steps_of(Dropped)}
     numbers: dict[str, int] = {}
     fates: list[PageFate] = []
     for rank, passage in enumerate(found, 1):
@@ -162,7 +161,7 @@ def _trace(row: Row, known: Mapping[str, Passage], pool: _Pool) -> PageTrace:
         if passage.score is not None:
             entry["score"] = _short(passage.score)
         fates.append(entry)
-    results = {step.query: step.passages for step in row.trace.of(Found)}
+    results = {step.query: step.passages for step in row.trace.steps_of(Found)}
     return {
         "answer": prediction.answer if prediction else None,
         "error": None if row.error is None else str(row.error),
@@ -170,7 +169,7 @@ def _trace(row: Row, known: Mapping[str, Passage], pool: _Pool) -> PageTrace:
         "cost": {name: _short(getattr(row.cost, name)) for name in _COSTS},
         "searches": [
             {"query": query.text, "found": _numbers(results.get(query.number), numbers)}
-            for query in row.trace.of(Query)
+            for query in row.trace.steps_of(Query)
         ],
         "passages": fates,
         "missing": sorted(gold_titles - {p.title for p in found} if gold_titles else gold_ids - numbers.keys()),
@@ -197,7 +196,7 @@ def _evidence(
     known: Mapping[str, Passage],
     pool: _Pool,
 ) -> PageEvidence:
-    whole = isinstance(step, Kept) and step.form == "whole"
+    whole = isinstance(step, Kept) and step.form == "whole" and passage.id in numbers
     number = numbers[passage.id] if whole else pool.passage(passage.id, passage.title, _text(known, passage), 0)
     if passage.id.startswith("lm:"):
         return {"passage": number, "form": "written"}

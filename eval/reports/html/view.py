@@ -10,7 +10,7 @@ from eval.figures.costs import Costs, costs
 from eval.figures.summary import Figures, Score, Summary, summarise
 from eval.reports.formats import CostLine, cost_lines, cost_notes, heading, interval, p_value, percent, signed_percent
 from eval.reports.html.drawing import Bar, Chart, Point, bar, chart, front
-from eval.runs.ceiling import label
+from eval.runs.ceiling import Standing, label, meaning, standing
 from eval.runs.record import Row
 from eval.runs.store import Run
 
@@ -127,7 +127,7 @@ class SetupLine:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """The page; what is by metric has the names of `metrics` as keys."""
+    """The page. Mappings by metric have the names in `metrics` as their keys."""
 
     title: str
     metrics: dict[str, str]
@@ -162,13 +162,8 @@ class _Source:
     costs: Costs
 
     @property
-    def lm(self) -> str:
-        return label(self.run.manifest.lm or "")
-
-    @property
-    def kind(self) -> str:
-        """Empty for a language model; else what its figures are, a ceiling or a floor."""
-        return self.lm.partition(" = ")[2]
+    def standing(self) -> Standing:
+        return standing(self.run.manifest.lm or "")
 
 
 def view(runs: Sequence[Run]) -> View:
@@ -188,7 +183,8 @@ def view(runs: Sequence[Run]) -> View:
     metrics = comparison.metrics if comparison else list(sources[0].summary.total.scores)
     setup = _setup(sources)
     compared = sources if comparison else []
-    signs = {"": "●", "ceiling": "△", "floor": "▽"}
+    signs: dict[Standing, str] = {"": "●", "ceiling": "△", "floor": "▽"}
+    kinds = dict.fromkeys(source.standing for source in compared)
     unknown = {axis: [s.short for s in compared if _cost(s.summary.total, axis) is None] for axis in _AXES}
     return View(
         title=_title(sources),
@@ -198,7 +194,7 @@ def view(runs: Sequence[Run]) -> View:
         shared=len(shared),
         types={type_: [_group(s, type_, metrics) for s in sources] for type_ in sources[0].summary.by_type},
         charts={name: _charts(compared, name) for name in metrics if comparison},
-        kinds=[(signs[_brief(kind)], kind or "language model") for kind in _kinds(compared)],
+        kinds=[(signs[kind], meaning(kind)) for kind in kinds],
         unknown_costs={axis: names for axis, names in unknown.items() if names},
         differences={name: _differences(comparison, name, sources) for name in metrics if comparison},
         setup=setup,
@@ -214,7 +210,7 @@ def _run(n: int, source: _Source, metrics: Sequence[str], setup: Sequence[SetupL
     outcomes = Counter(_outcome(row, metrics[0]) for row in source.rows) if metrics else Counter()
     return RunView(
         short=source.short,
-        name=f"{title}{best}{f', {_brief(source.kind)}' if source.kind else ''}",
+        name=f"{title}{best}{f', {source.standing}' if source.standing else ''}",
         title=title,
         best_of=bool(run.manifest.best_of),
         about=_about(n, source, setup),
@@ -237,7 +233,7 @@ def _run(n: int, source: _Source, metrics: Sequence[str], setup: Sequence[SetupL
 def _about(n: int, source: _Source, setup: Sequence[SetupLine]) -> list[str]:
     manifest = source.run.manifest
     about = [f"best of {len(manifest.best_of)}"] if manifest.best_of else []
-    about += [f"LM {source.lm}"] if source.lm else []
+    about += [f"LM {label(manifest.lm)}"] if manifest.lm else []
     about += [f"retriever {manifest.retriever}"] if manifest.retriever else []
     about += [f"compiled state {manifest.state.get('file')}"] if manifest.state else []
     for line in setup:
@@ -281,7 +277,7 @@ def _charts(sources: Sequence[_Source], metric: str) -> list[ChartView]:
         for source in sources:
             score, cost = source.summary.total.scores[metric], _cost(source.summary.total, axis)
             if cost is not None:
-                points.append(Point(source.short, source.kind, cost, score.mean, score.low, score.high))
+                points.append(Point(source.short, source.standing, cost, score.mean, score.low, score.high))
         if points:
             drawn = chart(points, across=f"{axis} per question", up=heading(metric))
             charts.append(ChartView(drawn, f"{heading(metric)} against {axis}.{_fronts(points)}"))
@@ -293,18 +289,9 @@ def _fronts(points: Sequence[Point]) -> str:
     for kind in dict.fromkeys(point.kind for point in points):
         alike = [point for point in points if point.kind == kind]
         if len(alike) > 1:
-            of = f" of {_brief(kind)}s" if kind else ""
+            of = f" of {kind}s" if kind else ""
             text += f" Front{of}: {', '.join(point.name for point in front(alike))}."
     return text
-
-
-def _kinds(sources: Sequence[_Source]) -> list[str]:
-    return list(dict.fromkeys(source.kind for source in sources))
-
-
-def _brief(kind: str) -> str:
-    """Ceiling, floor or nothing."""
-    return kind.partition(" ")[0]
 
 
 def _differences(comparison: Comparison, metric: str, sources: Sequence[_Source]) -> DifferencesView:

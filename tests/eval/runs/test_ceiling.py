@@ -1,7 +1,7 @@
 import dspy
 import pytest
 
-from eval.runs.ceiling import gold_of, is_oracle, label, load_oracle
+from eval.runs.ceiling import gold_of, is_oracle, label, load_oracle, standing
 from retrieval import Memory, Passage, UsageError
 
 
@@ -24,6 +24,11 @@ def test_the_oracle_knows_what_the_tasks_know() -> None:
 
 
 def test_labels() -> None:
+    assert [standing(model) for model in ("oracle/perfect", "extractive/reader", "openai/x")] == [
+        "ceiling",
+        "floor",
+        "",
+    ]
     assert label("oracle/perfect") == "oracle/perfect = ceiling (oracle LM)"
     assert label("extractive/reader") == "extractive/reader = floor (extractive reader, no LM)"
     assert label("openai/gpt-4o-mini") == "openai/gpt-4o-mini"

@@ -111,9 +111,11 @@ def test_damaged_passages_and_calls_are_said_in_one_line(tmp_path: Path) -> None
     store = made(tmp_path)
     (tmp_path / "passages.jsonl").write_text("[1]\n")
     (tmp_path / "calls.jsonl").write_text("[1]\n")
-    for use in read(tmp_path).passages, lambda: taken_up(tmp_path), store.calls.read:
+    for use in lambda: taken_up(tmp_path), store.calls.read:
         with pytest.raises(UsageError, match=r"\.jsonl is damaged; choose another directory"):
             use()
+    with pytest.raises(UsageError, match=r"the passages of .* are damaged$"):
+        read(tmp_path).passages()
 
 
 @pytest.mark.parametrize("manifest", [{"task": "sample", "asked": 3}, {"format": 0}])

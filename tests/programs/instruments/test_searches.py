@@ -52,8 +52,8 @@ def test_a_row_has_them_in_the_order_of_the_queries_and_those_of_a_failed_questi
     evaluate(Program(), examples, metrics=[em], directory=tmp_path / "run", threads=1)
 
     def searched(row: Row) -> list[tuple[str, tuple[str, ...] | None]]:
-        found = {step.query: step.passages for step in row.trace.of(Found)}
-        return [(step.text, found[step.number]) for step in row.trace.of(Query)]
+        found = {step.query: step.passages for step in row.trace.steps_of(Found)}
+        return [(step.text, found[step.number]) for step in row.trace.steps_of(Query)]
 
     up, down = read(tmp_path / "run").rows
     assert searched(up) == [(query, (query,)) for query in "abc"]

@@ -14,7 +14,7 @@ A, B, C, D = (Passage(id_, f"text of {id_}", id_) for id_ in "abcd")
 
 def fates(of: Trace) -> dict[str, tuple[str, str]]:
     """Form or "dropped", and why, by passage."""
-    steps = [*of.of(Kept), *of.of(Dropped)]
+    steps = [*of.steps_of(Kept), *of.steps_of(Dropped)]
     return {step.passage: (getattr(step, "form", "dropped"), step.why) for step in steps}
 
 
@@ -56,6 +56,18 @@ def test_the_steps_come_in_order_from_the_queries_to_the_answer() -> None:
         Statement(text="It is Rome.", passages=("a",)),
         Answer(text="Rome"),
     )
+
+
+def test_a_query_that_is_sent_twice_keeps_its_places() -> None:
+    fields = dict(result(answer="x", queries=["q", "r", "q"], passages=[A, B, C], evidence=[]).items())
+    made = trace(dspy.Module(), [Search("q", [A]), Search("q", [C]), Search("r", [B])], Cost(), fields)
+    assert [step.text for step in made.steps_of(Query)] == ["q", "r", "q"]
+    assert [step.passages for step in made.steps_of(Found)] == [("a",), ("b",), ("c",)]
+
+
+@pytest.mark.parametrize(("answer", "text"), [(True, "yes"), (1912, "1912"), ("Rome", "Rome")])
+def test_the_answer_of_any_program_is_text(answer: Any, text: str) -> None:
+    assert trace(dspy.Module(), [], Cost(), {"answer": answer}).steps == (Answer(text=text),)
 
 
 def test_a_failed_question_has_its_searches_and_calls_alone() -> None:

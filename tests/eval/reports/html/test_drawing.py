@@ -32,7 +32,7 @@ def test_each_kind_has_its_mark_and_its_front() -> None:
     points = [
         point("a", 1, 0.2),
         point("b", 2, 0.4),
-        point("c", 1, 0.9, "ceiling (oracle LM)"),
+        point("c", 1, 0.9, "ceiling"),
         point("d", 1, 0, "floor"),
     ]
     drawn = chart(points, across="seconds", up="EM")

@@ -115,3 +115,11 @@ def test_only_questions_that_all_runs_asked() -> None:
     runs = [a_run("a", [a_row("1"), a_row("2")]), a_run("b", [a_row("2"), a_row("3")])]
     (question,) = questions(runs)["questions"]
     assert (question["id"], len(question["traces"])) == ("2", 2)
+
+
+def test_evidence_that_is_not_among_the_listed_passages_is_drawn() -> None:
+    made = drawn(prediction={"answer": "Rome", "passages": None, "evidence": [PASSAGES[2]]})
+    (trace,) = made["questions"][0]["traces"]
+    (shown,) = trace["evidence"]
+    assert shown["form"] == "whole"
+    assert made["passages"][shown["passage"]] == {"id": "3", "title": "Nice", "text": "Nice is nice."}
