@@ -463,6 +463,13 @@ class TestQueries:
         assert prompts[2] == {"context": "[1] Ada Quill | Ada Quill was born in Lund.", "question": "born in Lund?"}
         assert seen.iterations[1]["kept"] == ["ada"]
 
+    def test_a_passage_that_fits_two_queries_alike_is_shown_for_the_first(self) -> None:
+        """Each query has one of its two words in the passage."""
+        retriever = Memory([ZORX], {QUESTION: [], "red Zorx?": ["zorx"], "blue Zorx?": ["zorx"]})
+        replies = [unanswerable(NOBODY), queries("red Zorx?", "blue Zorx?"), leaf(), main("Lund")]
+        _, _, prompts = run(retriever, QUESTION, replies, rounds=2, knowledge=False, threshold=-6.0)
+        assert prompts[2]["question"] == "red Zorx?"
+
     def test_the_leaf_reads_the_k_best_of_all_queries(self) -> None:
         """The first query has two of its three words in what it finds, the second all."""
         retriever = Memory([ZORX, ADA], {QUESTION: [], "a planet Zorx of bread?": ["zorx"], WHERE: ["ada"]})
