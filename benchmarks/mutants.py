@@ -68,7 +68,7 @@ def mutants_of(module: str, only: Set[str] | None = None) -> Iterator[Mutant]:
         for node in nodes if only is None or name in only else ():
             for change in _changes(node, _variables(part, node)):
                 changed = _with(tree, node, change)
-                now = ast.unparse(change) if isinstance(change, ast.expr) else "(left out)"
+                now = "(left out)" if isinstance(change, ast.Pass) else ast.unparse(change).split("\n")[0]
                 yield Mutant(module, node.lineno, lines[node.lineno - 1].strip(), ast.unparse(changed), now)
 
 

@@ -392,9 +392,12 @@ class TestSwitches:
     def test_what_analyse_top_left_out_is_analysed_where_upr_brings_it_to_the_top(self, upr: UPR) -> None:
         # film 1/61 + 1/62, series 1/63 + 1/61, italy 1/62 alone: the third of the three best.
         replies = [CLARIFY, *EXPAND, *readings("series", "film", "italy"), answer("sitcom")]
-        seen, _ = self.run(*replies, analyse_top=2, k=3, query_feedback=False, upr="upr:some/model")
+        with with_logprobs(*replies) as script:
+            seen = method(analyse_top=2, k=3, query_feedback=False, upr="upr:some/model")(question=QUESTION)
         assert seen.ranked == ["film", "series", "italy", "hop", "genre"]
         assert set(seen.candidates) == {"series", "film", "italy"}
+        analyses = [inputs(user) for _, user in script.prompts if "[[ ## document ## ]]" in user]
+        assert [each["question"] for each in analyses] == [QUESTION] * 6
 
     def test_m_n_and_k(self) -> None:
         replies = [CLARIFY, *EXPAND, *readings("series", "film"), answer("sitcom", when="[1] The Trip (2010")]

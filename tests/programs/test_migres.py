@@ -546,6 +546,17 @@ class TestMain:
         assert ids(seen.evidence) == ["lm:fact-1"]
         assert (seen.answer, seen.unanswerable, cost.lm_calls) == ("Lund", True, 3)
 
+    def test_the_last_answer_is_to_the_question_with_the_facts_of_all_rounds(self) -> None:
+        replies = [
+            leaf((FINDER, [1])),
+            unanswerable(NOWHERE),
+            queries(WHERE),
+            leaf((BIRTH, [1])),
+            unanswerable(NOWHERE),
+        ]
+        _, _, prompts = run(table(where=["ada"]), QUESTION, [*replies, anyway("Lund")], threshold=-6.0, rounds=2)
+        assert prompts[-1] == {"context": numbered(FINDER, BIRTH), "question": QUESTION}
+
     def test_for_yes_or_no_the_last_answer_is_decided(self) -> None:
         decide = Reply(DetectMissingYesNo, {"answer": "unanswerable", "explanation": "So.", "missing": NOBODY})
         replies = [decide, Reply(AnswerYesNo, {"reasoning": "From memory.", "answer": "False"})]
@@ -723,11 +734,13 @@ class TestSettings:
         assert (made.threshold, made.scorer) == (logit, "cross-encoder:some/model")
         assert (made.m, made.k) == (50, 5)
 
-    def test_a_threshold_goes_before_the_preset(self) -> None:
+    @pytest.mark.parametrize("compression", ["filter", "off"])
+    def test_a_threshold_goes_before_the_preset(self, compression: Any) -> None:
         """zorx has two of the question's four words, which scores 0."""
+        made = {"compression": compression, "knowledge": False}
         replies = [leaf(), main("Lund")]
-        assert shown(run(table(), QUESTION, replies, threshold=0.0)[0]) == [["zorx"]]
-        assert shown(run(table(), QUESTION, [main("Lund")], threshold=0.1, knowledge=False)[0]) == [[]]
+        assert shown(run(table(), QUESTION, replies, threshold=0.0, **made)[0]) == [["zorx"]]
+        assert shown(run(table(), QUESTION, [main("Lund")], threshold=0.1, **made)[0]) == [[]]
 
     @pytest.mark.parametrize("name", ["rounds", "m", "k"])
     def test_counts_below_one_are_refused(self, name: str) -> None:
