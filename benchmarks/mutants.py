@@ -3,10 +3,11 @@
     python benchmarks/mutants.py blendfilter qpaug chain_of_rewrite migres --count 80
 
 Each mutant is a copy of a method's file, or of one of the steps that it uses, with one small fault: another comparison,
-another constant, another variable handed to a call, a keyword left out, a condition turned round, a statement removed.
-Of the steps only the functions that the method reaches are changed. The tests in tests/programs/test_METHOD.py run
-against the mutant in a process of its own. A mutant that they do not notice is printed with its line, and for a mutant
-of a step, whether the step's own tests notice it. Equal seeds give equal mutants.
+another constant or sign, another variable handed to a call, a keyword or a bound left out, a condition turned round, a
+statement removed. Of the steps only the functions that the method reaches are changed. The tests in
+tests/programs/test_METHOD.py run against the mutant in a process of its own. A mutant that they do not notice is
+printed with its line, and for a mutant of a step, whether the step's own tests notice it. Equal seeds give equal
+mutants.
 """
 
 import argparse
@@ -38,7 +39,7 @@ ROOT = Path(__file__).parents[1]
 TESTS = ROOT / "tests" / "programs"
 OPTIONS = ["-x", "-q", "-p", "no:xdist", "-p", "no:schemathesis", "--hypothesis-seed=0"]
 OPTIONS += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]  # Hypothesis is imported already
-LIMIT = 60.0  # seconds that the tests of one mutant may take; a loop without end is noticed
+LIMIT = 120.0  # seconds that the tests of one mutant may take; a loop without end is noticed
 OTHER = {ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq}
 OTHER |= {ast.Is: ast.IsNot, ast.IsNot: ast.Is, ast.In: ast.NotIn, ast.NotIn: ast.In}
 OTHER |= {ast.And: ast.Or, ast.Or: ast.And, ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult}
@@ -106,7 +107,7 @@ def _changes(node: ast.AST, names: set[str]) -> Iterator[ast.AST]:
         case ast.BoolOp() | ast.BinOp() if type(new.op) in OTHER:
             new.op = OTHER[type(new.op)]()
             yield new
-        case ast.UnaryOp(op=ast.Not()):
+        case ast.UnaryOp(op=ast.Not() | ast.USub()):
             yield new.operand
         case ast.IfExp():
             new.body, new.orelse = new.orelse, new.body
@@ -115,8 +116,8 @@ def _changes(node: ast.AST, names: set[str]) -> Iterator[ast.AST]:
             yield ast.copy_location(ast.Constant(not new.value), node)
         case ast.Constant(value=int() | float()):
             yield ast.copy_location(ast.Constant(new.value + 1), node)
-        case ast.Slice(upper=None, lower=None):
-            pass
+        case ast.Slice() if new.lower or new.upper:
+            yield ast.copy_location(ast.Slice(), node)
         case ast.Call():
             yield from _changed_calls(new, names)
         case ast.Expr(value=ast.Call()) | ast.AugAssign():

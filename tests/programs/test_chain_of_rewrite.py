@@ -421,7 +421,13 @@ class TestSwitches:
 
     @pytest.mark.parametrize(
         ("scores", "kept"),
-        [((1.0, 2.0), "second"), ((2.0, 1.0), "first"), ((1.0, 1.0), "first"), ((None, None), "first")],
+        [
+            ((1.0, 2.0), "second"),
+            ((2.0, 1.0), "first"),
+            ((1.0, 1.0), "first"),
+            ((None, None), "first"),
+            ((None, -5.0), "second"),
+        ],
     )
     def test_of_two_copies_the_better_one_counts_and_of_equal_ones_the_first(
         self, scores: tuple[float | None, float | None], kept: str
