@@ -1,10 +1,12 @@
 """BlendFilter against the paper's case study (Fig. 6), its switches, and replies that are no use."""
 
 import asyncio
+from collections.abc import Iterable
 from typing import Any
 
 import dspy
 import pytest
+from support.prompt_reading import inputs
 from support.scripted import Reply, scripted
 
 from programs.blendfilter import BlendFilter
@@ -69,6 +71,15 @@ def titles(passages: list[Passage]) -> list[str]:
     return [passage.title for passage in passages]
 
 
+def numbered(found: list[str]) -> str:
+    return "\n".join(f"[{n}] {title} | {TABLE[title]}" for n, title in enumerate(found, 1))
+
+
+def in_order(asked: Iterable[dict[str, str]]) -> list[dict[str, str]]:
+    """What calls side by side were asked, in an order that does not depend on which came first."""
+    return sorted(asked, key=lambda fields: sorted(fields.items()))
+
+
 def test_the_case_of_figure_6() -> None:
     with scripted(*replies(*CASE)) as script, measured() as cost:
         seen = BlendFilter(case_retriever())(question=QUESTION)
@@ -82,11 +93,12 @@ def test_the_case_of_figure_6() -> None:
     # The promise of the class docstring: 7 LM calls and 3 searches.
     assert (cost.lm_calls, cost.searches, cost.unparsable) == (7, 3, 0)
     # The draft reads the first passages; filters read the topic and the question, never the augmented query.
-    drafting = next(user for _, user in script.prompts if "[5] Sarah Douglas" in user and "topic" not in user)
-    assert "[1] SuperMansion | A stop-motion" in drafting
-    for _, user in script.prompts:
-        assert RECALLED not in user
-        assert ("television comedy" in user) == ("## topic ##" in user and "## context ##" in user)
+    filters = [{"context": numbered(found), "topic": "television comedy"} for found in FOUND.values()]
+    asked = [{}, {}, {"context": numbered(FOUND[QUESTION])}, *filters]
+    asked.append({"context": numbered(["SuperMansion", "Jillian Bell"])})
+    assert in_order(inputs(user) for _, user in script.prompts) == in_order(
+        {**each, "question": QUESTION} for each in asked
+    )
 
 
 @pytest.mark.parametrize("slow", range(6))
@@ -237,6 +249,12 @@ class TestSwitches:
     def test_k_is_what_the_retriever_is_asked_for(self) -> None:
         seen, _ = self.run(DRAFT, RECALL, self.answer("[1] SuperMansion"), k=1, filter="off")
         assert seen.found == {"q": ["SuperMansion"], "q_ex": ["SuperMansion"], "q_in": ["Gillian Jacobs"]}
+
+    def test_five_passages_per_query_are_asked_for_by_default(self) -> None:
+        alone = {"external": False, "internal": False, "filter": "off"}
+        with scripted(self.answer("[5] Gillian Jacobs")):
+            seen = BlendFilter(case_retriever(**{QUESTION: list(TABLE)[3:]}), **alone)(question=QUESTION)
+        assert seen.found == {"q": list(TABLE)[3:8]}
 
     @pytest.mark.parametrize(("said", "answer"), [("True", "yes"), ("no", "no"), ("false", "no"), ("Yes", "yes")])
     def test_yes_no_style_asks_for_no_topic_and_may_keep_nothing(self, said: str, answer: str) -> None:

@@ -392,9 +392,12 @@ class TestSwitches:
     def test_what_analyse_top_left_out_is_analysed_where_upr_brings_it_to_the_top(self, upr: UPR) -> None:
         # film 1/61 + 1/62, series 1/63 + 1/61, italy 1/62 alone: the third of the three best.
         replies = [CLARIFY, *EXPAND, *readings("series", "film", "italy"), answer("sitcom")]
-        seen, _ = self.run(*replies, analyse_top=2, k=3, query_feedback=False, upr="upr:some/model")
+        with with_logprobs(*replies) as script:
+            seen = method(analyse_top=2, k=3, query_feedback=False, upr="upr:some/model")(question=QUESTION)
         assert seen.ranked == ["film", "series", "italy", "hop", "genre"]
         assert set(seen.candidates) == {"series", "film", "italy"}
+        analyses = [inputs(user) for _, user in script.prompts if "[[ ## document ## ]]" in user]
+        assert [each["question"] for each in analyses] == [QUESTION] * 6
 
     def test_m_n_and_k(self) -> None:
         replies = [CLARIFY, *EXPAND, *readings("series", "film"), answer("sitcom", when="[1] The Trip (2010")]
@@ -402,6 +405,43 @@ class TestSwitches:
         assert [p.id for p in seen.passages] == ["genre", "hop", "series", "film"]
         assert seen.retrieved == ["series", "film"]
         assert [p.id for p in seen.evidence] == ["series"]
+
+    def test_the_defaults_are_the_papers(self) -> None:
+        class Wide(Memory):
+            def search(self, query: str, k: int) -> list[Passage]:
+                return [Passage(f"{query} {n}", "text", score=float(-n)) for n in range(k)]
+
+        fields = {"queries": json.dumps(list("abcde")), "related": "[]", "keywords": "[]", "answer": "x"}
+        fields |= {"analysis": "", "evidence": "", "candidate": "unknown"}
+        with dspy.context(lm=engine_lm(Function(lambda system, user: render(fields)))):
+            program = ChainOfRewrite(Wide([]), rerank_feedback=False)
+            seen = program(question=QUESTION)
+        assert (len(seen.queries), len(seen.passages)) == (6, 6 * 30)
+        assert (len(seen.retrieved), len(seen.evidence), program.in_flight) == (100, 5, 16)
+
+    @pytest.mark.parametrize(
+        ("scores", "kept"),
+        [
+            ((1.0, 2.0), "second"),
+            ((2.0, 1.0), "first"),
+            ((1.0, 1.0), "first"),
+            ((None, None), "first"),
+            ((None, -5.0), "second"),
+        ],
+    )
+    def test_of_two_copies_the_better_one_counts_and_of_equal_ones_the_first(
+        self, scores: tuple[float | None, float | None], kept: str
+    ) -> None:
+        class Copies(Memory):
+            def search(self, query: str, k: int) -> list[Passage]:
+                first = query == QUESTION
+                return [Passage("copy", "first" if first else "second", score=scores[0 if first else 1])]
+
+        expand = Reply(ListRelatedQueries, {"related": "[]", "keywords": '["sitcom"]'})
+        off = {"document_rewriting": False, "rerank_feedback": False, "query_feedback": False}
+        with scripted(expand, answer("x", when=f"[1] {kept}")):
+            seen = ChainOfRewrite(Copies([]), question_rewriting="direct", **off)(question=QUESTION)
+        assert [p.text for p in seen.evidence] == [kept]
 
     def test_no_more_documents_than_in_flight_are_analysed_at_the_same_time(self) -> None:
         under_way: list[int] = []

@@ -463,6 +463,13 @@ class TestQueries:
         assert prompts[2] == {"context": "[1] Ada Quill | Ada Quill was born in Lund.", "question": "born in Lund?"}
         assert seen.iterations[1]["kept"] == ["ada"]
 
+    def test_a_passage_that_fits_two_queries_alike_is_shown_for_the_first(self) -> None:
+        """Each query has one of its two words in the passage."""
+        retriever = Memory([ZORX], {QUESTION: [], "red Zorx?": ["zorx"], "blue Zorx?": ["zorx"]})
+        replies = [unanswerable(NOBODY), queries("red Zorx?", "blue Zorx?"), leaf(), main("Lund")]
+        _, _, prompts = run(retriever, QUESTION, replies, rounds=2, knowledge=False, threshold=-6.0)
+        assert prompts[2]["question"] == "red Zorx?"
+
     def test_the_leaf_reads_the_k_best_of_all_queries(self) -> None:
         """The first query has two of its three words in what it finds, the second all."""
         retriever = Memory([ZORX, ADA], {QUESTION: [], "a planet Zorx of bread?": ["zorx"], WHERE: ["ada"]})
@@ -538,6 +545,17 @@ class TestMain:
         assert prompts[2] == {"context": numbered(FINDER), "question": QUESTION}
         assert ids(seen.evidence) == ["lm:fact-1"]
         assert (seen.answer, seen.unanswerable, cost.lm_calls) == ("Lund", True, 3)
+
+    def test_the_last_answer_is_to_the_question_with_the_facts_of_all_rounds(self) -> None:
+        replies = [
+            leaf((FINDER, [1])),
+            unanswerable(NOWHERE),
+            queries(WHERE),
+            leaf((BIRTH, [1])),
+            unanswerable(NOWHERE),
+        ]
+        _, _, prompts = run(table(where=["ada"]), QUESTION, [*replies, anyway("Lund")], threshold=-6.0, rounds=2)
+        assert prompts[-1] == {"context": numbered(FINDER, BIRTH), "question": QUESTION}
 
     def test_for_yes_or_no_the_last_answer_is_decided(self) -> None:
         decide = Reply(DetectMissingYesNo, {"answer": "unanswerable", "explanation": "So.", "missing": NOBODY})
@@ -716,11 +734,13 @@ class TestSettings:
         assert (made.threshold, made.scorer) == (logit, "cross-encoder:some/model")
         assert (made.m, made.k) == (50, 5)
 
-    def test_a_threshold_goes_before_the_preset(self) -> None:
+    @pytest.mark.parametrize("compression", ["filter", "off"])
+    def test_a_threshold_goes_before_the_preset(self, compression: Any) -> None:
         """zorx has two of the question's four words, which scores 0."""
+        made = {"compression": compression, "knowledge": False}
         replies = [leaf(), main("Lund")]
-        assert shown(run(table(), QUESTION, replies, threshold=0.0)[0]) == [["zorx"]]
-        assert shown(run(table(), QUESTION, [main("Lund")], threshold=0.1, knowledge=False)[0]) == [[]]
+        assert shown(run(table(), QUESTION, replies, threshold=0.0, **made)[0]) == [["zorx"]]
+        assert shown(run(table(), QUESTION, [main("Lund")], threshold=0.1, **made)[0]) == [[]]
 
     @pytest.mark.parametrize("name", ["rounds", "m", "k"])
     def test_counts_below_one_are_refused(self, name: str) -> None:

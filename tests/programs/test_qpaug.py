@@ -240,6 +240,8 @@ def test_all_of_it_at_once() -> None:
         "plan": SPOUSE.plan,
         "knowledge": WRITTEN,
     }
+    # Passages with the same id are equal, so their texts are compared for themselves.
+    assert [passage.text for passage in seen.evidence] == [*nine.values(), WRITTEN]
     # The promise of the class docstring: 3 LM calls and 1 search.
     assert (cost.lm_calls, cost.searches, cost.unparsable) == (3, 1, 0)
 
@@ -325,8 +327,10 @@ class TestSwitches:
     )
     def test_k_is_what_the_retriever_is_asked_for(self, generate: bool, k: int | None, found: int) -> None:
         script = [PLAN, RECALL, ANSWER] if generate else [PLAN, Reply(AnswerInThreeWords, {"answer": ""})]
-        seen, _, _ = run(*script, generate=generate, k=k)
-        assert len(seen.passages) == found
+        many = [*SPOUSE.found_with_plan, *SPOUSE.found]
+        retriever = SPOUSE.retriever(**{SPOUSE.augmented: many})
+        seen, _, _ = run(*script, retriever=retriever, generate=generate, k=k)
+        assert ids(seen.passages) == many[:found]
 
     def test_searching_with_the_plan_alone_changes_the_query_and_nothing_else(self) -> None:
         retriever = SPOUSE.retriever(**{SPOUSE.plan: ["alain"]})
@@ -345,6 +349,7 @@ class TestSwitches:
         seen, cost, prompts = run(PLAN, recall, ANSWER, generate_from="question")
         assert prompts[0] == prompts[1] == {"question": SPOUSE.question}
         assert seen.toDict() == run(PLAN, RECALL, ANSWER)[0].toDict()
+        assert seen.evidence[-1].text == WRITTEN
         assert cost.lm_calls == 3
 
 

@@ -1,6 +1,7 @@
 """Thresholds by reranker and kind of questions, and passages that an LM shortens."""
 
 import threading
+from dataclasses import asdict
 
 import dspy
 import pytest
@@ -44,7 +45,8 @@ def test_each_passage_is_shortened_towards_its_own_query_and_keeps_all_but_its_t
     with scripted(summary("a", " A\nis short. ")) as script:
         (match,), looked_at = shorten(dspy.Predict(SummarizePassage), MATCHES, 1)
     assert [inputs(user) for _, user in script.prompts] == [{"passage": "[1] A | a is long.", "question": "query a"}]
-    assert match == Match(Passage("a", "A is short.", "A", 1.0), "query a")
+    assert asdict(match.passage) == {"id": "a", "text": "A is short.", "title": "A", "score": 1.0}
+    assert match.query == "query a"
     assert looked_at == 1
 
 
