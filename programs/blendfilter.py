@@ -12,13 +12,13 @@ from typing import ClassVar, Literal
 
 import dspy
 
-from programs.steps.ask import ask
+from programs.steps.ask import ask, chain_of_thought
 from programs.steps.result import Filtered, Reading, result
 from programs.steps.search import Search, search_for, search_with_drafts
 from programs.steps.side_by_side import run_in_thread, side_by_side
 from programs.steps.text import as_text, blend, one_line
 from retrieval import Passage, Retriever, UsageError, number, pick, union
-from signatures.answer import AnswerShort, AnswerYesNo
+from signatures.answer import REASONING, AnswerShort, AnswerYesNo
 from signatures.select import NameTopic, SelectPassages, SelectPassagesOrNone
 from signatures.write import WritePassage
 
@@ -85,11 +85,11 @@ class BlendFilter(dspy.Module):
         self.filter = filter
         answer = AnswerYesNo if style == "yesno" else AnswerShort
         select = SelectPassagesOrNone if style == "yesno" else SelectPassages
-        self.draft = dspy.ChainOfThought(answer) if external else None
+        self.draft = chain_of_thought(answer, REASONING) if external else None
         self.recall = dspy.Predict(WritePassage) if internal else None
         self.topic = dspy.Predict(NameTopic) if "topic" in select.input_fields and filter != "off" else None
-        self.select = dspy.ChainOfThought(select) if filter != "off" else None
-        self.answer = dspy.ChainOfThought(answer)
+        self.select = chain_of_thought(select) if filter != "off" else None
+        self.answer = chain_of_thought(answer, REASONING)
 
     def forward(self, question: str) -> dspy.Prediction:
         # Query blending and retrieval (3.2; Algorithm 1, lines 1-4). The two augmentations run side by side, together
@@ -155,9 +155,14 @@ class BlendFilter(dspy.Module):
         """Numbers of the passages that the LM keeps; None where its reply could not be parsed."""
         if not found:
             return []
-        # Without a topic, because its reply could not be parsed, the question takes its place.
-        about = {"topic": topic or question} if self.topic else {}
+        about = {"topic": _set_aside(topic)} if self.topic else {}
         return ask(self.select, context=number(found), question=question, **about).relevant  # type: ignore[no-any-return]
+
+
+def _set_aside(topic: str | None) -> str:
+    """The request to judge without knowledge of the topic; without a topic, of what the question is about."""
+    name = one_line(topic).rstrip(".") or "what the question is about"
+    return f"Set aside whatever you know about {name}."
 
 
 if __name__ == "__main__":

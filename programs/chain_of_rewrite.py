@@ -9,6 +9,7 @@ question -> clarifications -> + keywords -> N documents -> analysis, candidate e
 import hashlib
 import math
 import random
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -19,6 +20,7 @@ import dspy
 
 from programs.steps.ask import ask
 from programs.steps.logprobs import ask_with_logprobs, word_probability
+from programs.steps.quotes import find_quoted
 from programs.steps.result import PerPassage, Ranking, Reading, result
 from programs.steps.scorer import scorer_or_none
 from programs.steps.settings import require_counts
@@ -26,7 +28,6 @@ from programs.steps.side_by_side import run_in_thread, side_by_side
 from programs.steps.text import as_text, blend, clean_list, one_line, simplify
 from retrieval import Passage, Retriever, number, union
 from retrieval.ranking.fuse import reciprocal_rank_fusion
-from retrieval.ranking.sentences import split_sentences
 from signatures.answer import AnswerEntity
 from signatures.extract import AnalyseDocument, NameCandidate
 from signatures.query import ListExplicitQueries, ListRelatedQueries
@@ -37,6 +38,13 @@ _CLARIFICATIONS = 5  # at most (3.1)
 _KEYWORDS = (4, 8)  # least and most that are added to one clarification (2.2)
 _CONSTANT = 60  # of reciprocal rank fusion; the usual value, because the paper names none
 _UNKNOWN = "unknown"
+# What stands between a related query and its keywords; the second only where the first is nowhere.
+_BESIDE = (
+    re.compile(r"\W*\bkeywords?\s*[:=–—-]\W*|\s*\|\s*", re.IGNORECASE),
+    re.compile(r"\s[–—-]+>?\s|:\s|[(\[](?=[^()\[\]]*[)\]]\W*$)"),
+)
+_LONGEST_KEYWORD = 3  # words
+_COMMAS = re.compile(r"[,;|]")
 
 
 class _Analysis(NamedTuple):
@@ -72,7 +80,7 @@ class ChainOfRewrite(dspy.Module):
         Depth: 7 LM calls; 5 without query feedback.
 
     In the result:
-        clarifications: the explicit questions.
+        clarifications: the explicit questions; the question itself where the LM lists none.
         keywords: the keywords of all clarifications. Those added to a clarification are drawn from them.
         retrieved: ids of the first n documents, by retrieval score.
         ranked: ids of the last n documents, in the order that decided.
@@ -181,16 +189,20 @@ class ChainOfRewrite(dspy.Module):
         return await run_in_thread(self.forward, question)
 
     def _clarify(self, question: str) -> list[str]:
-        """The queries to add keywords to: explicit ones (q_c), or the question as it is; none with "off"."""
-        if self.clarify:
-            return clean_list(ask(self.clarify, question=question).queries, _CLARIFICATIONS)
-        return [question] if self.expand else []
+        """The queries to add keywords to: explicit ones (q_c), or the question as it is; none with "off".
+
+        It is the question too where the LM lists none, or its reply cannot be parsed.
+        """
+        explicit = clean_list(ask(self.clarify, question=question).queries, _CLARIFICATIONS) if self.clarify else []
+        return explicit or ([question] if self.expand else [])
 
     def _expand(self, clarifications: list[str]) -> list[str]:
-        """Keywords from all the queries that are related to a clarification."""
+        """The keywords beside all the queries that are related to a clarification."""
         calls = (partial(ask, self.expand, query=clarification) for clarification in clarifications)
         replies = side_by_side(*calls, at_most=self.in_flight)
-        return clean_list(keyword for reply in replies for keyword in reply.keywords or [])
+        return clean_list(
+            keyword for reply in replies for line in reply.related or [] for keyword in _keywords_beside(line)
+        )
 
     def _search(self, queries: list[str], before: dict[str, list[Passage]]) -> dict[str, list[Passage]]:
         """Search with the new queries, and add what they find to what earlier ones found; none is sent twice."""
@@ -257,11 +269,12 @@ class ChainOfRewrite(dspy.Module):
 
     def _analyse_one(self, question: str, passage: Passage) -> _Analysis:
         """An analysis with evidence (2.1), then the candidate and p(unknown) (2.3.2)."""
-        document = number([passage])
-        reply = ask(self.analyse, document=document, question=question)
+        document = {"title": one_line(passage.title), "document": " ".join(passage.text.split())}
+        reply = ask(self.analyse, **document, question=question)
         analysis = blend(one_line(reply.analysis), one_line(reply.evidence))
-        candidate, p_unknown, measured_by = self._judge(question=question, document=document, analysis=analysis)
-        return _Analysis(_quoted(reply.evidence, passage.text), candidate, 1 - p_unknown, measured_by)
+        candidate, p_unknown, measured_by = self._judge(question=question, **document, analysis=analysis)
+        evidence = find_quoted(reply.evidence, passage.text, passage.title)
+        return _Analysis(evidence, candidate, 1 - p_unknown, measured_by)
 
     def _judge(self, **inputs: str) -> tuple[str, float, str]:
         """The candidate, p(unknown), and where p(unknown) comes from."""
@@ -306,6 +319,17 @@ def _add_keywords(clarifications: Sequence[str], keywords: Sequence[str], questi
     return [blend(clarification, *drawn) for clarification, drawn in zip(clarifications, draws, strict=True)]
 
 
+def _keywords_beside(line: str) -> list[str]:
+    """The keywords beside a related query: behind a bar, "keywords:", a dash or a colon, or in brackets.
+
+    A line of a few words that has none of these is a keyword itself.
+    """
+    parts = (pattern.split(line, maxsplit=1) for pattern in _BESIDE)
+    alone = line if len(line.split()) <= _LONGEST_KEYWORD else ""
+    keywords = next((part[1] for part in parts if len(part) > 1), alone)
+    return _COMMAS.split(keywords.strip("()[]. "))
+
+
 def _best(lists: Iterable[Sequence[Passage]], n: int) -> list[Passage]:
     """The n passages with the highest scores; of several copies of one id the copy with the highest score counts.
 
@@ -320,17 +344,6 @@ def _best(lists: Iterable[Sequence[Passage]], n: int) -> list[Passage]:
 
 def _score(passage: Passage) -> float:
     return -math.inf if passage.score is None else passage.score
-
-
-def _quoted(evidence: str | None, document: str) -> list[str]:
-    """The sentences of the evidence that are in the document, whatever their case and white space.
-
-    LMs also quote sentences that are not in the document.
-    """
-    has = " ".join(document.casefold().split())
-    items = clean_list((evidence or "").splitlines())
-    sentences = [sentence.strip('"“”') for item in items for sentence in split_sentences(item)]
-    return [sentence for sentence in dict.fromkeys(sentences) if sentence and sentence.casefold() in has]
 
 
 def _rewrite(question: str, passage: Passage, analysis: _Analysis) -> Passage:

@@ -11,14 +11,28 @@ from typing import Literal
 
 import dspy
 
-from programs.steps.ask import ask
+from programs.steps.ask import ask, chain_of_thought
 from programs.steps.result import result
 from programs.steps.side_by_side import run_in_thread
 from programs.steps.text import as_text
 from retrieval import Retriever, number
-from signatures.answer import AnswerShort, AnswerShortFromMemory, AnswerYesNo, AnswerYesNoFromMemory
+from signatures.answer import (
+    AnswerInThreeWords,
+    AnswerInThreeWordsFromMemory,
+    AnswerShort,
+    AnswerShortFromMemory,
+    AnswerYesNo,
+    AnswerYesNoFromMemory,
+)
 
 __all__ = ["CoT"]
+
+# By style: the prompt closed book, and over passages.
+_PROMPTS = {
+    "short": (AnswerShortFromMemory, AnswerShort),
+    "yesno": (AnswerYesNoFromMemory, AnswerYesNo),
+    "three-words": (AnswerInThreeWordsFromMemory, AnswerInThreeWords),
+}
 
 
 class CoT(dspy.Module):
@@ -38,17 +52,17 @@ class CoT(dspy.Module):
         retriever: Finds the passages; None for closed book, where the prompt neither holds nor mentions passages.
         k: Passages to read. Paper: 5 (appendix D).
         style: Form of the answers: "short" for a short phrase (HotPotQA, 2WikiMultiHopQA), "yesno" for yes or no
-            (StrategyQA).
+            (StrategyQA), "three-words" with the limit of QPaug's prompts (its Table 2).
     """
 
-    def __init__(self, retriever: Retriever | None, *, k: int = 5, style: Literal["short", "yesno"] = "short") -> None:
+    def __init__(
+        self, retriever: Retriever | None, *, k: int = 5, style: Literal["short", "yesno", "three-words"] = "short"
+    ) -> None:
         super().__init__()
         self.retriever = retriever
         self.k = k
-        if retriever is None:
-            self.answer = dspy.ChainOfThought(AnswerYesNoFromMemory if style == "yesno" else AnswerShortFromMemory)
-        else:
-            self.answer = dspy.ChainOfThought(AnswerYesNo if style == "yesno" else AnswerShort)
+        closed_book, over_passages = _PROMPTS[style]
+        self.answer = chain_of_thought(closed_book if retriever is None else over_passages)
 
     def forward(self, question: str) -> dspy.Prediction:
         # Closed book, the prompt has no field for passages.

@@ -14,9 +14,25 @@ from programs.steps.ask import ask
 from programs.steps.result import result
 from programs.steps.side_by_side import run_in_thread
 from retrieval import Retriever, number
-from signatures.answer import AnswerShortDirectly, AnswerShortFromMemory, AnswerYesNoDirectly, AnswerYesNoFromMemory
+from signatures.answer import (
+    AnswerEntity,
+    AnswerInThreeWords,
+    AnswerInThreeWordsFromMemory,
+    AnswerShortDirectly,
+    AnswerShortFromMemory,
+    AnswerYesNoDirectly,
+    AnswerYesNoFromMemory,
+)
 
 __all__ = ["Direct"]
+
+# By style: the prompt closed book, and over passages.
+_PROMPTS = {
+    "short": (AnswerShortFromMemory, AnswerShortDirectly),
+    "yesno": (AnswerYesNoFromMemory, AnswerYesNoDirectly),
+    "three-words": (AnswerInThreeWordsFromMemory, AnswerInThreeWords),
+    "entity": (AnswerShortFromMemory, AnswerEntity),
+}
 
 
 class Direct(dspy.Module):
@@ -33,17 +49,22 @@ class Direct(dspy.Module):
         retriever: Finds the passages; None for closed book, where the prompt neither holds nor mentions passages.
         k: Passages to read. Paper: 5 (appendix D); 10 in QPaug (its section 4.1).
         style: Form of the answers: "short" for a short phrase (HotPotQA, 2WikiMultiHopQA), "yesno" for yes or no
-            (StrategyQA).
+            (StrategyQA), "three-words" for QPaug's prompts (its Figs 4 and 5), "entity" for Chain-of-Rewrite's (its
+            appendix A.3; closed book, where that has none, the same as "short").
     """
 
-    def __init__(self, retriever: Retriever | None, *, k: int = 5, style: Literal["short", "yesno"] = "short") -> None:
+    def __init__(
+        self,
+        retriever: Retriever | None,
+        *,
+        k: int = 5,
+        style: Literal["short", "yesno", "three-words", "entity"] = "short",
+    ) -> None:
         super().__init__()
         self.retriever = retriever
         self.k = k
-        if retriever is None:
-            self.answer = dspy.Predict(AnswerYesNoFromMemory if style == "yesno" else AnswerShortFromMemory)
-        else:
-            self.answer = dspy.Predict(AnswerYesNoDirectly if style == "yesno" else AnswerShortDirectly)
+        closed_book, over_passages = _PROMPTS[style]
+        self.answer = dspy.Predict(closed_book if retriever is None else over_passages)
 
     def forward(self, question: str) -> dspy.Prediction:
         # Closed book, the prompt has no field for passages.

@@ -11,14 +11,14 @@ from typing import ClassVar, Literal
 
 import dspy
 
-from programs.steps.ask import ask
+from programs.steps.ask import ask, chain_of_thought
 from programs.steps.result import Reading, Turns, report_rounds, result
 from programs.steps.search import search_with_drafts
 from programs.steps.settings import require_counts
 from programs.steps.side_by_side import run_in_thread
 from programs.steps.text import as_text
 from retrieval import Retriever, number, union
-from signatures.answer import AnswerShort, AnswerYesNo
+from signatures.answer import REASONING, AnswerShort, AnswerYesNo
 
 __all__ = ["IterRetGen"]
 
@@ -59,7 +59,7 @@ class IterRetGen(dspy.Module):
         self.retriever = retriever
         self.k = k
         self.turns = turns
-        self.answer = dspy.ChainOfThought(AnswerYesNo if style == "yesno" else AnswerShort)
+        self.answer = chain_of_thought(AnswerYesNo if style == "yesno" else AnswerShort, REASONING)
 
     def forward(self, question: str) -> dspy.Prediction:
         # Generation-augmented retrieval: D_1 = R(q); after each y_t = M(D_t, q) but the last, D_t+1 = R(y_t || q).

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import dspy
 
 from programs.steps.ask import ask
-from programs.steps.citations import Fact, keep_supported, report_fact
+from programs.steps.citations import Fact, keep_confirmed, keep_supported, report_fact
 from programs.steps.filtering import Match, shorten, threshold_for
 from programs.steps.result import Reading, Statements, Turns, result
 from programs.steps.settings import require_counts
@@ -28,6 +28,7 @@ from signatures.answer import AnswerShort, AnswerYesNo
 from signatures.detect import DetectMissing, DetectMissingYesNo
 from signatures.extract import ExtractSnippet, ExtractStatements, SummarizePassage
 from signatures.query import AskForMissing
+from signatures.verify import CheckClaims
 from signatures.write import WriteKnowledgeOrNone
 
 __all__ = ["MIGRES"]
@@ -79,7 +80,7 @@ class MIGRES(dspy.Module):
             round 1 to extract facts and 1 to detect what is missing, and in all but the first 1 for new queries. 1 more
             for each round in which no passage passes the filter; 1 more at the end where no round gave an answer. 1
             less for each round that has nothing to read, and 1 less where it finds no new facts. Compression by the LM
-            adds 1 for each passage that it looks at.
+            adds 1 for each passage that it looks at, entailment by the LM 1 for each round with facts to check.
         Searches: 1 in the first round, up to 3 side by side in each other round.
         Depth: as many LM calls as are made; only compression works side by side, k passages at a time.
 
@@ -110,8 +111,9 @@ class MIGRES(dspy.Module):
             cross-encoder:MODEL or upr:MODEL. Paper: cross-encoder:BAAI/bge-reranker-base (4.1).
         compression: What the LM reads of a passage that passes the filter: "filter" for its relevant sentences, as in
             the paper (3.2); "summary" or "snippet" for what the LM makes of it, "off" for all of it (Table 5).
-        entailment: Checks the citations: lexical (compares words), nli:MODEL, true:MODEL, or none to believe them.
-            Paper: true:google/t5_xxl_true_nli_mixture (4.1).
+        entailment: Checks the citations: lexical (compares words, and takes over those of the query), nli:MODEL,
+            true:MODEL, lm to ask the LM itself, or none to believe them. Paper: true:google/t5_xxl_true_nli_mixture
+            (4.1).
         knowledge: Ask the LM for what it knows where no passage passes the filter. Table 6 leaves it out.
         answer_anyway: Where the rounds give no answer, ask for one that may rest on what the LM knows, as the authors'
             code does. Without, the answer is empty.
@@ -146,11 +148,12 @@ class MIGRES(dspy.Module):
         self.compression = compression
         self.scorer = load_scorer(reranker)
         self.threshold = threshold_for(reranker, preset) if threshold is None else threshold
-        self.judge = None if entailment == "none" else load_entailment(entailment)
+        self.judge = None if entailment in ("none", "lm") else load_entailment(entailment)
         self.yesno = preset == "commonsense"
         self.compress = dspy.Predict(_COMPRESSORS[compression]) if compression in _COMPRESSORS else None
         self.recall = dspy.Predict(WriteKnowledgeOrNone) if knowledge else None
         self.extract = dspy.Predict(ExtractStatements)
+        self.check = dspy.Predict(CheckClaims) if entailment == "lm" else None
         self.detect = dspy.Predict(DetectMissingYesNo if self.yesno else DetectMissing)
         self.subquery = dspy.Predict(AskForMissing)
         self.answer = dspy.ChainOfThought(AnswerYesNo if self.yesno else AnswerShort) if answer_anyway else None
@@ -246,8 +249,12 @@ class MIGRES(dspy.Module):
         passages = [match.passage for match in shown]
         about = blend(*dict.fromkeys(match.query for match in shown))
         reply = ask(self.extract, context=number(passages), question=about)
+        if self.check:
+            supported = keep_confirmed(self.check, reply.statements, passages, about)
+        else:
+            supported = keep_supported(reply.statements, passages, self.judge, about)
         before = {fact.text.casefold() for fact in known}
-        found = {fact.text.casefold(): fact for fact in keep_supported(reply.statements, passages, self.judge)}
+        found = {fact.text.casefold(): fact for fact in supported}
         return [fact for text, fact in found.items() if text not in before]
 
     def _detect(self, question: str, known: Sequence[Fact]) -> _Verdict:

@@ -88,9 +88,9 @@ class QPaug(dspy.Module):
         found: list[Passage] = search.found
         knowledge: str = early or late
 
-        # Answer prediction (Eq. 7). Without a generated passage the prompt has no field for one.
-        labelled = {"knowledge": knowledge} if knowledge else {}
-        reply = ask(self.answer, context=number(found), question=question, **labelled)
+        # Answer prediction (Eq. 7). Without a generated passage the whole prompt is that of the retrieved ones.
+        only = {"knowledge": knowledge} if knowledge else {"signature": AnswerInThreeWords}
+        reply = ask(self.answer, context=number(found), question=question, **only)
         return result(
             answer=reply.answer,
             queries=[search.query],

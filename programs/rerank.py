@@ -17,7 +17,7 @@ from programs.steps.scorer import scorer_or_none
 from programs.steps.settings import require_counts
 from programs.steps.side_by_side import run_in_thread
 from retrieval import Retriever
-from signatures.answer import NameAnswer
+from signatures.answer import NameAnswer, NameAnswerInThreeWords
 
 __all__ = ["Rerank"]
 
@@ -51,6 +51,8 @@ class Rerank(dspy.Module):
         probability: Where p(answer | question, passage) comes from: "logprobs" takes the probabilities of the answer's
             tokens, as in the paper, and asks an LM that has none as "stated" does; "stated" asks the LM for a number.
         upr: Scorer that gives p(question | passage): upr:MODEL for a local language model, or none.
+        style: Form of the answers: "short" for a short phrase, "three-words" with the limit of QPaug's prompts (its
+            Table 2).
         in_flight: How many passages are read at the same time.
     """
 
@@ -68,6 +70,7 @@ class Rerank(dspy.Module):
         k: int = 10,
         probability: Literal["logprobs", "stated"] = "logprobs",
         upr: str = "none",
+        style: Literal["short", "three-words"] = "short",
         in_flight: int = 16,
     ) -> None:
         super().__init__()
@@ -78,7 +81,7 @@ class Rerank(dspy.Module):
         self.in_flight = in_flight
         self.scored_by = upr.partition(":")[0]
         self.scorer = scorer_or_none(upr)
-        self.candidate = dspy.Predict(NameAnswer)
+        self.candidate = dspy.Predict(NameAnswerInThreeWords if style == "three-words" else NameAnswer)
 
     def forward(self, question: str) -> dspy.Prediction:
         # Retrieval; then, for each passage p by itself, an answer a with p(a | q, p), and p(q | p).

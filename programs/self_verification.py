@@ -18,10 +18,16 @@ from programs.steps.settings import require_counts
 from programs.steps.side_by_side import run_in_thread, side_by_side
 from programs.steps.text import as_text, one_line, simplify
 from retrieval import Retriever, UsageError
-from signatures.answer import AnswerShortFromMemory, AnswerYesNoFromMemory
+from signatures.answer import AnswerInThreeWordsFromMemory, AnswerShortFromMemory, AnswerYesNoFromMemory
 from signatures.verify import CheckConclusion, ChooseCondition, RecoverCondition
 
 __all__ = ["SelfVerification"]
+
+_PROMPTS = {
+    "short": AnswerShortFromMemory,
+    "yesno": AnswerYesNoFromMemory,
+    "three-words": AnswerInThreeWordsFromMemory,
+}
 
 
 class SelfVerification(dspy.Module):
@@ -50,7 +56,8 @@ class SelfVerification(dspy.Module):
             without arithmetic; "condition" hides a part of the question and has it worked out from the answer.
         verifications: How often each different answer is verified (P). Paper: 10 (4.4), so that fewer scores are equal.
         sampling: Temperature of the answers and verifications, above 0. Released code: 0.3 and 0.2.
-        style: Form of the answers: "short" for a short phrase, "yesno" for yes or no (StrategyQA).
+        style: Form of the answers: "short" for a short phrase, "yesno" for yes or no (StrategyQA), "three-words" with
+            the limit of QPaug's prompts (its Table 2).
     """
 
     def __init__(
@@ -61,7 +68,7 @@ class SelfVerification(dspy.Module):
         verify: Literal["statement", "condition"] = "statement",
         verifications: int = 1,
         sampling: float = 0.3,
-        style: Literal["short", "yesno"] = "short",
+        style: Literal["short", "yesno", "three-words"] = "short",
     ) -> None:
         super().__init__()
         require_counts(n=n, verifications=verifications)
@@ -73,7 +80,7 @@ class SelfVerification(dspy.Module):
         self.n = n
         self.verifications = verifications
         self.sampling = sampling
-        self.answer = dspy.ChainOfThought(AnswerYesNoFromMemory if style == "yesno" else AnswerShortFromMemory)
+        self.answer = dspy.ChainOfThought(_PROMPTS[style])
         self.choose = dspy.Predict(ChooseCondition) if verify == "condition" else None
         self.check = dspy.ChainOfThought(CheckConclusion if verify == "statement" else RecoverCondition)
 

@@ -15,9 +15,11 @@ from programs.steps.result import Ranking, Reading, result
 from programs.steps.settings import require_counts
 from programs.steps.side_by_side import run_in_thread
 from retrieval import Retriever, number
-from signatures.answer import AnswerShortDirectly, AnswerYesNoDirectly
+from signatures.answer import AnswerEntity, AnswerShortDirectly, AnswerYesNoDirectly
 
 __all__ = ["UPR"]
+
+_PROMPTS = {"short": AnswerShortDirectly, "yesno": AnswerYesNoDirectly, "entity": AnswerEntity}
 
 
 class UPR(dspy.Module):
@@ -46,7 +48,8 @@ class UPR(dspy.Module):
         upr: Scorer of the passages: upr:MODEL for the mean log-probability of the question's tokens by a local language
             model, as in the paper (upr:bigscience/T0_3B), or in its place lexical (compares words) or
             cross-encoder:MODEL.
-        style: Form of the answers: "short" for a short phrase, "yesno" for yes or no (StrategyQA).
+        style: Form of the answers: "short" for a short phrase, "yesno" for yes or no (StrategyQA), "entity" for
+            Chain-of-Rewrite's prompt (its appendix A.3), with which its tables are read.
     """
 
     reads: ClassVar[dict[str, Reading]] = {"ranked": Ranking()}
@@ -58,7 +61,7 @@ class UPR(dspy.Module):
         m: int = 100,
         k: int = 5,
         upr: str = "lexical",
-        style: Literal["short", "yesno"] = "short",
+        style: Literal["short", "yesno", "entity"] = "short",
     ) -> None:
         super().__init__()
         require_counts(m=m, k=k)
@@ -69,7 +72,7 @@ class UPR(dspy.Module):
         self.k = k
         self.scored_by = upr.partition(":")[0]
         self.scorer = load_scorer(upr)
-        self.answer = dspy.Predict(AnswerYesNoDirectly if style == "yesno" else AnswerShortDirectly)
+        self.answer = dspy.Predict(_PROMPTS[style])
 
     def forward(self, question: str) -> dspy.Prediction:
         from retrieval.ranking.rerank import rerank

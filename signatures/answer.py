@@ -9,11 +9,13 @@ import dspy
 from signatures.extract import Statement
 
 __all__ = [
+    "REASONING",
     "AnswerCiting",
     "AnswerCitingYesNo",
     "AnswerEntity",
     "AnswerInThreeWords",
     "AnswerInThreeWordsFromBoth",
+    "AnswerInThreeWordsFromMemory",
     "AnswerShort",
     "AnswerShortDirectly",
     "AnswerShortFromKnowledge",
@@ -23,9 +25,13 @@ __all__ = [
     "AnswerYesNoFromKnowledge",
     "AnswerYesNoFromMemory",
     "NameAnswer",
+    "NameAnswerInThreeWords",
     "NameAnswerOrUnanswerable",
     "ProposeTwoAnswers",
 ]
+
+REASONING = "two or three sentences that name the people, works, places and dates that lead to the answer"
+"""Description of the reasoning where it is searched with: BlendFilter, ITER-RETGEN."""
 
 
 # BlendFilter, appendix F, the answer prompts of HotPotQA and 2WikiMultiHopQA: reasoning first, then one or few words.
@@ -105,6 +111,14 @@ class AnswerYesNoFromKnowledge(dspy.Signature):
     answer: bool = dspy.OutputField(desc="True for yes, False for no")
 
 
+# QPaug, Fig. 4: the question alone.
+class AnswerInThreeWordsFromMemory(dspy.Signature):
+    """Answer the question in at most three words."""
+
+    question: str = dspy.InputField()
+    answer: str = dspy.OutputField(desc="at most three words")
+
+
 # QPaug, Fig. 5: the question with the retrieved passages alone.
 class AnswerInThreeWords(dspy.Signature):
     """Answer the question with the help of the passages, in at most three words."""
@@ -114,21 +128,19 @@ class AnswerInThreeWords(dspy.Signature):
     answer: str = dspy.OutputField(desc="at most three words")
 
 
-# QPaug, section 3.3, Eq. 7, and Fig. 6: the generated passage is labelled as the LM's own. Where there is none, the
-# field is left out of the prompt.
+# QPaug, section 3.3, Eq. 7, and Fig. 6: the generated passage is labelled as the LM's own.
 class AnswerInThreeWordsFromBoth(dspy.Signature):
     """Answer the question with the help of the retrieved passages and of your own knowledge, in at most three words."""
 
     context: str = dspy.InputField(desc="numbered passages that were retrieved, one per line; may be empty")
-    knowledge: str | None = dspy.InputField(desc="your knowledge: what you wrote about the question; not retrieved")
+    knowledge: str = dspy.InputField(desc="your knowledge: what you wrote about the question; not retrieved")
     question: str = dspy.InputField()
     answer: str = dspy.OutputField(desc="at most three words")
 
 
 # Chain-of-Rewrite, appendix A.3.
 class AnswerEntity(dspy.Signature):
-    """Take from the passages the one entity that answers the question; only where there are no passages, from what you
-    know. Give the entity alone."""
+    """Take from the passages the one entity that answers the question. Give the entity alone."""
 
     context: str = dspy.InputField(desc="numbered passages, one per line; may be empty")
     question: str = dspy.InputField()
@@ -169,6 +181,10 @@ class NameAnswer(dspy.Signature):
     document: str = dspy.InputField()
     question: str = dspy.InputField()
     candidate: str = dspy.OutputField(desc="one or a few words: a name, a date, a number, yes or no; no sentence")
+
+
+# The same with the limit of QPaug's prompts (Figs 4 to 6), for its Table 2.
+NameAnswerInThreeWords = NameAnswer.with_updated_fields("candidate", desc="at most three words")
 
 
 # DAS (Cho et al. 2023), its instruction that lets the LM turn a document down.

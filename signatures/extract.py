@@ -60,6 +60,7 @@ class AnalyseDocument(dspy.Signature):
     """Analyse step by step whether the document has information that answers the question. Then give the sentences of
     the document that the analysis rests on."""
 
+    title: str = dspy.InputField(desc="title of the document; may be empty")
     document: str = dspy.InputField()
     question: str = dspy.InputField()
     analysis: str = dspy.OutputField(desc="one paragraph")
@@ -72,6 +73,7 @@ class NameCandidate(dspy.Signature):
     nothing that bears on it, the answer is: unknown"""
 
     question: str = dspy.InputField()
+    title: str = dspy.InputField(desc="title of the document; may be empty")
     document: str = dspy.InputField()
     analysis: str = dspy.InputField(desc="what the document says about the question; may be empty")
     candidate: str = dspy.OutputField(desc="the answer entity alone, or the word unknown")

@@ -24,7 +24,7 @@ class PlanQuestion(dspy.Signature):
     works, places or dates, and which facts about them."""
 
     question: str = dspy.InputField()
-    plan: str = dspy.OutputField(desc="numbered steps, each a simpler question and what to look up for it")
+    plan: str = dspy.OutputField(desc="three to five numbered steps: in each a simpler question and what to look up")
 
 
 # Chain-of-Rewrite, section 2.1, and its first prompt in appendix A.1.
@@ -38,12 +38,11 @@ class ListExplicitQueries(dspy.Signature):
 
 # Chain-of-Rewrite, section 2.2, and its second prompt in appendix A.1.
 class ListRelatedQueries(dspy.Signature):
-    """Think of related queries, each different from the others, that would find documents relevant to the query. Then
-    take from them the keywords and phrases that belong closely to the query."""
+    """List related queries, each different from the others, that would find documents relevant to the query. Beside
+    each, give the keywords in it that belong closely to the query."""
 
     query: str = dspy.InputField()
-    related: list[str] = dspy.OutputField(desc="related queries")
-    keywords: list[str] = dspy.OutputField(desc="keywords of a word or a few words, from all the related queries")
+    related: list[str] = dspy.OutputField(desc='each as "related query | keyword, keyword, keyword"')
 
 
 # Self-Ask, as BlendFilter describes it in appendix C: is a follow-up question needed, and which.

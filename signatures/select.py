@@ -21,20 +21,19 @@ class NameTopic(dspy.Signature):
 # BlendFilter, appendix F, knowledge filtering on HotPotQA and 2WikiMultiHopQA. The paper asks for the judgement in one
 # completion and for the ids in a second; asked with dspy.ChainOfThought, one reply carries both.
 class SelectPassages(dspy.Signature):
-    """Set aside whatever you know about the topic and go by the numbered passages alone. Take them one after the other
-    and judge whether each is relevant to the question: a passage is relevant when it states a fact that the answer
-    depends on, even if it covers only one step. More than one can be. Then give the numbers of the relevant ones."""
+    """Go by the numbered passages alone. Take them one after the other and judge, step by step, whether each is
+    relevant to the question. More than one can be. Then give the numbers of the relevant ones."""
 
-    topic: str = dspy.InputField(desc="what the question is about in general")
+    topic: str = dspy.InputField(desc="what to set aside while you judge")
     context: str = dspy.InputField(desc="numbered passages, one per line")
     question: str = dspy.InputField()
-    relevant: list[int] = dspy.OutputField(desc="numbers of the relevant passages, such as [1, 4]")
+    relevant: list[int] = dspy.OutputField(desc="numbers of the relevant passages, such as [1, 4]; [] for none")
 
 
 # BlendFilter, appendix F, knowledge filtering on StrategyQA: no topic, and there may be nothing to keep.
 class SelectPassagesOrNone(dspy.Signature):
-    """Take the numbered passages one after the other and judge carefully whether each is relevant to the question. It
-    can be that none is. Then give the numbers of the relevant ones."""
+    """Take the numbered passages one after the other and judge carefully, step by step, whether each is relevant to the
+    question. It can be that none is. Then give the numbers of the relevant ones."""
 
     context: str = dspy.InputField(desc="numbered passages, one per line")
     question: str = dspy.InputField()
@@ -43,9 +42,8 @@ class SelectPassagesOrNone(dspy.Signature):
 
 # MIGRES, section 2.1 and Table 13, verification of usefulness; there for one statement at a time.
 class SelectUseful(dspy.Signature):
-    """Take the numbered facts one after the other and decide whether each is useful for answering the question: a fact
-    is useful when the answer depends on it, even if it covers only one step. Then give the numbers of the useful ones.
-    It can be that none is."""
+    """Take the numbered facts one after the other and decide whether each is useful for answering the question. Then
+    give the numbers of the useful ones."""
 
     facts: str = dspy.InputField(desc="numbered facts, one per line")
     question: str = dspy.InputField()

@@ -1,8 +1,8 @@
 """Judging what was answered or said.
 
 Within a method: the probability of an answer (ALLIES), an answer checked backwards (self-verification), candidates
-compared by summaries in their favour (SuRe). In evaluation: a prediction beside the right answers, and what an LM says
-to be missing beside what is (MIGRES).
+compared by summaries in their favour (SuRe), claims checked against the passages that they were drawn from (MIGRES). In
+evaluation: a prediction beside the right answers, and what an LM says to be missing beside what is (MIGRES).
 """
 
 from typing import Literal
@@ -11,6 +11,7 @@ import dspy
 
 __all__ = [
     "AlignMissing",
+    "CheckClaims",
     "CheckConclusion",
     "ChooseCondition",
     "CompareSummaries",
@@ -97,6 +98,18 @@ class CompareSummaries(dspy.Signature):
     first: str = dspy.InputField(desc="may be empty")
     second: str = dspy.InputField(desc="may be empty")
     better: Literal["first", "second"] = dspy.OutputField()
+
+
+# MIGRES, section 3.2, leaf module: the entailment that the paper leaves to a model of its own, for an LM in its place.
+class CheckClaims(dspy.Signature):
+    """Each claim was drawn from one of the numbered passages to answer the question. Decide for each whether that
+    passage, with its title, says or implies it. What the question takes for granted may be taken for granted; what only
+    you or another passage know may not. Then give the numbers of the claims that hold."""
+
+    context: str = dspy.InputField(desc="numbered passages, one per line")
+    question: str = dspy.InputField(desc="one question or several")
+    claims: str = dspy.InputField(desc="numbered claims, one per line, each behind the number of its passage")
+    holding: list[int] = dspy.OutputField(desc="numbers of the claims that hold, such as [1, 4]; [] for none")
 
 
 # MIGRES, Acc† in Table 3; its authors' evaluator asks for it in these terms.

@@ -4,9 +4,13 @@ The answers of the test set are not published: the papers ask questions of the t
 that the authors' code splits off it.
 """
 
+import json
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from eval.tasks.task import ABSTRACTS, RawQuestion, Task, Variant
+from retrieval import UsageError
 
 __all__ = ["TASK"]
 
@@ -19,6 +23,15 @@ def _example(raw: RawQuestion, n: int) -> dict[str, Any]:
         "decomposition": list(raw["decomposition"]),
         "facts": list(raw["facts"]),
     }
+
+
+def _paragraphs(file: Path) -> Iterator[tuple[str, str]]:
+    """The paragraphs of Wikipedia that annotators gave as evidence, which the release keeps by their ids."""
+    try:
+        for paragraph in json.loads(file.read_text(encoding="utf-8")).values():
+            yield paragraph["title"], paragraph["content"]
+    except (OSError, ValueError, AttributeError, KeyError, TypeError) as error:
+        raise UsageError(f"{file} is not the file of StrategyQA's paragraphs: {error}") from error
 
 
 TASK = Task(
@@ -41,4 +54,5 @@ TASK = Task(
             first=229,
         ),
     },
+    release=("strategyqa_train_paragraphs.json", _paragraphs),
 )

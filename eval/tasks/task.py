@@ -12,6 +12,7 @@ import dspy
 
 from eval.tasks.jsonl import example, read
 from retrieval import Passage, UsageError
+from retrieval.corpora.reader import read as read_corpus
 
 __all__ = [
     "ABSTRACTS",
@@ -87,6 +88,8 @@ class Task:
     config: str | None = None
     contexts: Callable[[RawQuestion], Iterable[tuple[str, str]]] | None = None
     """The passages of a raw question, gold and distracting, as pairs of title and text; None if it brings none."""
+    release: tuple[str, Callable[[Path], Iterable[tuple[str, str]]]] | None = None
+    """Where only the authors' release has the passages: the name of its file, and how to read pairs from it."""
 
     def questions(self, variant: str, data: Path | None) -> list[dspy.Example]:
         """The questions of a variant.
@@ -115,21 +118,39 @@ class Task:
         return chosen.take(questions, where)
 
     def passages(self, variant: str, data: Path | None) -> Iterator[Passage]:
-        """The passages that the questions of a variant's split bring along, each once; ids are hashes of their content.
+        """The passages that the questions of a variant's split bring along, each once.
+
+        Args:
+            variant: Its name.
+            data: A directory with local copies: as for `questions`, and NAME.corpus.jsonl.gz (or .jsonl) with the
+                passages, as `retrieval.corpora.reader` reads them. Without that file, ids are hashes of title and text.
 
         Raises:
             UsageError: the questions bring none, or are out of reach.
         """
         chosen = self._variant(variant)
-        if self.contexts is None:
-            raise UsageError(f"the questions of {self.name} bring no passages along")
+        names = [f"{self.name}.corpus.jsonl.gz", f"{self.name}.corpus.jsonl"]
+        if corpus := next((data / name for name in names if data is not None and (data / name).exists()), None):
+            yield from read_corpus(corpus)
+            return
         seen = set()
-        for row in self._rows(chosen, data):
-            for title, text in self.contexts(row):
-                id_ = f"{self.name}-{sha256(json.dumps([title, text]).encode()).hexdigest()[:16]}"
-                if id_ not in seen and text:
-                    seen.add(id_)
-                    yield Passage(id_, text, title)
+        for title, text in self._pairs(chosen, data):
+            id_ = f"{self.name}-{sha256(json.dumps([title, text]).encode()).hexdigest()[:16]}"
+            if id_ not in seen and text:
+                seen.add(id_)
+                yield Passage(id_, text, title)
+
+    def _pairs(self, chosen: Variant, data: Path | None) -> Iterable[tuple[str, str]]:
+        if self.contexts is not None:
+            return (pair for row in self._rows(chosen, data) for pair in self.contexts(row))
+        file, pairs = self.release or (None, None)
+        if file and pairs and data is not None and (data / file).exists():
+            return pairs(data / file)
+        released = f" {file} of the authors' release into DIR, or" if file else ""
+        raise UsageError(
+            f"the questions of {self.name} bring no passages along: put{released} the passages into "
+            f"DIR/{self.name}.corpus.jsonl.gz (lines of id, title, text), and name DIR with --data or ODQA_DATA"
+        )
 
     def _variant(self, name: str) -> Variant:
         if name not in self.variants:

@@ -34,7 +34,12 @@ class PerfectReply:
         self._gold = gold
         self._own = own
         self._wrong = wrong
-        evidence = [text for name, text in prompt.inputs.items() if not re.search(_NO_EVIDENCE, name.lower())]
+        title = prompt.inputs.get("title")
+        evidence = [
+            f"{title} | {text}" if title else text
+            for name, text in prompt.inputs.items()
+            if name != "title" and not re.search(_NO_EVIDENCE, name.lower())
+        ]
         numbered = [re.findall(r"(?m)^\[(\d+)\] (.*)$", text) or _unnumbered(text) for text in evidence]
         lines = [line for lines in numbered for line in lines]
         self._shown = [(int(number), part) for number, line in lines for part in line.split(_JOINT)]

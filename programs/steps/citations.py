@@ -19,6 +19,7 @@ __all__ = [
     "answer_citing",
     "check_citations",
     "find_support",
+    "keep_confirmed",
     "keep_supported",
     "report_fact",
     "resolve_citations",
@@ -69,7 +70,7 @@ def resolve_citations(statements: Iterable[Statement] | None, shown: Sequence[Pa
 
 
 def keep_supported(
-    statements: Iterable[Statement] | None, shown: Sequence[Passage], judge: "Entailment | None"
+    statements: Iterable[Statement] | None, shown: Sequence[Passage], judge: "Entailment | None", question: str = ""
 ) -> list[Fact]:
     """The statements that at least one of the passages cited for them entails, in order.
 
@@ -77,12 +78,39 @@ def keep_supported(
         statements: The LM's output; None for a reply that could not be parsed.
         shown: The passages that the numbers count, from 1.
         judge: Gives the probability that a passage entails a statement; with None the citations are believed.
+        question: What the LM was asked when it drew the statements from the passages.
 
     Returns:
         Each statement with those of its cited passages that entail it.
     """
     facts = resolve_citations(statements, shown)
-    return [fact for fact in (_checked(facts, judge) if judge else facts) if fact.passages]
+    return [fact for fact in (_checked(facts, judge, question) if judge else facts) if fact.passages]
+
+
+def keep_confirmed(
+    check: dspy.Module, statements: Iterable[Statement] | None, shown: Sequence[Passage], question: str
+) -> list[Fact]:
+    """As `keep_supported`, with an LM as the judge: one call about all the citations, and none without any.
+
+    A reply that cannot be parsed leaves the citations believed.
+
+    Args:
+        check: Predictor with CheckClaims of `signatures.verify`.
+        statements: The LM's output; None for a reply that could not be parsed.
+        shown: The passages that the numbers count, from 1.
+        question: What the LM was asked when it drew the statements from the passages.
+    """
+    facts = [fact for fact in resolve_citations(statements, shown) if fact.passages]
+    if not facts:
+        return []
+    numbers = {passage.id: n for n, passage in enumerate(shown, 1)}
+    claims = [
+        Passage(passage.id, fact.text, f"passage {numbers[passage.id]}") for fact in facts for passage in fact.passages
+    ]
+    holding = ask(check, context=number(shown), question=question, claims=number(claims)).holding
+    held = iter([holding is None or n in holding for n, _ in enumerate(claims, 1)])
+    checked = [Fact(text, [passage for passage in passages if next(held)]) for text, passages in facts]
+    return [fact for fact in checked if fact.passages]
 
 
 def find_support(text: str, passages: Sequence[Passage], judge: "Entailment") -> list[Passage]:
@@ -102,8 +130,8 @@ def report_fact(fact: Fact) -> dict[str, Any]:
     return {"fact": fact.text, "passages": [passage.id for passage in fact.passages]}
 
 
-def _checked(facts: Sequence[Fact], judge: "Entailment") -> list[Fact]:
+def _checked(facts: Sequence[Fact], judge: "Entailment", question: str = "") -> list[Fact]:
     """The facts, each with those of its passages that entail it by themselves."""
     pairs = [(f"{passage.title} {passage.text}".strip(), fact.text) for fact in facts for passage in fact.passages]
-    probabilities = iter(judge.batch(pairs) if pairs else [])
+    probabilities = iter(judge.batch_answering(question, pairs) if pairs else [])
     return [Fact(text, [p for p in passages if next(probabilities) >= _ENTAILED]) for text, passages in facts]

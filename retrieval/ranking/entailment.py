@@ -1,6 +1,7 @@
 """Judges of entailment: does one text follow from another?"""
 
 import math
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from threading import Lock
@@ -11,6 +12,8 @@ from retrieval.models import LanguageModel, load_classifier, without_surrogates
 from retrieval.ranking.words import content_words
 
 __all__ = ["NLI", "TRUE", "Entailment", "LexicalEntailment", "load_entailment"]
+
+_WORD = re.compile(r"\w+")
 
 
 class Entailment(ABC):
@@ -27,6 +30,13 @@ class Entailment(ABC):
         """The probability, from 0 to 1, that the premise entails the hypothesis."""
         return self.batch([(premise, hypothesis)])[0]
 
+    def batch_answering(self, question: str, pairs: Sequence[tuple[str, str]]) -> list[float]:
+        """As `batch`, for hypotheses that were drawn from their premises to answer the question.
+
+        A model judges them without the question.
+        """
+        return self.batch(pairs)
+
 
 class LexicalEntailment(Entailment):
     """1.0 if the premise has every content word of the hypothesis, in any order, else 0.0.
@@ -34,11 +44,25 @@ class LexicalEntailment(Entailment):
     A stand-in for a model when there are no weights, and for tests. It rejects a paraphrase, and accepts a sentence
     that combines the premise's words wrongly. Words are compared by their stems (see `retrieval.ranking.words`); a
     hypothesis without content words is not entailed.
+
+    What answers a question takes words over from it: "Ada Quill died on July 6" answers "When did Ada Quill die?" from
+    "Ada Quill (26 August – 6 July)". So in `batch_answering` the question's words count as the premise's, if the
+    premise names something that the question names, and the hypothesis says something that the question does not.
     """
 
     def batch(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
-        words = [(content_words(premise), content_words(hypothesis)) for premise, hypothesis in pairs]
-        return [float(bool(hypothesis) and hypothesis <= premise) for premise, hypothesis in words]
+        return self.batch_answering("", pairs)
+
+    def batch_answering(self, question: str, pairs: Sequence[tuple[str, str]]) -> list[float]:
+        asked = content_words(question)
+        return [float(_covers(premise, content_words(hypothesis), asked)) for premise, hypothesis in pairs]
+
+
+def _covers(premise: str, hypothesis: set[str], asked: set[str]) -> bool:
+    words = content_words(premise)
+    names = content_words(" ".join(word for word in _WORD.findall(premise) if word[0].isupper()))
+    given = asked if asked & names and hypothesis - asked else set()
+    return bool(hypothesis) and hypothesis <= words | given
 
 
 class NLI(Entailment):

@@ -16,24 +16,30 @@ from signatures.answer import AnswerShort, AnswerYesNo
 from signatures.select import NameTopic, SelectPassages, SelectPassagesOrNone
 from signatures.write import WritePassage
 
-# The case of Fig. 6: who finds what is the paper's, the words are ours.
-QUESTION = "Which role did an actress of SuperMansion play again and again on Workaholics?"
+# The case of Fig. 6, cut off where the figure cuts it.
+SET_ASIDE = "Set aside whatever you know about television comedy."
+QUESTION = "superMansion starred the actress who had a recurring role as whom on Workaholics?"
 TABLE = {
-    "SuperMansion": "A stop-motion series on Crackle since 2015 with Bryan Cranston and Jillian Bell.",
-    "Superman (1987 film)": "An Indian superhero film with Puneet Issar.",
-    "Joan Alexander": "An actress heard as Lois Lane in a Superman radio serial.",
-    "Superman and the Mole Men": "A superhero film released by Lippert Pictures.",
-    "Sarah Douglas": "An English actress of the series Falcon Crest.",
-    "Atom Man vs. Superman": "A film serial of 1950.",
-    "Superman Returns": "An American superhero film of 2006.",
-    "Gillian Jacobs": "An American actress born in 1982.",
-    "Jillian Bell": "An American comedian who kept returning to Workaholics as Jillian Belk.",
-    "Gillian Vigman": "An American comic actress.",
-    "Gillian Jones": "An actress of the drama Packed to the Rafters.",
-    "Jan Hooks": "An American actress and comedian.",
+    "SuperMansion": "SuperMansion is an American stop-motion ... The series premiered on Crackle on October 8, 2015.",
+    "Superman (1987 film)": "Superman is a ... Puneet Issar in lead role as Superman.",
+    "Joan Alexander": 'Joan Alexander ... radio serial "The Adventures of Superman" (1940–1951).',
+    "Superman and the Mole Men": "Superman and the Mole Men ... The film was released by Lippert Pictures Inc.",
+    "Sarah Douglas": "Sarah Douglas (born 12 December 1932) is an English actress ... drama series "
+    '"Falcon Crest" (1983–85).',
+    "Atom Man vs. Superman": "Atom Man vs. Superman (1950), ... to cover the story.",
+    "Superman Returns": "Superman Returns is a 2006 American superhero film ... Superman and the world.",
+    "Gillian Jacobs": "Gillian MacLaren Jacobs (, born October 19, 1982) is an American actress ... and "
+    '"Brother Nature" (2016).',
+    "Jillian Bell": "Jillian Leigh Bell (born April 25, 1984) is an American comedian, actress, and screenwriter. She "
+    'is best known for her recurring roles as Jillian Belk on "Workaholics" ... "Fist Fight" (2017).',
+    "Gillian Vigman": "Gillian Vigman (born January 28, 1972) is an American comic actress, ... role on "
+    '"The Defenders".',
+    "Gillian Jones": 'Gillian Jones ... drama "Packed to the Rafters" since 2009.',
+    "Jan Hooks": 'Janet Vivian "Jan" Hooks ... roles in film and television.',
 }
-REASONING = "Bryan Cranston is in SuperMansion and was the boss on Workaholics."
-RECALLED = "An actress who came back on Workaholics several times."
+# The figure shows the reasoning alone; the answer behind it is in the query too.
+REASONING = "SuperMansion starred Bryan Cranston, who had a recurring role as the boss on Workaholics."
+RECALLED = "The actress who had a recurring role as whom on Workaholics ..."
 Q_EX = f"{REASONING} the boss {QUESTION}"
 Q_IN = f"{RECALLED} {QUESTION}"
 FOUND = {
@@ -93,12 +99,15 @@ def test_the_case_of_figure_6() -> None:
     # The promise of the class docstring: 7 LM calls and 3 searches.
     assert (cost.lm_calls, cost.searches, cost.unparsable) == (7, 3, 0)
     # The draft reads the first passages; filters read the topic and the question, never the augmented query.
-    filters = [{"context": numbered(found), "topic": "television comedy"} for found in FOUND.values()]
+    filters = [{"context": numbered(found), "topic": SET_ASIDE} for found in FOUND.values()]
     asked = [{}, {}, {"context": numbered(FOUND[QUESTION])}, *filters]
     asked.append({"context": numbered(["SuperMansion", "Jillian Bell"])})
     assert in_order(inputs(user) for _, user in script.prompts) == in_order(
         {**each, "question": QUESTION} for each in asked
     )
+    drafting = next(user for _, user in script.prompts if "[5] Sarah Douglas" in user and "topic" not in user)
+    # What the draft is to write, because it is searched with.
+    assert all("sentences that name the people" in system for system, user in script.prompts if user == drafting)
 
 
 @pytest.mark.parametrize("slow", range(6))
@@ -159,7 +168,7 @@ def test_an_unparsable_selection_keeps_its_list_whole_and_is_counted() -> None:
 def test_unparsable_augmentations_leave_the_question_as_the_query() -> None:
     garbled = [Reply(to, "no fields here") for to in (AnswerShort, WritePassage, NameTopic) for _ in range(2)]
     selects = [
-        Reply(SelectPassages, {"reasoning": "", "relevant": "[1]"}, when=f"[[ ## topic ## ]]\n{QUESTION}")
+        Reply(SelectPassages, {"reasoning": "", "relevant": "[1]"}, when="know about what the question is about.")
         for _ in range(3)
     ]
     with scripted(*garbled, *selects, Reply(AnswerShort, "nothing"), Reply(AnswerShort, "")), measured() as cost:
@@ -171,7 +180,7 @@ def test_unparsable_augmentations_leave_the_question_as_the_query() -> None:
 
 def test_a_query_that_finds_nothing_is_not_filtered() -> None:
     answer = Reply(
-        AnswerShort, {"reasoning": "A guess.", "answer": "a friend"}, when="[1] SuperMansion | A stop-motion"
+        AnswerShort, {"reasoning": "A guess.", "answer": "a friend"}, when="[1] SuperMansion | SuperMansion is"
     )
     with scripted(*replies(DRAFT, RECALL, TOPIC, SELECT_Q, SELECT_EX), answer), measured() as cost:
         seen = BlendFilter(case_retriever(**{Q_IN: []}))(question=QUESTION)

@@ -49,7 +49,7 @@ CLARIFY = Reply(ListExplicitQueries, {"queries": json.dumps(EXPLICIT)})
 EXPAND = [
     Reply(
         ListRelatedQueries,
-        {"related": json.dumps(["what kind of series is it"]), "keywords": json.dumps(keywords)},
+        {"related": json.dumps([f"what kind of series is it | {', '.join(keywords)}"])},
         when=explicit[3:],
     )
     for explicit, keywords in zip(EXPLICIT, KEYWORDS, strict=True)
@@ -59,9 +59,9 @@ EXPAND = [
 def reading(id: str, evidence: str, candidate: str, **fields: Any) -> list[Reply]:
     """What the LM says of one document: the analysis, then the candidate, which is asked for with the analysis."""
     (passage,) = (passage for passage in TABLE if passage.id == id)
-    about = f"[1] {passage.title} | "
+    about = f"[[ ## title ## ]]\n{passage.title}\n\n[[ ## document ## ]]\n{passage.text}\n"
     analysis = Reply(AnalyseDocument, {"analysis": f"On {id}.", "evidence": evidence}, when=about)
-    return [analysis, Reply(NameCandidate, {"candidate": candidate, **fields}, when=f"{about}{passage.text}")]
+    return [analysis, Reply(NameCandidate, {"candidate": candidate, **fields}, when=about)]
 
 
 SITCOM = "It is a British television sitcom."
@@ -213,9 +213,9 @@ def test_the_case_of_the_figures(upr: UPR) -> None:
     # Documents are analysed with the question; candidates are named with that analysis.
     assert all(inputs(user)["question"] == QUESTION for _, user in script.prompts if "## question ##" in user)
     named = [inputs(user) for _, user in script.prompts if "[[ ## analysis ## ]]\nOn" in user]
-    assert {(each["document"][:9], each["analysis"]) for each in named} >= {
-        ("[1] Genre", "On genre."),
-        ("[1] Trip ", "On hop."),
+    assert {(each["title"], each["document"], each["analysis"]) for each in named} >= {
+        ("Genre", TABLE[0].text, "On genre."),
+        ("Trip hop", TABLE[1].text, "On hop."),
     }
     assert len(named) == 6
 
@@ -237,8 +237,8 @@ def test_the_trace_does_not_depend_on_what_finishes_first(slow: int, upr: UPR) -
         *["analyse", "candidate"],
         "answer",
     ]
-    titles = [step[1]["document"].partition(" | ")[0] for step in steps if "analysis" in step[1]]
-    assert titles[:3] == ["[1] The Trip (2010 TV series)", "[1] The Trip (1967 film)", "[1] Genre"]
+    titles = [step[1]["title"] for step in steps if "analysis" in step[1]]
+    assert titles[:3] == ["The Trip (2010 TV series)", "The Trip (1967 film)", "Genre"]
     # What is learned from the trace has the fields of the signatures and nothing else.
     assert all(set(step[2].keys()) == set(step[0].signature.output_fields) for step in steps)
 
@@ -454,7 +454,7 @@ class TestSwitches:
                 most.append(len(under_way))
                 meeting.wait()  # two at a time there are
                 under_way.pop()
-            fields = {"queries": '["a", "b"]', "related": "[]", "keywords": "[]", "analysis": "", "evidence": ""}
+            fields = {"queries": '["a", "b"]', "related": "[]", "analysis": "", "evidence": ""}
             return render(fields | {"candidate": "unknown", "answer": "x"})
 
         with dspy.context(lm=engine_lm(Function(reply))):
@@ -473,8 +473,7 @@ class TestSwitches:
 
 
 def test_when_all_are_unknown_the_reader_gets_the_originals_and_nothing_is_fed_back() -> None:
-    unknown = [reply for id in READINGS for reply in reading(id, "Nothing.", "unknown")]
-    kept = [reply for reply in unknown if reply.when[4:].startswith(("Genre", "Trip", "The"))]
+    kept = [reply for id in READINGS if id != "list" for reply in reading(id, "Nothing.", "unknown")]
     with with_logprobs(CLARIFY, *EXPAND, *kept, answer("comedy")) as script:
         seen = method()(question=QUESTION)
     assert not script.replies
@@ -510,7 +509,7 @@ class TestKeywords:
         expand = [
             Reply(
                 ListRelatedQueries,
-                {"related": "[]", "keywords": json.dumps(POOL[8 * n : 8 * n + 8])},
+                {"related": json.dumps([f"related | {', '.join(POOL[8 * n + i : 8 * n + i + 4])}" for i in (0, 4)])},
                 when=f"clear {n}",
             )
             for n in range(5)
@@ -531,13 +530,32 @@ class TestKeywords:
 
     def test_fewer_than_four_are_all_added(self) -> None:
         clarify = Reply(ListExplicitQueries, {"queries": '["clear"]'})
-        expand = Reply(ListRelatedQueries, {"related": "[]", "keywords": '["1. a", "", "A", "b"]'})
+        expand = Reply(ListRelatedQueries, {"related": '["1. what is it | a, ", "what else is it | A, b"]'})
         with scripted(clarify, expand, answer("a")):
             seen = ChainOfRewrite(Memory([]))(question="q")
         assert sorted(seen.queries[1].split()) == ["a", "b", "clear"]
 
+    @pytest.mark.parametrize(
+        "line",
+        [
+            "what genre is it | BBC Two, sitcom",
+            "what genre is it (keywords: BBC Two, sitcom)",
+            "what genre is it - Keywords: BBC Two; sitcom.",
+            "**what genre is it** **Keywords:** BBC Two, sitcom",
+            "what genre is it? - BBC Two, sitcom",
+            "what genre is it: BBC Two, sitcom",
+            "what genre is it [BBC Two, sitcom]",
+            "The Trip: what genre is it | keywords: BBC Two, sitcom",
+        ],
+    )
+    def test_they_stand_beside_a_related_query(self, line: str) -> None:
+        clarify = Reply(ListExplicitQueries, {"queries": '["clear"]'})
+        expand = Reply(ListRelatedQueries, {"related": json.dumps([line, "what else is it like"])})
+        with scripted(clarify, expand, answer("a")):
+            assert ChainOfRewrite(Memory([]))(question="q").keywords == ["BBC Two", "sitcom"]
 
-NAMES = ["queries", "keywords", "related", "analysis", "evidence", "candidate", "unknown_probability", "answer"]
+
+NAMES = ["queries", "related", "analysis", "evidence", "candidate", "unknown_probability", "answer"]
 FIELDS = st.fixed_dictionaries(
     {name: st.text() | st.lists(st.text()).map(json.dumps) | st.floats().map(str) for name in NAMES}
 )
@@ -554,12 +572,17 @@ HOSTILE = [
 
 
 class TestUselessReplies:
-    def test_unparsable_clarifications_leave_the_question_as_the_query(self) -> None:
-        garbled = [Reply(ListExplicitQueries, "I cannot."), Reply(ListExplicitQueries, "")]
-        with scripted(*garbled, *readings("genre", "hop", "italy"), answer("x")), measured() as cost:
+    @pytest.mark.parametrize("said", ["I cannot.", {"queries": "[]"}])
+    def test_without_clarifications_the_question_is_expanded(self, said: Any) -> None:
+        useless = [Reply(ListExplicitQueries, said) for _ in range(2 if isinstance(said, str) else 1)]
+        expand = Reply(ListRelatedQueries, EXPAND[0].fields, when=f"[[ ## query ## ]]\n{QUESTION}\n")
+        replies = [*useless, expand, *readings("genre", "hop", "italy", "series"), answer("x")]
+        with scripted(*copies(replies)), measured() as cost:
             seen = method(query_feedback=False, unknown="binary")(question=QUESTION)
-        assert (seen.queries, seen.clarifications) == ([QUESTION], [])
-        assert cost.unparsable == 1
+        assert (seen.clarifications, seen.keywords) == ([QUESTION], ["BBC Two", "Steve Coogan"])
+        first, expanded = seen.queries
+        assert (first, sorted(expanded.removeprefix(QUESTION).split())) == (QUESTION, ["BBC", "Coogan", "Steve", "Two"])
+        assert cost.unparsable == len(useless) - 1
 
     def test_an_unparsable_expansion_gives_no_keywords(self) -> None:
         garbled = [Reply(ListRelatedQueries, "Hm.", when="1967 film") for _ in range(2)]
@@ -619,7 +642,7 @@ class TestUselessReplies:
 
     def test_very_long_replies(self) -> None:
         long = "so it is " * 12_000
-        fields = {"queries": json.dumps([long] * 9), "related": "[]", "keywords": json.dumps([long, long + "b"])}
+        fields = {"queries": json.dumps([long] * 9), "related": json.dumps([f"{long} | {long}, b"])}
         fields |= {"analysis": long, "evidence": long, "candidate": long, "unknown_probability": "0.5", "answer": long}
         with dspy.context(lm=engine_lm(Function(lambda system, user: render(fields)))):
             seen = method()(question=QUESTION)

@@ -1,4 +1,4 @@
-"""Chain-of-thought prompting with and without retrieval, in both styles."""
+"""Chain-of-thought prompting with and without retrieval, in all styles."""
 
 from typing import Any
 
@@ -10,7 +10,14 @@ from support.scripted import Reply, scripted
 from programs.cot import CoT
 from programs.instruments.cost import Cost, measured
 from retrieval import Memory, Passage, UsageError
-from signatures.answer import AnswerShort, AnswerShortFromMemory, AnswerYesNo, AnswerYesNoFromMemory
+from signatures.answer import (
+    AnswerInThreeWords,
+    AnswerInThreeWordsFromMemory,
+    AnswerShort,
+    AnswerShortFromMemory,
+    AnswerYesNo,
+    AnswerYesNoFromMemory,
+)
 
 QUESTION = "Where was the astronomer Ada Quill born?"
 PASSAGES = [Passage(str(n), f"Ada Quill, note {n}.", "Quill") for n in range(8)]
@@ -70,3 +77,9 @@ def test_an_unparsable_answer_is_an_empty_one_and_is_counted(closed: bool, signa
     assert (seen.answer, seen.reasoning) == ("", "")
     # DSPy asks once more, for JSON, before it gives up.
     assert (cost.unparsable, cost.lm_calls) == (1, 2)
+
+
+@pytest.mark.parametrize(("closed", "signature"), [(True, AnswerInThreeWordsFromMemory), (False, AnswerInThreeWords)])
+def test_the_limit_of_qpaugs_table(closed: bool, signature: type[dspy.Signature]) -> None:
+    reply = Reply(signature, {"reasoning": "So.", "answer": "Lund"})
+    assert run(reply, closed=closed, style="three-words")[0].answer == "Lund"

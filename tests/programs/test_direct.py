@@ -1,4 +1,4 @@
-"""Direct prompting with and without retrieval, in both styles."""
+"""Direct prompting with and without retrieval, in all styles."""
 
 from typing import Any
 
@@ -10,7 +10,15 @@ from support.scripted import Reply, scripted
 from programs.direct import Direct
 from programs.instruments.cost import Cost, measured
 from retrieval import Memory, Passage, UsageError
-from signatures.answer import AnswerShortDirectly, AnswerShortFromMemory, AnswerYesNoDirectly, AnswerYesNoFromMemory
+from signatures.answer import (
+    AnswerEntity,
+    AnswerInThreeWords,
+    AnswerInThreeWordsFromMemory,
+    AnswerShortDirectly,
+    AnswerShortFromMemory,
+    AnswerYesNoDirectly,
+    AnswerYesNoFromMemory,
+)
 
 QUESTION = "Where was the astronomer Ada Quill born?"
 PASSAGES = [Passage(str(n), f"Ada Quill, note {n}.", "Quill") for n in range(8)]
@@ -68,3 +76,18 @@ def test_an_unparsable_answer_is_an_empty_one_and_is_counted(closed: bool, signa
     assert seen.answer == ""
     # DSPy asks once more, for JSON, before it gives up.
     assert (cost.unparsable, cost.lm_calls) == (1, 2)
+
+
+@pytest.mark.parametrize(
+    ("style", "closed", "signature"),
+    [
+        ("three-words", True, AnswerInThreeWordsFromMemory),
+        ("three-words", False, AnswerInThreeWords),
+        ("entity", True, AnswerShortFromMemory),
+        ("entity", False, AnswerEntity),
+    ],
+)
+def test_the_prompts_of_the_papers_whose_tables_it_is_in(
+    style: str, closed: bool, signature: type[dspy.Signature]
+) -> None:
+    assert run(Reply(signature, {"answer": "Lund"}), closed=closed, style=style)[0].answer == "Lund"

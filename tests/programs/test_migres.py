@@ -1,7 +1,7 @@
 """MIGRES against the paper's cases (Table 17), turn by turn; its memory, its switches, and replies that are no use.
 
-What is asked, found, known and missing in each turn of the cases is the paper's; the words are ours. Scores are those
-of the lexical stand-ins, whose passages are worded so that the same ones pass.
+What is asked, found, known and missing in each turn of the cases is the paper's, word for word. Scores and entailment
+are those of the lexical stand-ins, on whose scale -2 lets the same passages pass as in the paper.
 """
 
 import json
@@ -28,6 +28,7 @@ from signatures.answer import AnswerShort, AnswerYesNo
 from signatures.detect import DetectMissing, DetectMissingYesNo
 from signatures.extract import ExtractSnippet, ExtractStatements, SummarizePassage
 from signatures.query import AskForMissing
+from signatures.verify import CheckClaims
 from signatures.write import WriteKnowledgeOrNone
 
 
@@ -46,6 +47,10 @@ def unanswerable(missing: str, when: str = "") -> Reply:
 
 def queries(*texts: str, when: str = "") -> Reply:
     return Reply(AskForMissing, {"queries": json.dumps(texts)}, when)
+
+
+def checked(*holding: int, when: str = "") -> Reply:
+    return Reply(CheckClaims, {"holding": json.dumps(holding)}, when)
 
 
 def knows(text: str, when: str = "") -> Reply:
@@ -75,29 +80,25 @@ class TestCase1:
     table = (
         Passage(
             "rain",
-            "I Come with the Rain is a film of 2009, made by Tran Anh Hung, a French director born in Vietnam. Josh "
-            "Hartnett plays a detective.",
+            "I Come with the Rain is a 2009 neo-noir atmospheric thriller written and directed by Vietnamese-born "
+            "French director Tran Anh Hung, The film score is written",
             "I Come with the Rain",
         ),
         Passage(
             "levity",
-            "Levity is a drama film of 2003, directed by Ed Solomon. Billy Bob Thornton goes back to where he killed.",
-            "Levity",
+            "Levity is a 2003 drama film directed by Ed Solomon starring Billy Bob Thornton, ..., After spending his "
+            "time staring at a clipping of Abner Easley, the boy he killed, he returns to the city he used to live in "
+            "to find redemption. He ends up living",
+            "Levity (film)",
         ),
-        Passage(
-            "solomon",
-            "Ed Solomon, born in 1960, is an American filmmaker, director of one film and writer of many.",
-            "Ed Solomon",
-        ),
-        Passage("rainman", "Rain Man is a film of 1988 about two brothers.", "Rain Man"),
+        Passage("solomon", "Edward James Solomon (born September 15, 1960) is an American filmmaker.", "Ed Solomon"),
+        # Two of ours, which do not pass.
+        Passage("rainman", "Rain Man tells of two brothers.", "Rain Man"),
         Passage("hung", "To be hung out to dry is to be left alone in trouble.", "Hung out"),
     )
-    # The sentences that pass, as the leaf sees them.
-    rain = (
-        "I Come with the Rain | I Come with the Rain is a film of 2009, made by Tran Anh Hung, a French director born "
-        "in Vietnam."
-    )
-    levity = "Levity | Levity is a drama film of 2003, directed by Ed Solomon."
+    # What passes, as the leaf sees it: of the passage on Levity the first sentence.
+    rain = f"I Come with the Rain | {table[0].text}"
+    levity = f"Levity (film) | {table[1].text.removesuffix(' He ends up living')}"
     solomon = f"Ed Solomon | {table[2].text}"
     asked = (
         question,
@@ -108,11 +109,11 @@ class TestCase1:
         'Can you confirm the nationality of Ed Solomon, the director of the film "Levity"?',
     )
     facts = (
-        "Tran Anh Hung, a French director born in Vietnam, made I Come with the Rain.",
+        "I Come with the Rain is directed by Vietnamese-born French director Tran Anh Hung.",
         'The film "Levity" was directed by Ed Solomon.',
-        "Ed Solomon is an American filmmaker.",
+        "Ed Solomon is an American filmmaker",
     )
-    missing = 'The nationality of the director of the film "Levity".'
+    missing = 'The nationality of the director of the film "Levity."'
     replies = (
         leaf((facts[0], [1])),
         unanswerable(missing),
@@ -126,7 +127,7 @@ class TestCase1:
 
     def test_turn_by_turn(self, tmp_path: Path) -> None:
         retriever = BM25.build(self.table, tmp_path / "index")
-        seen, cost, prompts = run(retriever, self.question, self.replies, threshold=0.5)
+        seen, cost, prompts = run(retriever, self.question, self.replies, threshold=-2.0)
         assert prompts == [
             # Iteration 1
             {"context": numbered(self.rain), "question": self.question},
@@ -164,7 +165,7 @@ class TestCase1:
         words = [len(text.replace(" | ", " ").split()) for text in (self.rain, self.levity, self.solomon)]
         assert seen.external_tokens == sum(words)
         first, second, third = seen.iterations
-        assert set(first.pop("retrieved")) == {"rain", "levity", "solomon", "rainman"}
+        assert set(first.pop("retrieved")) == {"rain", "levity", "rainman"}
         assert first == {
             "queries": [self.question],
             "kept": ["rain"],
@@ -184,13 +185,12 @@ class TestCase1:
     def test_the_passage_is_shown_whole_without_the_sentence_filter(self) -> None:
         """Table 5; what is asked, found out and answered stays the same."""
         retriever = Memory(self.table)
-        with_, _, cut = run(retriever, self.question, self.replies, threshold=0.5)
-        without, _, whole = run(retriever, self.question, self.replies, threshold=0.5, compression="off")
-        assert whole[0]["context"] == numbered(f"I Come with the Rain | {self.table[0].text}")
-        assert whole[3]["context"] == numbered(f"Levity | {self.table[1].text}")
+        with_, _, cut = run(retriever, self.question, self.replies, threshold=-2.0)
+        without, _, whole = run(retriever, self.question, self.replies, threshold=-2.0, compression="off")
+        assert whole[0]["context"] == numbered(self.rain)
+        assert whole[3]["context"] == numbered(f"Levity (film) | {self.table[1].text}")
         assert [prompt for prompt in whole if "context" not in prompt] == [p for p in cut if "context" not in p]
-        more = sum(len(passage.text.split(". ")[1].split()) for passage in self.table[:2])
-        assert without.external_tokens == with_.external_tokens + more
+        assert without.external_tokens == with_.external_tokens + len(["He", "ends", "up", "living"])
         same = with_.toDict() | {"external_tokens": without.external_tokens}
         assert without.toDict() == same
 
@@ -200,24 +200,26 @@ class TestCase2:
     table = (
         Passage(
             "german",
-            "My Cousin from Warsaw is a 1931 German comedy film from the director Carl Boese, shown earlier than its "
-            "French version.",
+            "My Cousin from Warsaw is a 1931 German comedy film directed by Carl Boese and starring Liane Haid, Tala "
+            'Birell and Fritz Schulz. A separate French- language version "Ma cousine de Varsovie" was also made, '
+            "directed by Carmine Gallone.",
         ),
         Passage(
             "french",
-            "My Cousin from Warsaw is a 1931 French-German film from the director Carmine Gallone, with Elvire "
-            "Popesco, André Roanne and Madeleine Lambert; the German one came earlier.",
+            "My Cousin from Warsaw is a 1931 French- German comedy film directed by Carmine Gallone and starring "
+            "Elvire Popesco, André Roanne and Madeleine Lambert.",
         ),
         Passage(
             "gallone",
-            "Carmine Gallone (born on 10 September 1885, died on 4 April 1973) was an Italian director. He directed "
-            "from 1913 on.",
+            "Carmine Gallone(10 September 1885 – 4 April 1973) was an early acclaimed Italian film director, "
+            "screenwriter, and film producer.",
         ),
         Passage(
             "boese",
-            "Carl Boese (born on 26 August 1887, died on 6 July 1958) was a German director. He directed 158 films.",
+            "Carl Boese(26 August 1887 – 6 July 1958) was a German film director, screenwriter and producer. He "
+            "directed 158 films between 1917 and 1957.",
         ),
-        Passage("demand", "Demand and supply meet in a price.", "Demand"),
+        Passage("demand", "Demand and supply meet in a price.", "Demand"),  # ours, which does not pass
     )
     asked = (
         question,
@@ -227,47 +229,50 @@ class TestCase2:
         'When did the director of "My Cousin From Warsaw" (directed by Carl Boese) die?',
         'When did the director of "My Cousin From Warsaw" (directed by Carmine Gallone) die?',
     )
+    # What the lexical scorer leaves of the passage; its second sentence names the French version.
+    german = table[0].text.partition(" A separate")[0]
     known = (
-        "Payment On Demand was made by the director Curtis Bernhardt, who was born in Worms and died on 22 February "
-        "1981 in California."
+        'The director of the film "Payment On Demand" was Curtis Bernhardt. He was born on April 15, 1899, in Worms, '
+        "Germany, and died on February 22, 1981, in Pacific Palisades, California, United States."
     )
     facts = (
-        "My Cousin from Warsaw is a German comedy film of 1931 by the director Carl Boese.",
-        "My Cousin from Warsaw is also a French-German film of 1931 by the director Carmine Gallone.",
-        "Curtis Bernhardt, the director of Payment On Demand, died on 22 February 1981.",
-        "Carl Boese died on 6 July 1958.",
-        "Carmine Gallone died on 4 April 1973.",
+        "My Cousin from Warsaw is a 1931 German comedy film directed by Carl Boese",
+        "My Cousin from Warsaw is a 1931 French-German comedy film directed by Carmine Gallone",
+        "The director of the film 'Payment On Demand,' Curtis Bernhardt, died on February 22, 1981",
+        "Carl Boese died on July 6, 1958",
+        "Carmine Gallone died on April 4, 1973",
     )
     missing = (
-        "The death dates of the directors of both films.",
+        "The death dates of the directors of 'Payment On Demand' and 'My Cousin From Warsaw' are required.",
         "The death date of the director of My Cousin from Warsaw.",
+    )
+    replies = (
+        leaf((facts[0], [2]), (facts[1], [1])),  # equally good passages stay in the order of BM25
+        unanswerable(missing[0]),
+        queries(*asked[1:4]),
+        knows(known),
+        leaf((facts[2], [1])),
+        unanswerable(missing[1]),
+        queries(*asked[4:]),
+        leaf((facts[3], [1]), (facts[4], [2])),
+        main("My Cousin from Warsaw"),
     )
 
     def test_turn_by_turn(self, tmp_path: Path) -> None:
         retriever = BM25.build(self.table, tmp_path / "index")
-        replies = [
-            leaf((self.facts[0], [1]), (self.facts[1], [2])),
-            unanswerable(self.missing[0]),
-            queries(*self.asked[1:4]),
-            knows(self.known),
-            leaf((self.facts[2], [1])),
-            unanswerable(self.missing[1]),
-            queries(*self.asked[4:]),
-            leaf((self.facts[3], [1]), (self.facts[4], [2])),
-            main("My Cousin from Warsaw"),
-        ]
-        seen, cost, prompts = run(retriever, self.question, replies, threshold=0.5)
+        seen, cost, prompts = run(retriever, self.question, self.replies, threshold=-2.0)
         texts = {passage.id: passage.text for passage in self.table}
         assert [prompt for prompt in prompts if "history" not in prompt] == [
             # Iteration 1
-            {"context": numbered(texts["german"], texts["french"]), "question": self.question},
+            {"context": numbered(texts["french"], self.german), "question": self.question},
             {"facts": numbered(*self.facts[:2]), "question": self.question},
             # Iteration 2: the third query finds both passages on the film again, but they have said what they know. The
             # paper shows the first query alone in this turn; here what the LM knows is asked for all of them.
             {"questions": " ".join(self.asked[1:4])},
             {"context": numbered(self.known), "question": " ".join(self.asked[1:4])},
             {"facts": numbered(*self.facts[:3]), "question": self.question},
-            # Iteration 3: a passage for each of the two queries. Each says more as a whole than any of its sentences.
+            # Iteration 3: a passage for each of the two queries, the one that fits its query best first. That one says
+            # more as a whole than any of its sentences.
             {"context": numbered(texts["boese"], texts["gallone"]), "question": " ".join(self.asked[4:])},
             {"facts": numbered(*self.facts), "question": self.question},
         ]
@@ -294,9 +299,9 @@ class TestCase2:
             (self.facts[3], ["boese"]),
             (self.facts[4], ["gallone"]),
         ]
-        assert [turn["kept"] for turn in seen.iterations] == [["german", "french"], [], ["boese", "gallone"]]
+        assert [turn["kept"] for turn in seen.iterations] == [["french", "german"], [], ["boese", "gallone"]]
         assert [turn["shown"] for turn in seen.iterations] == [
-            ["german", "french"],
+            ["french", "german"],
             ["lm:knowledge-2"],
             ["boese", "gallone"],
         ]
@@ -304,8 +309,73 @@ class TestCase2:
         assert [turn["missing"] for turn in seen.iterations] == [*self.missing, ""]
         assert [(p.id, p.text) for p in seen.knowledge] == [("lm:knowledge-2", self.known)]
         # What the LM knows is no external knowledge.
-        assert seen.external_tokens == sum(len(texts[i].split()) for i in ("german", "french", "boese", "gallone"))
+        shown = (self.german, texts["french"], texts["boese"], texts["gallone"])
+        assert seen.external_tokens == sum(len(text.split()) for text in shown)
         assert (cost.lm_calls, cost.searches, cost.unparsable) == (9, 6, 0)
+
+    def test_with_the_lm_as_the_judge_of_entailment(self, tmp_path: Path) -> None:
+        """The same facts, with one call more for each round that has some."""
+        retriever = BM25.build(self.table, tmp_path / "index")
+        checks = [checked(1, 2, when=self.facts[0]), checked(1, when=self.facts[2]), checked(1, 2, when=self.facts[3])]
+        with_, cost, prompts = run(retriever, self.question, [*self.replies, *checks], threshold=-2.0, entailment="lm")
+        without, _, _ = run(retriever, self.question, self.replies, threshold=-2.0)
+        assert with_.toDict() == without.toDict()
+        assert (cost.lm_calls, cost.searches, cost.unparsable) == (12, 6, 0)
+        texts = {passage.id: passage.text for passage in self.table}
+        assert [prompt for prompt in prompts if "claims" in prompt] == [
+            {
+                "context": numbered(texts["french"], self.german),
+                "question": self.question,
+                "claims": numbered(f"passage 2 | {self.facts[0]}", f"passage 1 | {self.facts[1]}"),
+            },
+            {
+                "context": numbered(self.known),
+                "question": " ".join(self.asked[1:4]),
+                "claims": numbered(f"passage 1 | {self.facts[2]}"),
+            },
+            {
+                "context": numbered(texts["boese"], texts["gallone"]),
+                "question": " ".join(self.asked[4:]),
+                "claims": numbered(f"passage 1 | {self.facts[3]}", f"passage 2 | {self.facts[4]}"),
+            },
+        ]
+
+
+class TestTable16:
+    """What the three compressions leave of a passage."""
+
+    question = "Which film has the director who died later, What Will You Do When You Catch Me? or School On Fire?"
+    first = "School on Fire is a 1988 Hong Kong action film directed by Ringo Lam."
+    passage = Passage(
+        "school",
+        f"{first} The film involves a young schoolgirl Chu Yuen Fong (Fennie Yuen) who becomes caught in a tragic "
+        "stranglehold of triad activity after she testifies over a triad beating. When this news reaches the triad "
+        "leader Brother Smart (Roy Cheung), Yuen Fong must pay him protection money for what she has done as events "
+        "begin to escalate. The film involves a young schoolgirl Chu Yuen Fong (Fennie Yuen) who becomes caught in a "
+        "tragic stranglehold of triad activity after she testifies over a",
+        "School on Fire",
+    )
+    summary = (
+        '"School on Fire" is a 1988 Hong Kong action film directed by Ringo Lam. It follows Chu Yuen Fong, who gets '
+        "involved in triad activity after testifying against them. The director, Ringo Lam, died later. It's "
+        'irrelevant to the question about "What Will You Do When You Catch Me?"'
+    )
+
+    @pytest.mark.parametrize(
+        ("compression", "compressed", "shown"),
+        [
+            ("summary", Reply(SummarizePassage, {"summary": summary}), summary),
+            ("snippet", Reply(ExtractSnippet, {"snippet": "Irrelevant."}), None),
+            ("filter", None, first),
+        ],
+        ids=["SUMM", "SNIPPET", "Sentence-level Filtering"],
+    )
+    def test_what_the_leaf_is_shown(self, compression: Any, compressed: Reply | None, shown: str | None) -> None:
+        replies = [*([compressed] if compressed else []), *([leaf()] if shown else []), main("School On Fire")]
+        options = {"compression": compression, "threshold": -1.5, "knowledge": False}
+        _, _, prompts = run(Memory([self.passage]), self.question, replies, **options)
+        read = [prompt["context"] for prompt in prompts if "context" in prompt]
+        assert read == ([f"[1] School on Fire | {shown}"] if shown else [])
 
 
 # A made-up case for the rest. With threshold -6 everything that is found passes the filter.
@@ -604,10 +674,29 @@ class TestCitations:
         assert found == [("Ada Quill found the moon.", ["zorx"]), (FINDER, ["bakers"]), (BIRTH, ["zorx", "bakers"])]
 
     def test_what_the_lm_knows_has_to_entail_it_as_well(self) -> None:
-        replies = [knows("Ada Quill found Zorx."), leaf((FINDER, [1])), main("Lund")]
+        replies = [knows("Ada Quill found Zorx."), leaf((BIRTH, [1])), main("Lund")]
         seen, _, prompts = run(Memory([]), QUESTION, replies)
         assert prompts[2]["facts"] == ""
         assert seen.known_facts == []
+
+    def test_the_lm_as_the_judge_decides_citation_by_citation(self) -> None:
+        replies = [leaf((FINDER, [2, 1]), (BIRTH, [2]), (BIRTH, [])), checked(2, 9), main("Lund")]
+        seen, cost, prompts = run(table(), QUESTION, replies, threshold=-6.0, entailment="lm")
+        assert prompts[1]["claims"] == numbered(
+            f"passage 1 | {FINDER}", f"passage 2 | {FINDER}", f"passage 2 | {BIRTH}"
+        )
+        assert seen.known_facts == [{"fact": FINDER, "passages": ["bakers"]}]
+        assert cost.lm_calls == 3
+
+    def test_the_lm_is_not_asked_about_nothing(self) -> None:
+        seen, cost, _ = run(table(), QUESTION, [leaf((BIRTH, [])), main("Lund")], threshold=-6.0, entailment="lm")
+        assert (seen.known_facts, cost.lm_calls) == ([], 2)
+
+    def test_a_check_that_cannot_be_parsed_leaves_the_citations_believed_and_is_counted(self) -> None:
+        replies = [leaf((BIRTH, [2])), *[Reply(CheckClaims, "The first, I should say.")] * 2, main("Lund")]
+        seen, cost, _ = run(table(), QUESTION, replies, threshold=-6.0, entailment="lm")
+        assert seen.known_facts == [{"fact": BIRTH, "passages": ["bakers"]}]
+        assert cost.unparsable == 1
 
     @pytest.mark.parametrize("garbled", ["Ada found it [1].", '[[ ## statements ## ]]\n{"Ada": 1}', "{}"])
     def test_an_unparsable_reply_has_no_facts_and_is_counted(self, garbled: str) -> None:
@@ -759,8 +848,9 @@ class TestSettings:
         assert MIGRES(Memory([]), reranker="upr:some/model", threshold=-2.5).threshold == -2.5
 
     def test_only_what_the_settings_use_is_a_predictor(self) -> None:
-        everything = [name for name, _ in MIGRES(Memory([]), compression="summary").named_predictors()]
-        assert everything == ["compress", "recall", "extract", "detect", "subquery", "answer.predict"]
+        everything = MIGRES(Memory([]), compression="summary", entailment="lm")
+        names = [name for name, _ in everything.named_predictors()]
+        assert names == ["compress", "recall", "extract", "check", "detect", "subquery", "answer.predict"]
         least = MIGRES(Memory([]), knowledge=False, answer_anyway=False)
         assert [name for name, _ in least.named_predictors()] == ["extract", "detect", "subquery"]
 
@@ -788,6 +878,7 @@ class Repeating(Arbitrary):
         {"compression": "summary", "entailment": "none", "preset": "commonsense", "rounds": 3},
         {"compression": "snippet", "k": 1, "answer_anyway": False, "rounds": 3},
         {"compression": "off", "threshold": 7.0, "rounds": 3},
+        {"entailment": "lm", "rounds": 3},
     ],
     ids=lambda options: "-".join(map(str, options.values())) or "defaults",
 )

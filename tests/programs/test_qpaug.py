@@ -1,6 +1,7 @@
 """QPaug against the tables of the paper's appendix (and 8 and 9, which summarise two of them), and its switches.
 
-Which passages stand at which rank, what the LM wrote from memory and what it answered is the paper's; the words ours.
+Questions, passages, what the LM wrote from memory and what it answered are the tables', of long passages the telling
+part. Two of the plans are ours, because the paper shows only that of Table 8.
 """
 
 import threading
@@ -42,100 +43,111 @@ class Case:
 BUCCANEERS = Case(  # Table 10
     "who was the buccaneers qb when they won the superbowl",
     found={
-        "jets": "The Jets' passer fumbled after a sack by a Buccaneers linebacker.",
-        "gruden": "Jon Gruden coached Tampa Bay to victory in Super Bowl XXXVII.",
-        "johnson": "Brad Johnson joined the Bucs and led them to their first Super Bowl in the 2002 season.",
-        "todd": "Richard Todd threw more interceptions than touchdowns for the Jets.",
-        "turner": "As head coach of the Chargers he ran the Coryell offence.",
+        "jets": "He fumbled after taking a sack from Buccaneers MLB Mason Foster",
+        "gruden": "Gruden then went on to become head coach of the Tampa Bay Buccaneers, winning Super Bowl XXXVII "
+        "after the 2002 season.",
+        "johnson": "Johnson again had another great season in Tampa Bay and won a Super Bowl the following year.",
+        "todd": "QB Richard Todd in 1976. In his tenure with the Jets, he threw for more interceptions than he did "
+        "touchdowns.",
+        "turner": "His Chargers teams showcased the talents of QB Philip Rivers",
     },
     plan="1. Find the season in which the Buccaneers won. 2. Find who played quarterback in it.",
     found_with_plan={
-        "johnson": "Brad Johnson joined the Bucs and led them to their first Super Bowl in the 2002 season.",
-        "tampa": "Tampa has hosted four Super Bowls.",
-        "predators": "After the Super Bowl ring he was quarterback of the Orlando Predators.",
-        "aikman": "Troy Aikman became a commentator after his career.",
-        "xxxvii": "In Super Bowl XXXVII the best offence met the best defence.",
+        "johnson": "Johnson again had another great season in Tampa Bay and won a Super Bowl the following year.",
+        "tampa": "Tampa has hosted four Super Bowls",
+        "predators": "Super Bowl ring following the Buccaneers' victory in Super Bowl XXXVII.",
+        "aikman": "Aikman joined Fox's NFC telecasts as a color commentator for the 2001 season.",
+        "xxxvii": "Gruden was the Raiders' head coach from 1998 to 2001, and then became the Buccaneers coach in 2002.",
     },
 )
 SPOUSE = Case(  # Tables 8 and 11
     "Who is the spouse of the director of film Eden And After?",
     found={
-        "eden": "Barbara Eden, known from a television series, was married three times.",
-        "papers": "The wife of a Greek politician is named in leaked papers.",
-        "soap": "Eden, a character of a soap opera, lives in Paris.",
-        "hungary": "A restored western was shown in the presence of its leading lady.",
-        "lebanon": "She asked her own questions about the war in documentary film.",
+        "eden": "Also covered are her three marriages to Michael Ansara (1958–1974), Charles Fegert (1977–1982) and "
+        "Jon Eicholtz (1991–present)",
+        "papers": "She is the wife of Kyriakos Mitsotakis",
+        "soap": "Since being in a relationship with Noah, living in Paris and then going to rehab",
+        "hungary": "Lívia Gyarmathy is one of the greatest figures of Hungarian cinema.",
+        "lebanon": "She began her socio-political documentary work around the year 2000.",
     },
-    plan="1. Identify who directed it. 2. Research the director's marriage. 3. Verify with several sources.",
+    plan='1. Identify the Director: First, we need to determine who directed "Eden And After". 2. Research the '
+    "Director: Once we have the name of the director, we can research more about his or her personal life, focusing on "
+    "marital status to find out who their spouse is (or was, depending on current status). 3. Verify Information: It's "
+    "important to cross-check the information from multiple sources to ensure accuracy.",
     found_with_plan={
-        "catherine": "Catherine Robbe-Grillet, an actress and writer, married Alain Robbe-Grillet in Paris in 1957.",
-        "captive": "Ten years before his next feature Alain Robbe-Grillet filmed La belle captive.",
-        "charpentier": "Marc-Antoine Charpentier was a composer of the Baroque era.",
-        "dice": "N. a pris les dés is a film of 1971, cut from the same shots as Eden and After.",
-        "novel": "The novel is illustrated with paintings by Magritte; Alain Robbe-Grillet wrote it.",
-        "sixth": "Unrelated, one.",
-        "seventh": "Unrelated, two.",
-        "eighth": "Unrelated, three.",
-        "ninth": "Unrelated, four.",
-        "alain": "Alain Robbe-Grillet, writer and filmmaker, was the husband of Catherine, née Rstakian.",
+        "catherine": 'Catherine Robbe-Grillet (; "née" Rstakian; born 24 September 1930) is a French theatre and '
+        "cinema actress, photographer, and writer",
+        "captive": "Alain Robbe-Grillet was fortunate enough to enlist the services of Henri Alekan as cinematographer",
+        "charpentier": "Marc-Antoine Charpentier (; 1643 – 24 February 1704) was a French composer of the Baroque era.",
+        "dice": 'N. a pris les dés... (, French for "N. has taken the dice..." is a 1971 French experimental '
+        "independent underground drama art film directed by Alain Robbe-Grillet.",
+        "novel": "Alain Robbe-Grillet (; 18 August 1922 – 18 February 2008) was a French writer and filmmaker.",
+        "sixth": "The paper does not show this one.",
+        "seventh": "Nor this one.",
+        "eighth": "Nor this.",
+        "ninth": "Nor that.",
+        "alain": "He was married to Catherine Robbe-Grillet (née Rstakian).",
     },
 )
 STADIUM = Case(  # Table 12
-    "Where is the stadium at which the 1964 Georgia Tech Yellow Jackets football team played at home?",
+    "Where is the stadium at which 1964 Georgia Tech Yellow Jackets football team played their home game located?",
     found={
-        "chandler": "Russ Chandler Stadium is the baseball field of Georgia Tech.",
-        "dodd": "The team won; Bobby Dodd Stadium stands where North Avenue meets Techwood Drive.",
-        "glenn": "Glenn Field was the softball field of Georgia Tech.",
-        "hokies": "Georgia Tech upset the Hokies at Bobby Dodd Stadium.",
-        "piedmont": "The baseball teams of Georgia and Georgia Tech have met 345 times.",
+        "chandler": "Russ Chandler Stadium is a college baseball stadium in Atlanta, Georgia.",
+        "dodd": "Bobby Dodd Stadium at Historic Grant Field is the football stadium located at the corner of North "
+        "Avenue at Techwood Drive",
+        "glenn": "Glenn Field is the former home field for the Georgia Tech Yellow Jackets fast pitch softball team",
+        "hokies": "Georgia Tech ran for 306 yards to upset #4 Virginia Tech on a cold, memorable night in Atlanta.",
+        "piedmont": "The two baseball teams have met 345 times since 1898.",
     },
     plan="1. Name the stadium of the football team in 1964. 2. Find its address.",
     found_with_plan={
-        "dodd": "The team won; Bobby Dodd Stadium stands where North Avenue meets Techwood Drive.",
-        "mls": "A soccer club played in Bobby Dodd Stadium until its own was ready.",
-        "hokies": "Georgia Tech upset the Hokies at Bobby Dodd Stadium.",
-        "chandler": "Russ Chandler Stadium is the baseball field of Georgia Tech.",
-        "article": "Bobby Dodd Stadium, at North Avenue and Techwood Drive, is the oldest of its division.",
+        "dodd": "Bobby Dodd Stadium at Historic Grant Field is the football stadium located at the corner of North "
+        "Avenue at Techwood Drive",
+        "mls": "of the 2017 MLS season at Bobby Dodd Stadium until Mercedes-Benz Stadium was ready in mid-2017.",
+        "hokies": "Georgia Tech ran for 306 yards to upset #4 Virginia Tech on a cold, memorable night in Atlanta.",
+        "chandler": "Russ Chandler Stadium is a college baseball stadium in Atlanta, Georgia.",
+        "article": "It is the oldest stadium in the FBS and has been the site of more",
     },
 )
 HERCULES = Case(  # Tables 9 and 13
     "Where was the place of death of the director of film Mole Men Against The Son Of Hercules?",
     found={
-        "molemen": "Mole Men Against the Son of Hercules was released in October 1961.",
-        "alexander": "Alexander is poisoned by his own men, as Darius was.",
-        "fury": "The Fury of Hercules is a film of 1962 by Gianfranco Parolini.",
-        "fury-2": "The Fury of Hercules was shot in Zagreb.",
-        "margheriti": "Margheriti did not care for his sword-and-sandal films.",
+        "molemen": '"Mole Men Against the Son of Hercules" was released on 10 October 1961.',
+        "alexander": "Was Alexander killed because of his desire to elevate himself to the godslevel?",
+        "fury": "The Fury of Hercules () is a 1962 peplum film written and directed by Gianfranco Parolini.",
+        "fury-2": '"The Fury of Hercules" as released in Italy on 21 March 1962.',
+        "margheriti": "Margheriti said his action/adventure/war films were his favorites",
     },
 )
 WILD = Case(  # Table 14
     "Where did the director of film Playing It Wild die?",
     found={
-        "bambi": "Who Killed Bambi? was never finished.",
-        "buck": "Buck Wild is a zombie comedy by Tyler Glodt.",
-        "wild": "The director grew up in Vancouver and studied creative writing.",
-        "jeopardy": "On the way to a quiz show the three meet a wild woman.",
-        "goldmine": "Ewan McGregor plays Curt Wild.",
+        "bambi": "Who Killed Bambi? was to be the first film featuring the punk rock band the Sex Pistols",
+        "buck": '"Buck Wild" premiered at the Dallas International Film Festival in April 2013.',
+        "wild": "after Wild was born, the family moved to Vancouver where Wild would live the majority of her life.",
+        "jeopardy": "On the way there they meet an attractive wild woman with a heart of gold (Annie Potts).",
+        "goldmine": "Ewan McGregor co-stars in the role of Curt Wild",
     },
 )
 ADAM = Case(  # Table 15
     "Where was the place of death of James Adam (Architect)'s father?",
     found={
-        "james": "James Adam, a Scottish architect, was a son of William Adam.",
-        "john": "He was buried in his father's mausoleum in Edinburgh.",
-        "judge": "William Adam, the judge, died in Edinburgh in 1839.",
-        "james-2": "James Adam was overshadowed by his brother Robert.",
-        "william": "Adam fell ill in late 1747, died the next summer and was buried in Edinburgh.",
+        "james": "They were sons of architect William Adam.",
+        "john": "He is buried in his father's mausoleum in Greyfriars Kirkyard in Edinburgh.",
+        "judge": "He died in Edinburgh on 17 February 1839 and was buried at Greyfriars Kirkyard",
+        "james-2": "James Adam (21 July 1732 – 20 October 1794) was a Scottish architect and furniture designer",
+        "william": "Adam succumbed to illness in late 1747, dying the following summer. He was buried in Greyfriars "
+        "Kirkyard, Edinburgh",
     },
 )
 KERENSKY = Case(  # Table 16
     "Where did Oleg Kerensky's father die?",
     found={
-        "death": "Kerensky died at a hospital in New York City in 1970 and was buried in London.",
-        "sons": "He had two sons, Oleg and Gleb, both engineers.",
-        "oleg": "Oleg Kerensky, a Russian civil engineer and son of Alexander Kerensky, designed bridges.",
-        "exile": "Alexander Kerensky spent the rest of his life in Paris and New York City.",
-        "oleg-2": "Oleg Kerensky graduated as an engineer in 1927.",
+        "death": "Kerensky died of arteriosclerotic heart disease at St. Luke's Hospital in New York City in 1970",
+        "sons": "had two sons, Oleg and Gleb, whom both went on to become engineers.",
+        "oleg": "the son of future Russian prime minister Alexander Kerensky",
+        "exile": "He spent the remainder of his life in exile, in Paris and New York City",
+        "oleg-2": "Oleg Aleksandrovich Kerensky CBE FRS (, (16 April 1905 – 25 June 1984) was a Russian civil engineer",
     },
 )
 
@@ -176,9 +188,15 @@ def test_the_tables_on_question_augmentation(case: Case, without: str, answer: s
     assert (cost.lm_calls, cost.searches) == (2, 1)
 
 
-LEONVIOLA = "Antonio Leonviola directed Mole Men Against The Son Of Hercules. He died in Rome in December 1971."
-PARIS = "Oleg Kerensky's father was an engineer of the same name who died in Paris."
-REFUSAL = "I'm sorry, but I cannot provide where he died, as I do not have access to real-time information."
+LEONVIOLA = (
+    'The director of the film "Mole Men Against The Son Of Hercules" was Antonio Leonviola. He passed away on December '
+    "14, 1971, in Rome , Italy."
+)
+PARIS = "Oleg Kerensky's father, Oleg Kerensky Sr., died in Paris, France."
+REFUSAL = (
+    "I'm sorry, but I cannot provide information on the location of the director of the film Playing It Wild's death "
+    "as I do not have access to real-time information."
+)
 
 
 @pytest.mark.parametrize(
@@ -191,18 +209,24 @@ REFUSAL = "I'm sorry, but I cannot provide where he died, as I do not have acces
     ],
 )
 def test_the_tables_on_passage_generation(case: Case, written: str, knowledge: str, answer: str) -> None:
-    replies = [Reply(WritePassageOrNone, {"passage": written}), Reply(AnswerInThreeWordsFromBoth, {"answer": answer})]
+    reads = AnswerInThreeWordsFromBoth if knowledge else AnswerInThreeWords
+    replies = [Reply(WritePassageOrNone, {"passage": written}), Reply(reads, {"answer": answer})]
     with scripted(*replies) as script, measured() as cost:
         seen = QPaug(case.retriever(), augment=False)(question=case.question)
     assert inputs(script.prompts[0][1]) == {"question": case.question}
     assert seen.queries == [case.question]
     assert ids(seen.passages) == list(case.found)
-    # Retrieved and generated text stay apart, in the result as in the prompt; without a passage there is no field.
+    # Retrieved and generated text stay apart, in the result as in the prompt.
     assert seen.knowledge == knowledge
     assert ids(seen.evidence) == [*case.found, *(["lm:passage"] if knowledge else [])]
     assert [p.text for p in seen.evidence if p.id == "lm:passage"] == ([knowledge] if knowledge else [])
     asked = {"context": shown(case.found), "question": case.question}
     assert inputs(script.prompts[1][1]) == ({**asked, "knowledge": knowledge} if knowledge else asked)
+    # Without a passage the whole prompt is that of the retrieved ones.
+    with scripted(Reply(AnswerInThreeWords, {"answer": answer})) as alone:
+        QPaug(case.retriever(), augment=False, generate=False, k=9)(question=case.question)
+    assert (script.prompts[1] == alone.prompts[0]) == (not knowledge)
+    assert any("knowledge" in message for message in script.prompts[1]) == bool(knowledge)
     assert seen.answer == answer
     assert (cost.lm_calls, cost.searches) == (2, 1)
 
@@ -293,9 +317,14 @@ def test_a_passage_from_the_question_alone_does_not_wait_for_the_plan() -> None:
 
 def test_a_plan_finds_what_the_question_alone_does_not() -> None:
     """The effect of Table 4, with a ranking that nobody scripted."""
-    table = {**SPOUSE.found, **SPOUSE.found_with_plan}
-    retriever = Memory(Passage(id_, text) for id_, text in table.items())
-    question = "Who is the spouse of the director of film Eden And After?"
+    retriever = Memory(
+        [
+            Passage("eden", "Barbara Eden, known from film and television, was the spouse of three."),
+            Passage("after", "The director of the film says what comes after Eden."),
+            Passage("alain", "Alain Robbe-Grillet, writer and filmmaker, was the husband of the actress Catherine."),
+        ]
+    )
+    question = SPOUSE.question
     plan = Reply(PlanQuestion, {"plan": "1. Find the writer and filmmaker, \n2. the actress whose husband he was"})
     with scripted(Reply(AnswerInThreeWords, {"answer": ""})):
         plain = QPaug(retriever, k=2, augment=False, generate=False)(question=question)
@@ -366,7 +395,7 @@ class TestMistakes:
         assert cost.unparsable == (1 if isinstance(plan, str) else 0)
 
     def test_an_unparsable_passage_is_left_out_and_counted(self) -> None:
-        answer = Reply(AnswerInThreeWordsFromBoth, {"answer": "Catherine"})
+        answer = Reply(AnswerInThreeWords, {"answer": "Catherine"})
         seen, cost, prompts = run(PLAN, *[Reply(WritePassageOrNone, "He did.")] * 2, answer)
         assert seen.knowledge == ""
         assert "lm:passage" not in ids(seen.evidence)

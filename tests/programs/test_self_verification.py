@@ -192,3 +192,8 @@ def test_a_retriever_is_never_searched() -> None:
     with dspy.context(lm=dspy.LM("test/sampler", engine=sampler, cache=False), callbacks=[sampler]), measured() as cost:
         assert SelfVerification(retriever)(question=QUESTION).answer == "Lund"
     assert (cost.lm_calls, cost.searches) == (5, 0)
+
+
+def test_the_limit_of_qpaugs_table() -> None:
+    (asked, *_) = SelfVerification(None, style="three-words").predictors()
+    assert "at most three words" in asked.signature.instructions

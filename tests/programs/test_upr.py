@@ -11,7 +11,7 @@ from support.scripted_logprobs import Given
 from programs.instruments.cost import Cost, measured
 from programs.upr import UPR
 from retrieval import Memory, Passage, UsageError
-from signatures.answer import AnswerShortDirectly, AnswerYesNoDirectly
+from signatures.answer import AnswerEntity, AnswerShortDirectly, AnswerYesNoDirectly
 
 QUESTION = "Where was the finder of the planet Zorx born?"
 TABLE = [
@@ -99,3 +99,7 @@ def test_wrong_settings_are_refused() -> None:
             run(**{setting: 0})
     with pytest.raises(UsageError, match="unknown scorer"):
         run(upr="none")
+
+
+def test_the_prompt_of_chain_of_rewrite() -> None:
+    assert run(Reply(AnswerEntity, {"answer": "Lund"}), style="entity")[0].answer == "Lund"

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from eval.tasks import SEED, TASKS, load
-from retrieval import UsageError
+from retrieval import Passage, UsageError
 
 DATA = Path(__file__).parents[3] / ".." / "shared" / "data"
 
@@ -274,8 +274,27 @@ def test_the_passages_that_questions_bring_along(
 
 
 def test_questions_without_passages(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="the questions of strategyqa bring no passages along"):
+    with pytest.raises(UsageError, match=r"the questions of nq bring no passages along: put .*DIR/nq.corpus.jsonl.gz"):
+        list(TASKS["nq"].passages("all", tmp_path))
+    with pytest.raises(UsageError, match=r"strategyqa bring no passages .* strategyqa_train_paragraphs.json"):
+        list(TASKS["strategyqa"].passages("migres", None))
+
+
+def test_the_passages_of_strategyqa_are_in_a_file_of_its_release(tmp_path: Path) -> None:
+    paragraphs = {"Ada-1": {"title": "Ada", "section": "", "para_index": 1, "content": "Ada was born."}}
+    file = tmp_path / "strategyqa_train_paragraphs.json"
+    file.write_text(json.dumps(paragraphs | {"Ada-2": paragraphs["Ada-1"]}))
+    (own,) = TASKS["strategyqa"].passages("migres", tmp_path)
+    assert (own.title, own.text) == ("Ada", "Ada was born.")
+    file.write_text('{"Ada-1": {"title": "Ada"}}')
+    with pytest.raises(UsageError, match=r"paragraphs.json is not the file of StrategyQA's paragraphs: 'content'"):
         list(TASKS["strategyqa"].passages("all", tmp_path))
+
+
+@pytest.mark.parametrize("name", ["strategyqa", "hotpotqa"])
+def test_a_local_corpus_holds_the_passages_of_any_set(name: str, tmp_path: Path) -> None:
+    (tmp_path / f"{name}.corpus.jsonl").write_text('{"id": "7", "title": "Ada", "text": "Ada was born."}\n')
+    assert list(TASKS[name].passages("all", tmp_path)) == [Passage("7", "Ada was born.", "Ada")]
 
 
 @pytest.mark.skipif(not DATA.exists(), reason="needs the data in ../shared/data")

@@ -2,12 +2,24 @@
 
 from typing import Any
 
+import dspy
 import pytest
+from support.prompt_reading import inputs
+from support.scripted import Reply, scripted
 
-from programs.steps.citations import Fact, check_citations, find_support, keep_supported, report_fact, resolve_citations
-from retrieval import Passage
+from programs.steps.citations import (
+    Fact,
+    check_citations,
+    find_support,
+    keep_confirmed,
+    keep_supported,
+    report_fact,
+    resolve_citations,
+)
+from retrieval import Passage, number
 from retrieval.ranking.entailment import load_entailment
 from signatures.extract import Statement
+from signatures.verify import CheckClaims
 
 ZORX = Passage("zorx", "A planet found by Ada Quill.", "Zorx")
 ADA = Passage("ada", "Ada Quill was born in Lund.", "Ada Quill")
@@ -37,6 +49,28 @@ def test_supported_ones_have_a_passage_that_entails_them_by_itself() -> None:
     assert keep_supported(statements, SHOWN, JUDGE) == [Fact(FOUND, [ZORX])]
     assert [fact.text for fact in keep_supported(statements, SHOWN, None)] == [FOUND, BORN, BOTH]
     assert keep_supported(None, SHOWN, JUDGE) == []
+
+
+def test_the_question_may_lend_its_words() -> None:
+    born = said("The finder of Zorx was born in Lund.", 2)
+    assert keep_supported([born], SHOWN, JUDGE) == []
+    assert keep_supported([born], SHOWN, JUDGE, "Where was Ada Quill, the finder of Zorx, born?") != []
+    assert keep_supported([born], SHOWN, JUDGE, "Where was the finder of Zorx born?") == []  # not about her
+
+
+def test_confirmed_ones_are_those_that_the_lm_says_hold() -> None:
+    check = dspy.Predict(CheckClaims)
+    statements = [said(FOUND, 3, 1), said(BORN, 3), said(BOTH)]
+    with scripted(Reply(CheckClaims, {"holding": "[2]"})) as script:
+        assert keep_confirmed(check, statements, SHOWN, "Who?") == [Fact(FOUND, [RAIN])]
+        assert keep_confirmed(check, [said(BOTH, 9)], SHOWN, "Who?") == keep_confirmed(check, None, SHOWN, "Who?") == []
+    assert inputs(script.prompts[0][1]) == {
+        "context": number(SHOWN),
+        "question": "Who?",
+        "claims": f"[1] passage 1 | {FOUND}\n[2] passage 3 | {FOUND}\n[3] passage 3 | {BORN}",
+    }
+    with scripted(*[Reply(CheckClaims, "All of them, I should say.")] * 2):
+        assert keep_confirmed(check, statements, SHOWN, "Who?") == [Fact(FOUND, [ZORX, RAIN]), Fact(BORN, [RAIN])]
 
 
 def test_entailed_ones_are_by_their_passages_together() -> None:

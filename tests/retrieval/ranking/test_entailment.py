@@ -14,6 +14,19 @@ PAIRS = [
 ]
 
 
+BOESE_DIED = 'When did the director of "My Cousin From Warsaw" (directed by Carl Boese) die?'
+BOESE = (
+    "Carl Boese(26 August 1887 – 6 July 1958) was a German film director, screenwriter and producer. He directed 158 "
+    "films between 1917 and 1957."
+)
+GALLONE = (
+    "Carmine Gallone(10 September 1885 – 4 April 1973) was an early acclaimed Italian film director, screenwriter, and "
+    "film producer."
+)
+LEVITY = 'What is the nationality of Ed Solomon, the director of the film "Levity"?'
+SOLOMON = "Ed Solomon Edward James Solomon (born September 15, 1960) is an American filmmaker."
+
+
 class TestLexical:
     @pytest.mark.parametrize(
         ("premise", "hypothesis", "expected"),
@@ -27,6 +40,36 @@ class TestLexical:
     )
     def test_all_content_words_must_be_in_the_premise(self, premise: str, hypothesis: str, expected: float) -> None:
         assert LexicalEntailment().entails(premise, hypothesis) == expected
+
+    @pytest.mark.parametrize(
+        ("question", "premise", "hypothesis", "expected"),
+        [
+            pytest.param(BOESE_DIED, BOESE, "Carl Boese died on July 6, 1958", 1.0, id="the question's word for it"),
+            pytest.param(BOESE_DIED, BOESE, "Carl Boese died on July 7, 1958", 0.0, id="another day"),
+            pytest.param(BOESE_DIED, GALLONE, "Carl Boese died on July 6, 1958", 0.0, id="about another man"),
+            pytest.param(LEVITY, SOLOMON, "Ed Solomon is an American filmmaker", 1.0, id="all in the passage"),
+            pytest.param(
+                LEVITY, SOLOMON, "Ed Solomon, the director of Levity, is American", 1.0, id="taken for granted"
+            ),
+            pytest.param(LEVITY, SOLOMON, "Ed Solomon, the director of Levity, is not American", 0.0, id="negated"),
+            pytest.param(LEVITY, SOLOMON, "Ed Solomon is the director of the film Levity", 0.0, id="nothing new"),
+            pytest.param(
+                "Who is the director of Golmaal (2008 Film)?",
+                "Swapan Saha Swapan Saha(born 10 January 1930 in Ajmer, Rajasthan, India) is an Indian Bengali film "
+                "director, producer, story writer and score composer.",
+                "Swapan Saha is the director of Golmaal (2008 Film)",
+                0.0,
+                id="made up (Table 13)",
+            ),
+            pytest.param("", BOESE, "Carl Boese died on July 6, 1958", 0.0, id="no question"),
+        ],
+    )
+    def test_what_answers_a_question_takes_words_over_from_it(
+        self, question: str, premise: str, hypothesis: str, expected: float
+    ) -> None:
+        """The facts and passages of MIGRES's Tables 13 and 17, and what a leaf could make of them."""
+        assert LexicalEntailment().batch_answering(question, [(premise, hypothesis)]) == [expected]
+        assert LexicalEntailment().batch_answering(question, []) == []
 
     def test_a_batch_answers_in_order(self) -> None:
         assert LexicalEntailment().batch([("cat dog", "dog"), ("cat", "dog"), ("dog", "dogs")]) == [1.0, 0.0, 1.0]
@@ -62,6 +105,7 @@ class TestNLI:
         assert judge.batch(PAIRS) == pytest.approx(expected, abs=1e-5)
         assert judge.entails(*PAIRS[1]) == pytest.approx(expected[1], abs=1e-5)
         assert judge.batch([]) == []
+        assert judge.batch_answering("Where?", PAIRS) == judge.batch(PAIRS)  # without the question
         assert judge.entails("cat \ud800", "\udfff") == pytest.approx(judge.entails("cat ?", "?"), abs=1e-5)
 
     @pytest.mark.parametrize("labels", [["LABEL_0", "LABEL_1"], ["entailment"], ["no_entailment", "contradiction"]])
