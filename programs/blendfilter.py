@@ -12,7 +12,7 @@ from typing import ClassVar, Literal
 
 import dspy
 
-from programs.steps.ask import ask
+from programs.steps.ask import ask, chain_of_thought
 from programs.steps.result import Filtered, Reading, result
 from programs.steps.search import Search, search_for, search_with_drafts
 from programs.steps.side_by_side import run_in_thread, side_by_side
@@ -85,11 +85,11 @@ class BlendFilter(dspy.Module):
         self.filter = filter
         answer = AnswerYesNo if style == "yesno" else AnswerShort
         select = SelectPassagesOrNone if style == "yesno" else SelectPassages
-        self.draft = dspy.ChainOfThought(answer) if external else None
+        self.draft = chain_of_thought(answer) if external else None
         self.recall = dspy.Predict(WritePassage) if internal else None
         self.topic = dspy.Predict(NameTopic) if "topic" in select.input_fields and filter != "off" else None
-        self.select = dspy.ChainOfThought(select) if filter != "off" else None
-        self.answer = dspy.ChainOfThought(answer)
+        self.select = chain_of_thought(select) if filter != "off" else None
+        self.answer = chain_of_thought(answer)
 
     def forward(self, question: str) -> dspy.Prediction:
         # Query blending and retrieval (3.2; Algorithm 1, lines 1-4). The two augmentations run side by side, together

@@ -11,7 +11,7 @@ from typing import Literal
 
 import dspy
 
-from programs.steps.ask import ask
+from programs.steps.ask import ask, chain_of_thought
 from programs.steps.result import result
 from programs.steps.side_by_side import run_in_thread
 from programs.steps.text import as_text
@@ -46,9 +46,9 @@ class CoT(dspy.Module):
         self.retriever = retriever
         self.k = k
         if retriever is None:
-            self.answer = dspy.ChainOfThought(AnswerYesNoFromMemory if style == "yesno" else AnswerShortFromMemory)
+            self.answer = chain_of_thought(AnswerYesNoFromMemory if style == "yesno" else AnswerShortFromMemory)
         else:
-            self.answer = dspy.ChainOfThought(AnswerYesNo if style == "yesno" else AnswerShort)
+            self.answer = chain_of_thought(AnswerYesNo if style == "yesno" else AnswerShort)
 
     def forward(self, question: str) -> dspy.Prediction:
         # Closed book, the prompt has no field for passages.

@@ -11,7 +11,7 @@ from typing import ClassVar, Literal
 
 import dspy
 
-from programs.steps.ask import ask
+from programs.steps.ask import ask, chain_of_thought
 from programs.steps.result import Lists, Reading, result
 from programs.steps.search import search_with_drafts
 from programs.steps.settings import require_counts
@@ -59,7 +59,7 @@ class IterRetGen(dspy.Module):
         self.retriever = retriever
         self.k = k
         self.turns = turns
-        self.answer = dspy.ChainOfThought(AnswerYesNo if style == "yesno" else AnswerShort)
+        self.answer = chain_of_thought(AnswerYesNo if style == "yesno" else AnswerShort)
 
     def forward(self, question: str) -> dspy.Prediction:
         # Generation-augmented retrieval: D_1 = R(q); after each y_t = M(D_t, q) but the last, D_t+1 = R(y_t || q).

@@ -9,6 +9,8 @@ from typing import Literal
 
 import dspy
 
+from signatures.replies import Choice, Probability, YesNo
+
 __all__ = [
     "AlignMissing",
     "CheckConclusion",
@@ -32,7 +34,7 @@ class RateAnswer(dspy.Signature):
     context: str = dspy.InputField(desc="numbered passages, one per line; may be empty")
     question: str = dspy.InputField()
     candidate: str = dspy.InputField(desc="the proposed answer; may be empty")
-    correct_probability: float = dspy.OutputField(desc="from 0 to 1")
+    correct_probability: Probability = dspy.OutputField(desc="from 0 to 1")
 
 
 # Self-verification (Weng et al. 2023), true-false item verification, the form for questions that are no arithmetic. The
@@ -44,7 +46,7 @@ class CheckConclusion(dspy.Signature):
     question: str = dspy.InputField()
     candidate: str = dspy.InputField(desc="the proposed answer")
     statement: str = dspy.OutputField(desc="a declarative sentence that has all of the question and the answer in it")
-    correct: bool = dspy.OutputField(desc="True if the statement is true, False if not")
+    correct: YesNo = dspy.OutputField(desc="yes if the statement is true, no if not")
 
 
 # Self-verification, condition masking: which condition. In arithmetic the numbers are taken, without asking an LM.
@@ -85,7 +87,11 @@ class SupportsCandidate(dspy.Signature):
     question: str = dspy.InputField()
     candidate: str = dspy.InputField()
     summary: str = dspy.InputField(desc="may be empty")
-    supported: bool = dspy.OutputField()
+    supported: YesNo = dspy.OutputField()
+
+
+class Better(Choice, shows=Literal["first", "second"], aliases={"1": "first", "2": "second"}):
+    """Which of two summaries is better."""
 
 
 # SuRe, pair-wise ranking.
@@ -96,7 +102,7 @@ class CompareSummaries(dspy.Signature):
     question: str = dspy.InputField()
     first: str = dspy.InputField(desc="may be empty")
     second: str = dspy.InputField(desc="may be empty")
-    better: Literal["first", "second"] = dspy.OutputField()
+    better: Better = dspy.OutputField()
 
 
 # MIGRES, Acc† in Table 3; its authors' evaluator asks for it in these terms.
@@ -108,7 +114,7 @@ class JudgeAnswer(dspy.Signature):
     question: str = dspy.InputField()
     prediction: str = dspy.InputField(desc="the predicted answer")
     right: str = dspy.InputField(desc="the right answers, one per line")
-    implied: bool = dspy.OutputField()
+    implied: YesNo = dspy.OutputField()
 
 
 # MIGRES, section 2.1 and Table 14, verification of the alignment of missing information.
@@ -118,5 +124,5 @@ class AlignMissing(dspy.Signature):
 
     missing: str = dspy.InputField(desc="the information that is said to be missing")
     questions: str = dspy.InputField(desc="numbered questions, one per line")
-    explanation: str = dspy.OutputField()
-    aligned: bool = dspy.OutputField(desc="True if a question asks for what is missing")
+    explanation: str = dspy.OutputField(default_factory=str)
+    aligned: YesNo = dspy.OutputField(desc="yes if a question asks for what is missing")

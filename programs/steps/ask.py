@@ -1,4 +1,4 @@
-"""Asking an LM, and carrying on when its reply cannot be parsed."""
+"""Asking an LM, with reasoning or without, and carrying on when its reply cannot be parsed."""
 
 from typing import Any
 
@@ -7,11 +7,16 @@ from dspy.utils.exceptions import AdapterParseError
 
 from retrieval.passage import plain
 
-__all__ = ["UNPARSABLE", "ask"]
+__all__ = ["UNPARSABLE", "ask", "chain_of_thought"]
 
 # What DSPy raises for a reply that does not fit the signature. The last two come from Python's own parser, which DSPy
 # uses for typed fields: deeply nested brackets, or a long text that is no expression.
 UNPARSABLE = (AdapterParseError, RecursionError, MemoryError)
+
+
+def chain_of_thought(signature: type[dspy.Signature]) -> dspy.ChainOfThought:
+    """A predictor that reasons before it gives the outputs; a reply may leave the reasoning out."""
+    return dspy.ChainOfThought(signature, rationale_field=dspy.OutputField(desc="${reasoning}", default_factory=str))
 
 
 def ask(predictor: dspy.Module, **inputs: Any) -> dspy.Prediction:

@@ -114,7 +114,7 @@ def test_k_is_what_the_retriever_is_asked_for() -> None:
 def test_yes_no_style_decides_in_the_last_step(said: str, answer: str) -> None:
     seen, cost, prompts = run(CASE[0], step("She was.", "finish", said), style="yesno")
     assert (seen.answer, seen.ended, seen.queries) == (answer, "finish", ["planet Zorx"])
-    assert "True for yes, False for no" in prompts[0][0]
+    assert "yes or no; None to search" in prompts[0][0]
     assert cost.unparsable == 0
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import dspy
 import pytest
 from support.prompt_reading import inputs
-from support.scripted import Reply, scripted
+from support.scripted import UNPARSABLE, Reply, scripted
 
 from programs.instruments.cost import Cost, measured
 from programs.self_ask import SelfAsk
@@ -141,7 +141,7 @@ def test_an_unparsable_follow_up_ends_the_loop_and_is_counted() -> None:
 
 
 def test_a_follow_up_question_without_an_answer_is_noted_as_unknown() -> None:
-    garbled = [Reply(AnswerShortDirectly, "Ada Quill", when=WHO)] * 2
+    garbled = [Reply(AnswerShortDirectly, UNPARSABLE, when=WHO)] * 2
     seen, cost, prompts = run(CASE[0], *garbled, follow_up("", "False"), answer("Lund", QUESTION))
     assert seen.steps == [{"question": WHO, "answer": ""}]
     assert prompts[-1]["context"].endswith(f"[3] {WHO} | unknown")

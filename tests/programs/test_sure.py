@@ -5,7 +5,7 @@ from typing import Any
 import dspy
 import pytest
 from support.prompt_reading import inputs
-from support.scripted import Reply, scripted
+from support.scripted import UNPARSABLE, Reply, scripted
 
 from programs.instruments.cost import Cost, measured
 from programs.sure import SuRe
@@ -131,7 +131,7 @@ def test_unparsable_candidates_give_an_empty_answer_and_are_counted() -> None:
 
 
 def test_an_unparsable_summary_is_empty() -> None:
-    broken = Reply(SummarizeForCandidate, "It is Malmö.", when="[[ ## candidate ## ]]\nMalmö")
+    broken = Reply(SummarizeForCandidate, UNPARSABLE, when="[[ ## candidate ## ]]\nMalmö")
     judged = [
         Reply(SupportsCandidate, {"supported": "False"}, when="[[ ## candidate ## ]]\nMalmö"),
         Reply(SupportsCandidate, {"supported": "True"}, when=FOR_LUND),

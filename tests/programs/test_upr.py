@@ -5,7 +5,7 @@ from typing import Any
 import dspy
 import pytest
 from support.prompt_reading import inputs
-from support.scripted import Reply, scripted
+from support.scripted import UNPARSABLE, Reply, scripted
 from support.scripted_logprobs import Given
 
 from programs.instruments.cost import Cost, measured
@@ -88,7 +88,7 @@ def test_nothing_found_is_answered_all_the_same() -> None:
 
 
 def test_an_unparsable_answer_is_an_empty_one_and_is_counted() -> None:
-    seen, cost, _ = run(*[Reply(AnswerShortDirectly, "In Lund.")] * 2)
+    seen, cost, _ = run(*[Reply(AnswerShortDirectly, UNPARSABLE)] * 2)
     assert seen.answer == ""
     assert (cost.unparsable, cost.lm_calls) == (1, 2)
 

@@ -7,7 +7,7 @@ import pytest
 from programs.steps.citations import Fact, check_citations, find_support, keep_supported, report_fact, resolve_citations
 from retrieval import Passage
 from retrieval.ranking.entailment import load_entailment
-from signatures.extract import Statement
+from signatures.replies import Statement
 
 ZORX = Passage("zorx", "A planet found by Ada Quill.", "Zorx")
 ADA = Passage("ada", "Ada Quill was born in Lund.", "Ada Quill")
