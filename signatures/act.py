@@ -31,4 +31,6 @@ class NextStep(dspy.Signature):
 
 # The same for StrategyQA.
 class NextStepYesNo(NextStep):
-    answer: YesNoOrNone = dspy.OutputField(desc="to finish: yes or no; None to search", default_factory=lambda: None)
+    answer: YesNoOrNone = dspy.OutputField(  # type: ignore[assignment]
+        desc="to finish: yes or no; None to search", default_factory=lambda: None
+    )
