@@ -52,7 +52,7 @@ def test_k_passages_are_read_of_the_m_that_are_found() -> None:
 
 
 def test_yes_or_no() -> None:
-    assert run(citing(AnswerCitingYesNo, (BIRTH, [2]), answer="True"), style="yesno")[0].answer == "yes"
+    assert run(citing(AnswerCitingYesNo, (BIRTH, [2]), answer="yes"), style="yesno")[0].answer == "yes"
 
 
 @pytest.mark.parametrize(

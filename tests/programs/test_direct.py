@@ -41,7 +41,7 @@ def test_closed_book_the_prompt_knows_of_no_passages() -> None:
     assert (cost.lm_calls, cost.searches) == (1, 0)
 
 
-@pytest.mark.parametrize(("said", "answer"), [("True", "yes"), ("False", "no")])
+@pytest.mark.parametrize(("said", "answer"), [("yes", "yes"), ("no", "no")])
 @pytest.mark.parametrize(("closed", "signature"), [(False, AnswerYesNoDirectly), (True, AnswerYesNoFromMemory)])
 def test_yes_no_style(closed: bool, signature: type[dspy.Signature], said: str, answer: str) -> None:
     seen, cost, _ = run(Reply(signature, {"answer": said}), closed=closed, style="yesno")

@@ -48,7 +48,7 @@ def test_a_retriever_is_not_searched() -> None:
     assert cost.searches == 0
 
 
-@pytest.mark.parametrize(("said", "answer"), [("True", "yes"), ("False", "no")])
+@pytest.mark.parametrize(("said", "answer"), [("yes", "yes"), ("no", "no")])
 def test_yes_no_style(said: str, answer: str) -> None:
     seen, cost, prompts = run(WRITE, Reply(AnswerYesNoFromKnowledge, {"answer": said}), style="yesno")
     assert seen.answer == answer

@@ -128,7 +128,7 @@ def test_k_is_what_the_retriever_is_asked_for() -> None:
     assert run(document(0), document(1), answer(), turns=2, k=1)[0].found == [["zorx"], ["ada"]]
 
 
-@pytest.mark.parametrize(("said", "expected"), [("True", "yes"), ("False", "no")])
+@pytest.mark.parametrize(("said", "expected"), [("yes", "yes"), ("no", "no")])
 def test_yes_no_style(said: str, expected: str) -> None:
     seen, _, _ = run(document(0), Reply(AnswerYesNoDirectly, {"answer": said}), turns=1, style="yesno")
     assert seen.answer == expected

@@ -2,6 +2,7 @@
 
 import inspect
 import json
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -31,7 +32,7 @@ def methods() -> list[tuple[str, dict[str, Any]]]:
     """Every method by its name, with settings for short answers and, where it has any, for yes or no."""
     found = []
     for name in names():
-        parameters = inspect.signature(load(name)).parameters
+        parameters = inspect.signature(load(name).__init__).parameters
         usual = SETTINGS.get(name, {})
         yesno = [more for setting, more in YES_OR_NO.items() if setting in parameters]
         found += [(name, usual | more) for more in [{}, *yesno]]
@@ -141,3 +142,15 @@ def test_what_cannot_be_meant_is_counted(method: str, settings: dict[str, Any], 
     seen, cost = ask(method, settings, adapter(), lambda prompt: UNPARSABLE)
     assert seen.answer == ""
     assert cost.unparsable > 0
+
+
+@pytest.mark.parametrize("adapter", [ChatAdapter, JSONAdapter, XMLAdapter])
+@pytest.mark.parametrize("piece", ["(", "[", "{", "1 ", "- a\n"])
+@pytest.mark.parametrize("method", ["blendfilter", "migres"])
+def test_a_reply_without_end_takes_no_time(method: str, piece: str, adapter: type[dspy.Adapter]) -> None:
+    runaway = piece * (100_000 // len(piece))
+    begin = time.process_time()
+    ask(
+        method, {}, adapter(), lambda prompt: as_asked({field.name: runaway for field in prompt.outputs}, prompt.format)
+    )
+    assert time.process_time() - begin < 3

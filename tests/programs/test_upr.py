@@ -76,7 +76,7 @@ def test_a_hundred_are_reranked_and_five_read() -> None:
     assert (len(seen.passages), len(seen.ranked), len(seen.evidence)) == (100, 100, 5)
 
 
-@pytest.mark.parametrize(("said", "answer"), [("True", "yes"), ("False", "no")])
+@pytest.mark.parametrize(("said", "answer"), [("yes", "yes"), ("no", "no")])
 def test_yes_no_style(said: str, answer: str) -> None:
     assert run(Reply(AnswerYesNoDirectly, {"answer": said}), style="yesno")[0].answer == answer
 

@@ -160,7 +160,7 @@ def test_an_unparsable_answer_is_empty_and_counted() -> None:
 
 
 def test_yes_or_no() -> None:
-    seen, _, _ = run(write((FINDER, [1])), write(), Reply(AnswerYesNoDirectly, {"answer": "True"}), style="yesno")
+    seen, _, _ = run(write((FINDER, [1])), write(), Reply(AnswerYesNoDirectly, {"answer": "yes"}), style="yesno")
     assert seen.answer == "yes"
 
 
