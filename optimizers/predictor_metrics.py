@@ -31,7 +31,7 @@ from optimizers.gold import (
     title_of,
     titles_of,
 )
-from programs.steps.text import as_text
+from programs.steps.text import as_text, declines
 
 __all__ = ["Traced", "predictor_metrics"]
 
@@ -104,7 +104,7 @@ def _of_answer(example: dspy.Example, inputs: Mapping[str, Any], outputs: dspy.P
 def _of_missing(golds: Sequence[str], inputs: Mapping[str, Any], answer: str) -> float | None:
     if not golds:
         return None
-    withheld = "unanswerable" in answer.casefold() and not states(_evidence(inputs), golds)
+    withheld = declines(answer) and not states(_evidence(inputs), golds)
     return float(withheld or is_right(answer, golds))
 
 

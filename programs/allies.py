@@ -153,8 +153,7 @@ class ALLIES(dspy.Module):
         context = number(evidence)
         answer = as_text(ask(self.answer, context=context, question=question).answer)
         rated = ask(self.rate, context=context, question=question, candidate=one_line(answer)).correct_probability
-        # A missing number, and one that is no probability, count as 0.
-        score = rated if rated is not None and 0 <= rated <= 1 else 0.0
+        score = 0.0 if rated is None else rated  # None is from a reply that could not be parsed
         return _State(queries, evidence, answer, score, search)
 
 

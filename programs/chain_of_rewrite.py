@@ -19,18 +19,20 @@ from typing import ClassVar, Literal, NamedTuple
 import dspy
 
 from programs.steps.ask import ask
+from programs.steps.candidates import parse_answer
 from programs.steps.logprobs import ask_with_logprobs, word_probability
 from programs.steps.quotes import find_quoted
 from programs.steps.result import PerPassage, Ranking, Reading, result
 from programs.steps.scorer import scorer_or_none
 from programs.steps.settings import require_counts
 from programs.steps.side_by_side import run_in_thread, side_by_side
-from programs.steps.text import as_text, blend, clean_list, one_line, simplify
+from programs.steps.text import as_text, blend, clean_list, one_line
 from retrieval import Passage, Retriever, number, union
 from retrieval.ranking.fuse import reciprocal_rank_fusion
 from signatures.answer import AnswerEntity
 from signatures.extract import AnalyseDocument, NameCandidate
 from signatures.query import ListExplicitQueries, ListRelatedQueries
+from signatures.replies import ProbabilityOrNone
 
 __all__ = ["ChainOfRewrite"]
 
@@ -288,10 +290,8 @@ class ChainOfRewrite(dspy.Module):
         else:
             reply = ask(self.candidate, signature=_with_probability(self.candidate), **inputs)
             p, measured_by = reply.get("unknown_probability"), "stated"
-        candidate = one_line(reply.candidate)
-        if not candidate or simplify(candidate) == _UNKNOWN:
-            candidate = _UNKNOWN
-        if p is None or not 0 <= p <= 1:
+        candidate = parse_answer(reply.candidate) or _UNKNOWN
+        if p is None:
             p, measured_by = float(candidate == _UNKNOWN), "binary"
         return candidate, p, measured_by
 
@@ -360,8 +360,9 @@ def _rewrite(question: str, passage: Passage, analysis: _Analysis) -> Passage:
 
 def _with_probability(predictor: dspy.Module) -> type[dspy.Signature]:
     """The predictor's signature with a further output, the probability; for LMs without log-probabilities."""
-    field = dspy.OutputField(desc="probability, from 0 to 1, that the document has nothing to answer the question with")
-    return predictor.signature.append("unknown_probability", field, float)  # type: ignore[no-any-return]
+    desc = "probability, from 0 to 1, that the document has nothing to answer the question with"
+    field = dspy.OutputField(desc=desc, default_factory=lambda: None)
+    return predictor.signature.append("unknown_probability", field, ProbabilityOrNone)  # type: ignore[no-any-return]
 
 
 if __name__ == "__main__":

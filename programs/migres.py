@@ -8,7 +8,6 @@ question -> search -> filter -> facts with citations -> answer, or what is missi
 """
 
 import math
-import re
 from collections import Counter
 from collections.abc import Sequence
 from functools import partial
@@ -16,13 +15,13 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 import dspy
 
-from programs.steps.ask import ask
+from programs.steps.ask import ask, chain_of_thought
 from programs.steps.citations import Fact, keep_confirmed, keep_supported, report_fact
 from programs.steps.filtering import Match, shorten, threshold_for
 from programs.steps.result import Reading, Statements, Turns, result
 from programs.steps.settings import require_counts
 from programs.steps.side_by_side import run_in_thread, side_by_side
-from programs.steps.text import as_text, blend, clean_list, one_line, passage_or_nothing
+from programs.steps.text import as_text, blend, clean_list, declines, line_or_nothing, one_line, passage_or_nothing
 from retrieval import Passage, Retriever, number, union
 from signatures.answer import AnswerShort, AnswerYesNo
 from signatures.detect import DetectMissing, DetectMissingYesNo
@@ -156,7 +155,7 @@ class MIGRES(dspy.Module):
         self.check = dspy.Predict(CheckClaims) if entailment == "lm" else None
         self.detect = dspy.Predict(DetectMissingYesNo if self.yesno else DetectMissing)
         self.subquery = dspy.Predict(AskForMissing)
-        self.answer = dspy.ChainOfThought(AnswerYesNo if self.yesno else AnswerShort) if answer_anyway else None
+        self.answer = chain_of_thought(AnswerYesNo if self.yesno else AnswerShort) if answer_anyway else None
 
     def forward(self, question: str) -> dspy.Prediction:
         memory: list[_Round] = []  # the memory module (3.2)
@@ -259,27 +258,22 @@ class MIGRES(dspy.Module):
 
     def _detect(self, question: str, known: Sequence[Fact]) -> _Verdict:
         reply = ask(self.detect, facts=number(_evidence(known)), question=question)
-        answer = _parse_answer(reply.answer, self.yesno)
-        explanation, missing = one_line(reply.explanation), one_line(reply.missing)
+        answer = _parse_answer(reply.answer)
+        explanation, missing = one_line(reply.explanation), line_or_nothing(reply.missing)
         if answer:
             return _Verdict(answer, explanation, "")
         return _Verdict("", explanation, explanation if len(missing) < _TOO_SHORT else missing)
 
-    def _answer_anyway(self, question: str, known: Sequence[Fact]) -> str | bool | None:
+    def _answer_anyway(self, question: str, known: Sequence[Fact]) -> str | None:
         if not self.answer:
             return None
         return ask(self.answer, context=number(_evidence(known)), question=question).answer  # type: ignore[no-any-return]
 
 
-def _parse_answer(said: str | None, yesno: bool) -> str:
-    """The answer of the main module; empty for unanswerable, and with `yesno` for all that is neither yes nor no."""
+def _parse_answer(said: str | None) -> str:
+    """The answer of the main module; empty for unanswerable, in whatever words."""
     answer = as_text(said)
-    if "unanswerable" in answer.casefold():
-        return ""
-    if not yesno:
-        return answer
-    word = re.match(r"\W*(?:(yes|true)|(?:no|false))\s*(?:[^\w\s]|$)", answer, re.IGNORECASE)
-    return as_text(bool(word[1])) if word else ""
+    return "" if declines(answer) else answer
 
 
 def _best(searches: Sequence[_FilteredSearch]) -> list[Match]:

@@ -16,7 +16,7 @@ from programs.steps.result import Reading, Turns, report_rounds, result
 from programs.steps.search import Search, search_for
 from programs.steps.settings import require_counts
 from programs.steps.side_by_side import run_in_thread
-from programs.steps.text import as_text, one_line
+from programs.steps.text import as_text, line_or_nothing, one_line
 from retrieval import Retriever, number, union
 from signatures.act import NextStep, NextStepYesNo
 
@@ -73,7 +73,7 @@ class ReAct(dspy.Module):
                 break
 
             # Observation, which joins the trajectory.
-            searches.append(search_for(self.retriever, one_line(step.query), self.k))
+            searches.append(search_for(self.retriever, line_or_nothing(step.query), self.k))
             trajectory += [
                 f"Thought {n}: {one_line(step.thought)}",
                 f"Action {n}: search for {searches[-1].query}",

@@ -15,7 +15,7 @@ from programs.steps.ask import ask
 from programs.steps.result import Reading, Turns, report_rounds, result
 from programs.steps.search import Search, search_for
 from programs.steps.side_by_side import run_in_thread
-from programs.steps.text import one_line
+from programs.steps.text import line_or_nothing, one_line
 from retrieval import Passage, Retriever, UsageError, number, union
 from signatures.answer import AnswerShortDirectly, AnswerYesNoDirectly
 from signatures.query import AskFollowUp
@@ -100,7 +100,7 @@ class SelfAsk(dspy.Module):
     def _follow_up(self, question: str, evidence: list[Passage]) -> str:
         """The next follow-up question; empty where none is needed or the reply could not be parsed."""
         reply = ask(self.follow_up, context=number(evidence), question=question)
-        return one_line(reply.follow_up) if reply.needed else ""
+        return line_or_nothing(reply.follow_up) if reply.needed == "yes" else ""
 
 
 if __name__ == "__main__":

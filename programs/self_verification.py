@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import dspy
 
-from programs.steps.ask import ask
+from programs.steps.ask import ask, chain_of_thought
 from programs.steps.result import result
 from programs.steps.settings import require_counts
 from programs.steps.side_by_side import run_in_thread, side_by_side
@@ -80,9 +80,9 @@ class SelfVerification(dspy.Module):
         self.n = n
         self.verifications = verifications
         self.sampling = sampling
-        self.answer = dspy.ChainOfThought(_PROMPTS[style])
+        self.answer = chain_of_thought(_PROMPTS[style])
         self.choose = dspy.Predict(ChooseCondition) if verify == "condition" else None
-        self.check = dspy.ChainOfThought(CheckConclusion if verify == "statement" else RecoverCondition)
+        self.check = chain_of_thought(CheckConclusion if verify == "statement" else RecoverCondition)
 
     def forward(self, question: str) -> dspy.Prediction:
         # Forward reasoning (3.1): candidate answers by chain of thought. The condition to hide is chosen beside it.
@@ -133,7 +133,8 @@ class SelfVerification(dspy.Module):
     def _passes(self, question: str, candidate: str, condition: str, i: int) -> bool:
         """Whether one verification passes; it fails where its reply cannot be parsed or nothing could be hidden."""
         if not self.choose:
-            return bool(ask(self.check, config=self._sampled(i), question=question, candidate=candidate).correct)
+            reply = ask(self.check, config=self._sampled(i), question=question, candidate=candidate)
+            return reply.correct == "yes"  # type: ignore[no-any-return]
         if not condition:
             return False
         masked = re.sub(re.escape(condition), "X", question, count=1, flags=re.IGNORECASE)

@@ -110,7 +110,8 @@ class SuRe(dspy.Module):
 
     def _valid(self, question: str, candidate: str, summary: str) -> bool:
         """Whether the summary supports the candidate; False where the reply could not be parsed."""
-        return bool(ask(self.validate, question=question, candidate=candidate, summary=summary).supported)
+        reply = ask(self.validate, question=question, candidate=candidate, summary=summary)
+        return reply.supported == "yes"  # type: ignore[no-any-return]
 
     def _better(self, question: str, first: str, second: str) -> int | None:
         """0 for the first summary, 1 for the second; None where the reply could not be parsed."""

@@ -4,7 +4,13 @@ from typing import Literal
 
 import dspy
 
+from signatures.replies import Choice, YesNoOrNone
+
 __all__ = ["NextStep", "NextStepYesNo"]
+
+
+class Action(Choice, shows=Literal["search", "finish"]):
+    """What to do next."""
 
 
 # ReAct, as BlendFilter describes it in appendix C: thought and action in one reply; the observation is the caller's.
@@ -15,13 +21,16 @@ class NextStep(dspy.Signature):
 
     question: str = dspy.InputField()
     steps: str = dspy.InputField(desc="the steps so far; empty at the beginning")
-    thought: str = dspy.OutputField(desc="what is known, what is missing, what to do next")
-    action: Literal["search", "finish"] = dspy.OutputField()
-    query: str | None = dspy.OutputField(desc="what to search for; None to finish")
-    answer: str | None = dspy.OutputField(desc="to finish: the answer alone, one or a few words; None to search")
+    thought: str = dspy.OutputField(desc="what is known, what is missing, what to do next", default_factory=str)
+    action: Action = dspy.OutputField()
+    query: str = dspy.OutputField(desc="what to search for; empty to finish", default_factory=str)
+    answer: str = dspy.OutputField(
+        desc="to finish: the answer alone, one or a few words; empty to search", default_factory=str
+    )
 
 
 # The same for StrategyQA.
-NextStepYesNo = NextStep.with_updated_fields(
-    "answer", type_=bool | None, desc="to finish: True for yes, False for no; None to search"
-)
+class NextStepYesNo(NextStep):
+    answer: YesNoOrNone = dspy.OutputField(  # type: ignore[assignment]
+        desc="to finish: yes or no; None to search", default_factory=lambda: None
+    )

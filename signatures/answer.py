@@ -6,7 +6,7 @@ citations; then as a candidate: from one document, or two at once.
 
 import dspy
 
-from signatures.extract import Statement
+from signatures.replies import Statements, YesNo
 
 __all__ = [
     "REASONING",
@@ -52,7 +52,7 @@ class AnswerYesNo(dspy.Signature):
 
     context: str = dspy.InputField(desc="numbered passages, one per line; may be empty")
     question: str = dspy.InputField(desc="a question to be answered with yes or no")
-    answer: bool = dspy.OutputField(desc="True for yes, False for no")
+    answer: YesNo = dspy.OutputField(desc="yes or no")
 
 
 # BlendFilter, appendix C, direct prompting with retrieval: no explanation and no reasoning.
@@ -72,7 +72,7 @@ class AnswerYesNoDirectly(dspy.Signature):
 
     context: str = dspy.InputField(desc="numbered passages, one per line; may be empty")
     question: str = dspy.InputField(desc="a question to be answered with yes or no")
-    answer: bool = dspy.OutputField(desc="True for yes, False for no")
+    answer: YesNo = dspy.OutputField(desc="yes or no")
 
 
 # BlendFilter, Tables 1 to 4, prompting without retrieval; with dspy.ChainOfThought the reply begins with the reasoning.
@@ -88,7 +88,7 @@ class AnswerYesNoFromMemory(dspy.Signature):
     """Decide from what you know whether the answer to the question is yes. Always decide for one of the two."""
 
     question: str = dspy.InputField(desc="a question to be answered with yes or no")
-    answer: bool = dspy.OutputField(desc="True for yes, False for no")
+    answer: YesNo = dspy.OutputField(desc="yes or no")
 
 
 # GENREAD (Yu et al. 2023), the second of its two zero-shot prompts.
@@ -108,7 +108,7 @@ class AnswerYesNoFromKnowledge(dspy.Signature):
 
     knowledge: str = dspy.InputField(desc="background that you wrote, numbered; may be empty")
     question: str = dspy.InputField(desc="a question to be answered with yes or no")
-    answer: bool = dspy.OutputField(desc="True for yes, False for no")
+    answer: YesNo = dspy.OutputField(desc="yes or no")
 
 
 # QPaug, Fig. 4: the question alone.
@@ -157,7 +157,9 @@ class AnswerCiting(dspy.Signature):
 
     context: str = dspy.InputField(desc="numbered passages, one per line; may be empty")
     question: str = dspy.InputField()
-    statements: list[Statement] = dspy.OutputField(desc="the sentences with their citations; [] without passages")
+    statements: Statements = dspy.OutputField(
+        desc="the sentences with their citations; [] without passages", default_factory=list
+    )
     answer: str = dspy.OutputField(desc="one or a few words: a name, a date, a number, yes or no; no sentence")
 
 
@@ -170,8 +172,10 @@ class AnswerCitingYesNo(dspy.Signature):
 
     context: str = dspy.InputField(desc="numbered passages, one per line; may be empty")
     question: str = dspy.InputField(desc="a question to be answered with yes or no")
-    statements: list[Statement] = dspy.OutputField(desc="the sentences with their citations; [] without passages")
-    answer: bool = dspy.OutputField(desc="True for yes, False for no")
+    statements: Statements = dspy.OutputField(
+        desc="the sentences with their citations; [] without passages", default_factory=list
+    )
+    answer: YesNo = dspy.OutputField(desc="yes or no")
 
 
 # Lazaridou et al. 2022: evidence, question, answer; the paper shows examples of that and says nothing more.

@@ -2,6 +2,8 @@
 
 import dspy
 
+from signatures.replies import YesNoOrUnanswerable
+
 __all__ = [
     "DetectMissing",
     "DetectMissingYesNo",
@@ -18,8 +20,10 @@ class DetectMissing(dspy.Signature):
     facts: str = dspy.InputField(desc="known facts, numbered, one per line; may be empty")
     question: str = dspy.InputField()
     answer: str = dspy.OutputField(desc="one or a few words, no sentence; or the word unanswerable")
-    explanation: str = dspy.OutputField()
-    missing: str = dspy.OutputField(desc="the missing information in one sentence; empty if the facts suffice")
+    explanation: str = dspy.OutputField(default_factory=str)
+    missing: str = dspy.OutputField(
+        desc="the missing information in one sentence; empty if the facts suffice", default_factory=str
+    )
 
 
 # The same for StrategyQA (caption of Table 17).
@@ -30,6 +34,8 @@ class DetectMissingYesNo(dspy.Signature):
 
     facts: str = dspy.InputField(desc="known facts, numbered, one per line; may be empty")
     question: str = dspy.InputField(desc="a question to be answered with yes or no")
-    answer: str = dspy.OutputField(desc="yes, no or unanswerable")
-    explanation: str = dspy.OutputField()
-    missing: str = dspy.OutputField(desc="the missing information in one sentence; empty if the facts suffice")
+    answer: YesNoOrUnanswerable = dspy.OutputField(desc="yes, no or unanswerable")
+    explanation: str = dspy.OutputField(default_factory=str)
+    missing: str = dspy.OutputField(
+        desc="the missing information in one sentence; empty if the facts suffice", default_factory=str
+    )

@@ -1,27 +1,20 @@
 """Drawing from passages what a question needs.
 
-Statements with citations, also the type of them; a summary or a snippet of one passage; the analysis of one document
+Statements with citations; a summary or a snippet of one passage; the analysis of one document
 and the candidate answer in it.
 """
 
 import dspy
-import pydantic
+
+from signatures.replies import Statements
 
 __all__ = [
     "AnalyseDocument",
     "ExtractSnippet",
     "ExtractStatements",
     "NameCandidate",
-    "Statement",
     "SummarizePassage",
 ]
-
-
-class Statement(pydantic.BaseModel):
-    """A statement and its citations."""
-
-    statement: str = pydantic.Field(description="one fact, in a sentence that can be understood by itself")
-    passages: list[int] = pydantic.Field(description="numbers of the passages that say so, such as [1, 3]")
 
 
 # MIGRES, section 3.2, leaf module, and its prompt in Table 17.
@@ -32,7 +25,7 @@ class ExtractStatements(dspy.Signature):
 
     context: str = dspy.InputField(desc="numbered passages, one per line")
     question: str = dspy.InputField(desc="one question or several")
-    statements: list[Statement] = dspy.OutputField(desc="[] if nothing is useful")
+    statements: Statements = dspy.OutputField(desc="[] if nothing is useful")
 
 
 # ALCE's SUMM, which MIGRES compares its sentence filter with (Tables 3, 5 and 16).
@@ -64,7 +57,9 @@ class AnalyseDocument(dspy.Signature):
     document: str = dspy.InputField()
     question: str = dspy.InputField()
     analysis: str = dspy.OutputField(desc="one paragraph")
-    evidence: str = dspy.OutputField(desc="sentences of the document, word for word, one per line; may be empty")
+    evidence: str = dspy.OutputField(
+        desc="sentences of the document, word for word, one per line; may be empty", default_factory=str
+    )
 
 
 # Chain-of-Rewrite, section 2.1, and the second prompt in appendix A.2.

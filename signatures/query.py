@@ -6,6 +6,8 @@ evidence.
 
 import dspy
 
+from signatures.replies import Texts, YesNo
+
 __all__ = [
     "AskFollowUp",
     "AskForEvidence",
@@ -33,7 +35,7 @@ class ListExplicitQueries(dspy.Signature):
     name in each the topic that is meant, and add the details that the question leaves out."""
 
     question: str = dspy.InputField()
-    queries: list[str] = dspy.OutputField(desc="up to five explicit queries, the likeliest first")
+    queries: Texts = dspy.OutputField(desc="up to five explicit queries, the likeliest first")
 
 
 # Chain-of-Rewrite, section 2.2, and its second prompt in appendix A.1.
@@ -42,7 +44,7 @@ class ListRelatedQueries(dspy.Signature):
     each, give the keywords in it that belong closely to the query."""
 
     query: str = dspy.InputField()
-    related: list[str] = dspy.OutputField(desc='each as "related query | keyword, keyword, keyword"')
+    related: Texts = dspy.OutputField(desc='each as "related query | keyword, keyword, keyword"')
 
 
 # Self-Ask, as BlendFilter describes it in appendix C: is a follow-up question needed, and which.
@@ -54,8 +56,8 @@ class AskFollowUp(dspy.Signature):
 
     context: str = dspy.InputField(desc="numbered passages and answers, one per line; may be empty")
     question: str = dspy.InputField()
-    needed: bool = dspy.OutputField(desc="True if a fact is still missing, False if the question can be answered now")
-    follow_up: str = dspy.OutputField(desc="one simple question; empty if none is needed")
+    needed: YesNo = dspy.OutputField(desc="yes if a fact is still missing, no if the question can be answered now")
+    follow_up: str = dspy.OutputField(desc="one simple question; empty if none is needed", default_factory=str)
 
 
 # ALLIES (Sun et al. 2023), beam expansion: with what was asked and found so far, or without either.
@@ -67,7 +69,7 @@ class ListSubQuestions(dspy.Signature):
     question: str = dspy.InputField()
     history: str = dspy.InputField(desc="queries sent before, one per line; may be empty")
     context: str = dspy.InputField(desc="numbered passages that were found, one per line; may be empty")
-    queries: list[str] = dspy.OutputField(desc="two or three questions that can each be understood by themselves")
+    queries: Texts = dspy.OutputField(desc="two or three questions that can each be understood by themselves")
 
 
 # MIGRES, section 3.2, query generator, and its prompt in Table 17.
@@ -81,7 +83,7 @@ class AskForMissing(dspy.Signature):
     history: str = dspy.InputField(desc="queries sent before, one per line")
     facts: str = dspy.InputField(desc="known facts, numbered, one per line; may be empty")
     missing: str = dspy.InputField(desc="the missing information; may be empty")
-    queries: list[str] = dspy.OutputField(desc="up to three new queries")
+    queries: Texts = dspy.OutputField(desc="up to three new queries")
 
 
 # VTG, evidence finder: diverse queries for a claim that no document in memory supports.
@@ -92,4 +94,4 @@ class AskForEvidence(dspy.Signature):
 
     question: str = dspy.InputField()
     statement: str = dspy.InputField(desc="what needs evidence")
-    queries: list[str] = dspy.OutputField(desc="up to three queries")
+    queries: Texts = dspy.OutputField(desc="up to three queries")

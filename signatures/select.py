@@ -2,6 +2,8 @@
 
 import dspy
 
+from signatures.replies import Numbers
+
 __all__ = [
     "NameTopic",
     "SelectPassages",
@@ -27,7 +29,7 @@ class SelectPassages(dspy.Signature):
     topic: str = dspy.InputField(desc="what to set aside while you judge")
     context: str = dspy.InputField(desc="numbered passages, one per line")
     question: str = dspy.InputField()
-    relevant: list[int] = dspy.OutputField(desc="numbers of the relevant passages, such as [1, 4]; [] for none")
+    relevant: Numbers = dspy.OutputField(desc="numbers of the relevant passages, such as [1, 4]; [] for none")
 
 
 # BlendFilter, appendix F, knowledge filtering on StrategyQA: no topic, and there may be nothing to keep.
@@ -37,7 +39,7 @@ class SelectPassagesOrNone(dspy.Signature):
 
     context: str = dspy.InputField(desc="numbered passages, one per line")
     question: str = dspy.InputField()
-    relevant: list[int] = dspy.OutputField(desc="numbers of the relevant passages, such as [1, 4]; [] for none")
+    relevant: Numbers = dspy.OutputField(desc="numbers of the relevant passages, such as [1, 4]; [] for none")
 
 
 # MIGRES, section 2.1 and Table 13, verification of usefulness; there for one statement at a time.
@@ -47,4 +49,4 @@ class SelectUseful(dspy.Signature):
 
     facts: str = dspy.InputField(desc="numbered facts, one per line")
     question: str = dspy.InputField()
-    useful: list[int] = dspy.OutputField(desc="numbers of the useful facts, such as [1, 4]; [] for none")
+    useful: Numbers = dspy.OutputField(desc="numbers of the useful facts, such as [1, 4]; [] for none")

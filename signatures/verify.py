@@ -9,6 +9,8 @@ from typing import Literal
 
 import dspy
 
+from signatures.replies import Choice, Numbers, Probability, YesNo
+
 __all__ = [
     "AlignMissing",
     "CheckClaims",
@@ -33,7 +35,7 @@ class RateAnswer(dspy.Signature):
     context: str = dspy.InputField(desc="numbered passages, one per line; may be empty")
     question: str = dspy.InputField()
     candidate: str = dspy.InputField(desc="the proposed answer; may be empty")
-    correct_probability: float = dspy.OutputField(desc="from 0 to 1")
+    correct_probability: Probability = dspy.OutputField(desc="from 0 to 1")
 
 
 # Self-verification (Weng et al. 2023), true-false item verification, the form for questions that are no arithmetic. The
@@ -45,7 +47,7 @@ class CheckConclusion(dspy.Signature):
     question: str = dspy.InputField()
     candidate: str = dspy.InputField(desc="the proposed answer")
     statement: str = dspy.OutputField(desc="a declarative sentence that has all of the question and the answer in it")
-    correct: bool = dspy.OutputField(desc="True if the statement is true, False if not")
+    correct: YesNo = dspy.OutputField(desc="yes if the statement is true, no if not")
 
 
 # Self-verification, condition masking: which condition. In arithmetic the numbers are taken, without asking an LM.
@@ -86,7 +88,11 @@ class SupportsCandidate(dspy.Signature):
     question: str = dspy.InputField()
     candidate: str = dspy.InputField()
     summary: str = dspy.InputField(desc="may be empty")
-    supported: bool = dspy.OutputField()
+    supported: YesNo = dspy.OutputField()
+
+
+class Better(Choice, shows=Literal["first", "second"], aliases={"1": "first", "2": "second"}):
+    """Which of two summaries is better."""
 
 
 # SuRe, pair-wise ranking.
@@ -97,7 +103,7 @@ class CompareSummaries(dspy.Signature):
     question: str = dspy.InputField()
     first: str = dspy.InputField(desc="may be empty")
     second: str = dspy.InputField(desc="may be empty")
-    better: Literal["first", "second"] = dspy.OutputField()
+    better: Better = dspy.OutputField()
 
 
 # MIGRES, section 3.2, leaf module: the entailment that the paper leaves to a model of its own, for an LM in its place.
@@ -109,7 +115,7 @@ class CheckClaims(dspy.Signature):
     context: str = dspy.InputField(desc="numbered passages, one per line")
     question: str = dspy.InputField(desc="one question or several")
     claims: str = dspy.InputField(desc="numbered claims, one per line, each behind the number of its passage")
-    holding: list[int] = dspy.OutputField(desc="numbers of the claims that hold, such as [1, 4]; [] for none")
+    holding: Numbers = dspy.OutputField(desc="numbers of the claims that hold, such as [1, 4]; [] for none")
 
 
 # MIGRES, Acc† in Table 3; its authors' evaluator asks for it in these terms.
@@ -121,7 +127,7 @@ class JudgeAnswer(dspy.Signature):
     question: str = dspy.InputField()
     prediction: str = dspy.InputField(desc="the predicted answer")
     right: str = dspy.InputField(desc="the right answers, one per line")
-    implied: bool = dspy.OutputField()
+    implied: YesNo = dspy.OutputField()
 
 
 # MIGRES, section 2.1 and Table 14, verification of the alignment of missing information.
@@ -131,5 +137,5 @@ class AlignMissing(dspy.Signature):
 
     missing: str = dspy.InputField(desc="the information that is said to be missing")
     questions: str = dspy.InputField(desc="numbered questions, one per line")
-    explanation: str = dspy.OutputField()
-    aligned: bool = dspy.OutputField(desc="True if a question asks for what is missing")
+    explanation: str = dspy.OutputField(default_factory=str)
+    aligned: YesNo = dspy.OutputField(desc="yes if a question asks for what is missing")

@@ -6,7 +6,7 @@ sentence of a text with citations.
 
 import dspy
 
-from signatures.extract import Statement
+from signatures.replies import Statements
 
 __all__ = [
     "UpdateDocument",
@@ -90,4 +90,4 @@ class WriteNextSentence(dspy.Signature):
     rejected_history: str = dspy.InputField(
         desc="sentences that were left out for want of evidence, one per line, not to be written again; may be empty"
     )
-    statements: list[Statement] = dspy.OutputField(desc="the next sentence alone; [] if the text is finished")
+    statements: Statements = dspy.OutputField(desc="the next sentence alone; [] if the text is finished")

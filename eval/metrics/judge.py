@@ -85,4 +85,4 @@ def _implied(lm: dspy.LM, question: str, prediction: str, golds: Sequence[str]) 
     """The LM's verdict; None if its reply cannot be parsed."""
     with dspy.context(lm=lm, trace=None):  # keeps the judge's calls out of an optimizer's trace
         reply = ask(dspy.Predict(JudgeAnswer), question=question, prediction=prediction, right="\n".join(golds))
-    return reply.implied  # type: ignore[no-any-return]
+    return None if reply.implied is None else reply.implied == "yes"

@@ -31,7 +31,7 @@ from programs.steps.filtering import threshold_for
 from programs.steps.result import result
 from programs.steps.search import search_for
 from programs.steps.side_by_side import side_by_side
-from programs.steps.text import as_text, blend, one_line, passage_or_nothing
+from programs.steps.text import as_text, blend, declines, one_line, passage_or_nothing
 from retrieval import Passage, Retriever, UsageError, number, pick, union
 from retrieval import load as load_retriever
 from signatures.detect import DetectMissing
@@ -193,7 +193,7 @@ class Missing(dspy.Module):
         whole, part = side_by_side(
             *(partial(ask, self.detect, facts=number(some), question=question) for some in (facts, facts[:known]))
         )
-        unanswerable = "unanswerable" in as_text(part.answer).casefold()
+        unanswerable = declines(as_text(part.answer))
         return result(
             answer=whole.answer,
             queries=[],
@@ -214,7 +214,7 @@ class Missing(dspy.Module):
             return 0.0
         questions = [Passage(f"gold:question-{n}", step["question"]) for n, step in enumerate(steps, 1)]
         aligned = ask(self.align, missing=missing, questions=number(questions)).aligned
-        return None if aligned is None else float(aligned)
+        return None if aligned is None else float(aligned == "yes")
 
 
 class FirstSearch(dspy.Module):

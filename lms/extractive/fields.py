@@ -195,14 +195,16 @@ class _Filler:
     def _option(self, options: list[Any], field: Field) -> Any:
         """The option that fits best.
 
-        Of yes and no, the true one. Of going on and ending, to end once the question is covered. Of a scale of numbers,
-        the one that the coverage reaches. Else the option that shares most words with the answer and its evidence.
+        Of yes and no, the true one; unanswerable, where that may be said, if the question is hardly covered. Of going
+        on and ending, to end once the question is covered. Of a scale of numbers, the one that the coverage reaches.
+        Else the option that shares most words with the answer and its evidence.
         """
         yes = [option for option in options if _ASSENT.fullmatch(str(option).lower())]
         no = [option for option in options if _DISSENT.fullmatch(str(option).lower())]
         if yes and no:
-            plain = self._reader.kind == "yesno" and str(yes[0]).lower() in ("yes", "true")
-            return yes[0] if (self._reader.holds if plain else self._truth(field)) else no[0]
+            if "unanswerable" in no[1:] and self._reader.coverage < _LITTLE:
+                return "unanswerable"
+            return yes[0] if self._truth(field) else no[0]
         ends = [option for option in options if _END.fullmatch(str(option).lower())]
         if ends:
             others = [option for option in options if option not in ends]

@@ -67,19 +67,31 @@ class PerfectReply:
         kind = schema.get("type")
         if "enum" in schema:
             options: list[Any] = schema["enum"]
+            if {"yes", "no"} <= set(options):
+                return self._yes_or_no(name, optional, "unanswerable" in options)
             ends = [option for option in options if _FINISH.fullmatch(str(option))]
             return next((o for o in options if (o in ends) is self._gives_answer()), options[0]) if ends else _USUAL
         if kind == "array":
             return self._list(_resolved(schema.get("items", {}), field))
         if kind == "boolean":
-            if re.search("answer", name):
-                return None if optional and not self._gives_answer() else self._truth()
-            return not self._gives_answer() if re.search("need|missing", name) else self._gives_answer()
+            return self._verdict(name, optional)
         if kind in ("number", "integer"):
             if re.search("correct", name):
                 return int(self._gives_answer())
             return 0 if bool(self._relevant) is bool(re.search("unknown|irrelevan", name)) else 1
         return self._text(name, optional) if kind == "string" else _USUAL
+
+    def _verdict(self, name: str, optional: bool) -> bool | None:
+        """The truth of what a field asks for; None where it may say nothing and there is no answer yet."""
+        if re.search("answer", name):
+            return None if optional and not self._gives_answer() else self._truth()
+        return not self._gives_answer() if re.search("need|missing", name) else self._gives_answer()
+
+    def _yes_or_no(self, name: str, optional: bool, may_decline: bool) -> str | None:
+        if may_decline and not self._gives_answer():
+            return "unanswerable"
+        verdict = self._verdict(name, optional)
+        return None if verdict is None else "yes" if verdict else "no"
 
     def _list(self, items: dict[str, Any]) -> Any:
         """Numbers of the gold passages, statements on them, or queries, by the type of the items."""

@@ -11,8 +11,9 @@ import dspy
 from programs.steps.ask import ask
 from programs.steps.logprobs import ask_with_logprobs, mean_probability
 from programs.steps.side_by_side import side_by_side
-from programs.steps.text import one_line, simplify
+from programs.steps.text import declines, one_line
 from retrieval import Passage, number
+from signatures.replies import ProbabilityOrNone
 
 if TYPE_CHECKING:
     from retrieval.ranking.scorers import Scorer
@@ -84,9 +85,9 @@ def candidate_fields(ranked: Sequence[Candidate]) -> dict[str, Any]:
 
 
 def parse_answer(said: str | None) -> str:
-    """The answer as one line; empty where the LM gave none, or wrote unknown or unanswerable."""
+    """The answer as one line; empty where the LM gave none, or wrote that it has none."""
     answer = one_line(said)
-    return "" if simplify(answer) == "unknown" or "unanswerable" in answer.casefold() else answer
+    return "" if declines(answer) else answer
 
 
 def _draw(predictor: dspy.Module, question: str, passage: Passage, logprobs: bool) -> tuple[str, float, str]:
@@ -100,7 +101,7 @@ def _draw(predictor: dspy.Module, question: str, passage: Passage, logprobs: boo
         reply = ask(predictor, signature=_with_probability(predictor), **inputs)
         p, measured_by = reply.get("probability"), "stated"
     answer = parse_answer(reply.candidate)
-    if p is None or not 0 <= p <= 1:
+    if p is None:
         p, measured_by = 1.0, "binary"
     return answer, p if answer else 0.0, measured_by
 
@@ -119,5 +120,6 @@ def _shares(question: str, passages: Sequence[Passage], scorer: "Scorer | None")
 
 def _with_probability(predictor: dspy.Module) -> type[dspy.Signature]:
     """The predictor's signature with a further output, the probability; for LMs without log-probabilities."""
-    field = dspy.OutputField(desc="probability, from 0 to 1, that the candidate is the right answer")
-    return predictor.signature.append("probability", field, float)  # type: ignore[no-any-return]
+    desc = "probability, from 0 to 1, that the candidate is the right answer"
+    field = dspy.OutputField(desc=desc, default_factory=lambda: None)
+    return predictor.signature.append("probability", field, ProbabilityOrNone)  # type: ignore[no-any-return]

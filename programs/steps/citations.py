@@ -8,7 +8,7 @@ import dspy
 from programs.steps.ask import ask
 from programs.steps.text import as_text, one_line
 from retrieval import Passage, number, pick
-from signatures.extract import Statement
+from signatures.replies import Statement
 
 if TYPE_CHECKING:
     from retrieval.ranking.entailment import Entailment

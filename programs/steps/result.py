@@ -67,12 +67,12 @@ def report_rounds(found: Iterable[list[Passage]], *, growing: bool) -> list[dict
 
 
 def result(
-    *, answer: str | bool | None, queries: list[str], passages: list[Passage], evidence: list[Passage], **extras: Any
+    *, answer: str | None, queries: list[str], passages: list[Passage], evidence: list[Passage], **extras: Any
 ) -> dspy.Prediction:
     """A prediction with the four fields that all methods share, and the method's own fields.
 
     Args:
-        answer: The short answer. A bool becomes yes or no; None, from a reply that could not be parsed, becomes "".
+        answer: The short answer; None, from a reply that could not be parsed, becomes "".
         queries: Every query sent to the retriever, in order.
         passages: Everything retrieved, in order, the first copy of each id.
         evidence: What the answering call was shown.

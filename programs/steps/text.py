@@ -4,29 +4,28 @@ import re
 from collections.abc import Iterable
 
 from retrieval.passage import plain
+from signatures.replies import is_refusal, says_nothing
 
-__all__ = ["as_text", "blend", "clean_list", "one_line", "passage_or_nothing", "simplify"]
+__all__ = [
+    "as_text",
+    "blend",
+    "clean_list",
+    "declines",
+    "line_or_nothing",
+    "one_line",
+    "passage_or_nothing",
+    "simplify",
+]
 
 # Longer than any passage or plan that was asked for, and short enough for every search server.
 _LONGEST = 4000  # characters
-
-_NUMBERING = re.compile(r"(?:\s*(?:[-*•–]|\(?\d{1,2}[.):])(?=\s))+")
-
-# A refusal begins in one of these ways and soon says what cannot be done. Lower-case verbs tell it from titles such as
-# "I Don't Know How She Does It".
-_OPENING = re.compile(r"(?:I|Sorry|My apologies|Apologies|Unfortunately|Regrettably|As an?)\b")
-_REFUSAL = re.compile(
-    r"\bI(?: am|'m| was) (?:unable|not (?:able|aware|certain|familiar|sure))\b"
-    r"|\bI (?:have no|lack)\b"
-    r"|\bI (?:can ?not|can't|could not|couldn't|do not|don't) (?:\w+ ){0,2}?"
-    r"(?:access|answer|confirm|determine|find|give|have|identify|know|offer|provide|recall|say|verify|write)\b"
-)
 
 
 def as_text(value: str | bool | None) -> str:
     """The value of an output field as text, stripped and `retrieval.passage.plain`.
 
-    A bool becomes yes or no. None, from a reply that could not be parsed, becomes the empty text.
+    A bool, as programs from elsewhere give it, becomes yes or no. None, from a reply that could not be parsed, becomes
+    the empty text.
     """
     if isinstance(value, bool):
         return "yes" if value else "no"
@@ -43,9 +42,7 @@ def one_line(text: str | None) -> str:
 
 
 def clean_list(values: Iterable[str] | None, at_most: int | None = None) -> list[str]:
-    """The items of a list that an LM wrote, each as one line, in order.
-
-    Numbering and bullets are cut off; blank and repeated items are left out.
+    """The items of a list that an LM wrote, each as one line, in order; blank and repeated items are left out.
 
     Args:
         values: The items; None for a reply that could not be parsed.
@@ -53,11 +50,19 @@ def clean_list(values: Iterable[str] | None, at_most: int | None = None) -> list
     """
     kept: dict[str, str] = {}
     for value in values or []:
-        numbering = _NUMBERING.match(value)
-        item = one_line(value[numbering.end() :] if numbering else value)
-        if item:
+        if item := one_line(value):
             kept.setdefault(item.casefold(), item)
     return list(kept.values())[:at_most]
+
+
+def line_or_nothing(text: str | None) -> str:
+    """The text as `one_line` gives it; empty where the LM wrote "None", "N/A" or the like."""
+    return "" if says_nothing(text or "") else one_line(text)
+
+
+def declines(answer: str) -> bool:
+    """Whether an LM says that it has no answer: unanswerable, unknown, or a refusal in whatever words."""
+    return is_refusal(answer) or "unanswerable" in answer.casefold()
 
 
 def blend(*parts: str) -> str:
@@ -77,10 +82,5 @@ def passage_or_nothing(text: str | None) -> str:
     in plain words. LMs like to end with [DONE]: it is cut off, with everything behind it.
     """
     passage = re.split(r"\[done\]", one_line(text), maxsplit=1, flags=re.IGNORECASE)[0].strip()
-    straight = passage.replace("’", "'")
-    declined = (
-        "[none]" in straight.lower()
-        or re.fullmatch(r"\W*none\W*", straight, re.IGNORECASE)
-        or (_OPENING.match(straight) and _REFUSAL.search(straight[:200]))
-    )
+    declined = "[none]" in passage.lower() or says_nothing(passage) or is_refusal(passage)
     return "" if declined else passage

@@ -1,5 +1,6 @@
 """Numbers of passages, as LMs write them."""
 
+import json
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -25,6 +26,7 @@ _RANGE = re.compile(rf"({_N})[\])]?[ \t]*(?:-|–|—|\bto\b|\bthrough\b|\.\.+)[
 _LONGEST_RANGE = 100
 _LONGEST = 4_000  # characters
 
+_PLAIN = re.compile(r"\[\s*-?\d{1,3}(?:\s*,\s*-?\d{1,3})*\s*\]", re.ASCII)  # as it was asked for
 _THOUSANDS = re.compile(r"(?<![\d,])\d{1,3}(?:,\d{3})+(?![\d,])")
 _ABBREVIATED = re.compile(r"\bnos?\.\s*(?=[#\d])")
 _ORDINALS = ["first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth"]
@@ -177,6 +179,8 @@ def _numbers(value: Any) -> Iterable[int]:
         return []
     if isinstance(value, str):
         text = tidy(value[:_LONGEST])
+        if _PLAIN.fullmatch(text):
+            return _in_items(json.loads(text))
         if text.startswith(("{", '["')) or re.match(r"\[[^\[\]]*\"[^\[\]]*\]\Z", text):
             values = json_in(text)
             if values and not isinstance(values[0], str):

@@ -92,6 +92,8 @@ def is_refusal(text: str | None) -> bool:
     """
     answer = tidy((text or "")[:_LOOKED_AT]).replace("’", "'").strip("\"' \n")
     answer = re.sub(r"\b([Tt]here)'s\b", r"\1 is", re.sub(r"\s+", " ", answer))
+    if re.match("I [A-Z][a-z]", answer):
+        return False  # "I Don't Know How She Does It is a film"
     if len(answer.split()) > 2 and _TITLE.fullmatch(answer) and not _NO_TITLE.search(answer):
         return False
     return bool(_REFUSAL.match(answer) or ((lead := _LEAD.match(answer)) and _REFUSAL.match(answer[lead.end() :])))

@@ -71,8 +71,7 @@ def _in_objects(value: Any) -> Iterable[Statement]:
     elif isinstance(value, str):
         yield from _in_lines(tidy(value))
     elif isinstance(value, dict):
-        texts = [inner for key, inner in value.items() if _TEXT.search(str(key)) and isinstance(inner, str)]
-        if texts:
+        if texts := _texts_in(value):
             yield from _in_object(texts[0], value)
         else:
             for inner in value.values():
@@ -81,6 +80,10 @@ def _in_objects(value: Any) -> Iterable[Statement]:
     elif isinstance(value, list | tuple):
         for inner in value:
             yield from _in_objects(inner)
+
+
+def _texts_in(value: dict[Any, Any]) -> list[str]:
+    return [inner for key, inner in value.items() if _TEXT.search(str(key)) and isinstance(inner, str)]
 
 
 def _in_object(text: str, value: dict[Any, Any]) -> Iterable[Statement]:
@@ -125,7 +128,9 @@ def _has_objects(found: Any) -> bool:
 
 
 def _says_nothing(value: Any) -> bool:
-    """Whether a list or an object is empty all through, as [[]] and {"statements": []}."""
-    if isinstance(value, dict | list | tuple):
-        return all(_says_nothing(inner) for inner in (value.values() if isinstance(value, dict) else value))
+    """Whether a list or an object is empty all through, or has no text, as [[]] and {"statements": []}."""
+    if isinstance(value, dict):
+        return all(map(_says_nothing, _texts_in(value) or value.values()))
+    if isinstance(value, list | tuple):
+        return all(map(_says_nothing, value))
     return value is None or (isinstance(value, str) and says_nothing(value))

@@ -7,7 +7,7 @@ from typing import Any
 from signatures.replies.as_written import Reply
 from signatures.replies.cleaning import json_in, says_nothing, tidy
 
-__all__ = ["Keywords", "Texts", "bulleted"]
+__all__ = ["Keywords", "Texts", "bare", "bulleted"]
 
 _BULLET = re.compile(
     r"\A\s*(?:[-*•–‣▪◦+]\s+|\(?\d{1,2}[.):]\s+|\(?[a-hA-H]\)\s+|\[\d{1,2}\]\s*|(?:query|question|keyword|step|item|q)\s*#?\d{1,2}\s*[:.)-]\s*)+",
@@ -45,7 +45,7 @@ class Texts(Reply, shows=list[str]):
         inner = list(value.values()) if isinstance(value, dict) else list(value)
         if isinstance(value, dict) and not all(isinstance(one, str) for one in inner):
             inner = [one for one in inner if isinstance(one, list)] or inner  # {"queries": [...], "count": 2}
-        return [item for one in inner for item in ([_bare(one)] if isinstance(one, str) else cls._items(one)) if item]
+        return [item for one in inner for item in ([bare(one)] if isinstance(one, str) else cls._items(one)) if item]
 
     @classmethod
     def _in_text(cls, text: str) -> Iterable[str]:
@@ -53,7 +53,7 @@ class Texts(Reply, shows=list[str]):
         if says_nothing(text):
             return []
         if listed := _XML_ITEM.findall(text):
-            return [item for one in listed if (item := _bare(one))]
+            return [item for one in listed if (item := bare(one))]
         if re.match(r"[\[{]", text) or re.search(r"^\s*\[\s*[\"']", text, re.MULTILINE):
             quoted = [found for found in json_in(text) if found and not _is_number_in_brackets(found)]
             if quoted:
@@ -65,7 +65,7 @@ class Texts(Reply, shows=list[str]):
             items = cls._in_line(lines[0])
         else:
             items = bulleted(lines) or (lines[1:] if lines[0].rstrip().endswith(":") else lines)
-        return [item for one in items if (item := _bare(one)) and not says_nothing(item)]
+        return [item for one in items if (item := bare(one)) and not says_nothing(item)]
 
     @classmethod
     def _in_line(cls, line: str) -> list[str]:
@@ -91,7 +91,8 @@ def bulleted(lines: list[str]) -> list[str] | None:
     return [" ".join(line.strip() for line in lines[start:end]) for start, end in zip(starts, ends, strict=True)]
 
 
-def _bare(item: str) -> str:
+def bare(item: str) -> str:
+    """The item without its bullet, number, quotes, bold type and code fence."""
     return _BULLET.sub("", tidy(item), count=1).strip(_WRAPPING)
 
 

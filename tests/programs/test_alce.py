@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.citation_replies import ANYTHING, HOSTILES, check_any_reply, citing, numbered
 from support.prompt_reading import inputs
-from support.scripted import Function, Reply, engine_lm, render, scripted
+from support.scripted import UNPARSABLE, Function, Reply, engine_lm, render, scripted
 
 from programs.alce import ALCE
 from programs.instruments.cost import Cost, measured
@@ -52,7 +52,7 @@ def test_k_passages_are_read_of_the_m_that_are_found() -> None:
 
 
 def test_yes_or_no() -> None:
-    assert run(citing(AnswerCitingYesNo, (BIRTH, [2]), answer="True"), style="yesno")[0].answer == "yes"
+    assert run(citing(AnswerCitingYesNo, (BIRTH, [2]), answer="yes"), style="yesno")[0].answer == "yes"
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_where_all_is_irrelevant_there_is_nothing_to_read() -> None:
 
 
 def test_an_unparsable_summary_leaves_the_passage_whole() -> None:
-    garbled = [Reply(SummarizePassage, "It is a planet.")] * 2
+    garbled = [Reply(SummarizePassage, UNPARSABLE)] * 2
     _, cost, prompts = run(*garbled, citing(AnswerCiting, answer="Lund"), mode="summ", k=1)
     assert prompts[-1]["context"] == numbered(RANKED[0])
     assert cost.unparsable == 1

@@ -6,7 +6,7 @@ from typing import Any
 import dspy
 import pytest
 from support.prompt_reading import inputs
-from support.scripted import Reply, scripted
+from support.scripted import UNPARSABLE, Reply, scripted
 
 from programs.allies import ALLIES
 from programs.instruments.cost import Cost, measured
@@ -170,18 +170,19 @@ def test_without_sub_questions_the_better_of_the_first_two_answers_is_given(none
     assert (cost.lm_calls, cost.searches) == (6, 1)
 
 
-@pytest.mark.parametrize("score", [1.01, -0.1, "nan", "inf", 85])
-def test_a_score_that_is_no_probability_is_none(score: Any) -> None:
+@pytest.mark.parametrize("score", [1.01, -0.1, "nan", "inf", "low", 850])
+def test_a_score_that_is_no_probability_is_none_and_is_counted(score: Any) -> None:
     none = [expansion(""), expansion(QUESTION)]
-    seen, cost, _ = run(*state("", "Ystad", score), *state(lines("zorxes"), "Malmö", 0.2), *none)
+    answer, rate = state("", "Ystad", score)
+    seen, cost, _ = run(answer, rate, rate, *state(lines("zorxes"), "Malmö", 0.2), *none)
     assert (seen.answer, beams(seen)[0][0][2]) == ("Malmö", 0.0)
-    assert cost.unparsable == 0
+    assert cost.unparsable == 1
 
 
 def test_unparsable_replies_are_counted_and_end_nothing() -> None:
     rate = Reply(RateAnswer, "rather right", when=shown(""))
-    answer = Reply(AnswerShortDirectly, "Malmö, I think.", when=shown(lines("zorxes")))
-    asked = Reply(ListSubQuestions, "Who found it?", when="[[ ## history ## ]]\n\n")
+    answer = Reply(AnswerShortDirectly, UNPARSABLE, when=shown(lines("zorxes")))
+    asked = Reply(ListSubQuestions, UNPARSABLE, when="[[ ## history ## ]]\n\n")
     empty = Reply(RateAnswer, {"correct_probability": "0.0"}, when=shown(lines("zorxes")))
     replies = [NOTHING[0], rate, rate, answer, answer, empty, asked, asked, expansion(QUESTION)]
     seen, cost, _ = run(*replies)

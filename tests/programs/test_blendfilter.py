@@ -7,7 +7,7 @@ from typing import Any
 import dspy
 import pytest
 from support.prompt_reading import inputs
-from support.scripted import Reply, scripted
+from support.scripted import UNPARSABLE, Reply, scripted
 
 from programs.blendfilter import BlendFilter
 from programs.instruments.cost import measured
@@ -166,7 +166,7 @@ def test_an_unparsable_selection_keeps_its_list_whole_and_is_counted() -> None:
 
 
 def test_unparsable_augmentations_leave_the_question_as_the_query() -> None:
-    garbled = [Reply(to, "no fields here") for to in (AnswerShort, WritePassage, NameTopic) for _ in range(2)]
+    garbled = [Reply(to, UNPARSABLE) for to in (AnswerShort, WritePassage, NameTopic) for _ in range(2)]
     selects = [
         Reply(SelectPassages, {"reasoning": "", "relevant": "[1]"}, when="know about what the question is about.")
         for _ in range(3)

@@ -18,7 +18,7 @@ from dspy.lm15 import InvalidRequestError, Request, Response, TokenLogprob, TopL
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.prompt_reading import declared, inputs
-from support.scripted import Function, Reply, Script, engine_lm, render, scripted
+from support.scripted import UNPARSABLE, Function, Reply, Script, engine_lm, render, scripted
 
 from programs.chain_of_rewrite import ChainOfRewrite
 from programs.instruments.cost import measured
@@ -280,7 +280,7 @@ class TestUnknown:
         assert sum("unknown_probability" in user for _, user in script.prompts) == 5
 
     def test_a_number_that_is_no_probability_leaves_the_candidate_to_decide(self) -> None:
-        stated = self.stating(genre="90", hop="NaN", italy="-0.1", film="1.5", series="0.125")
+        stated = self.stating(genre="1990", hop="NaN", italy="-0.1", film="1.5", series="0.125")
         seen, _ = self.run(CLARIFY, *EXPAND, *stated, answer("sitcom"), offered=False)
         assert seen.relevance == {"genre": 0.0, "hop": 0.0, "italy": 1.0, "film": 1.0, "series": 0.875}
         assert seen.measured_by == {"stated": 1, "binary": 4}
@@ -572,9 +572,9 @@ HOSTILE = [
 
 
 class TestUselessReplies:
-    @pytest.mark.parametrize("said", ["I cannot.", {"queries": "[]"}])
+    @pytest.mark.parametrize("said", [UNPARSABLE, {"queries": "[]"}])
     def test_without_clarifications_the_question_is_expanded(self, said: Any) -> None:
-        useless = [Reply(ListExplicitQueries, said) for _ in range(2 if isinstance(said, str) else 1)]
+        useless = [Reply(ListExplicitQueries, said) for _ in range(2 if said == UNPARSABLE else 1)]
         expand = Reply(ListRelatedQueries, EXPAND[0].fields, when=f"[[ ## query ## ]]\n{QUESTION}\n")
         replies = [*useless, expand, *readings("genre", "hop", "italy", "series"), answer("x")]
         with scripted(*copies(replies)), measured() as cost:
@@ -585,7 +585,7 @@ class TestUselessReplies:
         assert cost.unparsable == len(useless) - 1
 
     def test_an_unparsable_expansion_gives_no_keywords(self) -> None:
-        garbled = [Reply(ListRelatedQueries, "Hm.", when="1967 film") for _ in range(2)]
+        garbled = [Reply(ListRelatedQueries, UNPARSABLE, when="1967 film") for _ in range(2)]
         replies = [CLARIFY, EXPAND[0], *garbled, *readings("genre", "hop", "italy", "list", "series"), answer("x")]
         with scripted(*copies(replies)):
             seen = method(query_feedback=False, unknown="binary")(question=QUESTION)
@@ -594,7 +594,7 @@ class TestUselessReplies:
 
     def test_an_unparsable_analysis_and_an_unparsable_candidate(self) -> None:
         analysis, candidate = READINGS["genre"][0], READINGS["hop"][1]
-        garbled = [Reply(r.to, "Well, well.", when=r.when) for r in (analysis, candidate) for _ in range(2)]
+        garbled = [Reply(r.to, UNPARSABLE, when=r.when) for r in (analysis, candidate) for _ in range(2)]
         named = Reply(NameCandidate, {"candidate": "art"}, when="[[ ## analysis ## ]]\n\n")
         replies = [*garbled, named, READINGS["hop"][0], *readings("italy"), answer("art", when="[1] Genre")]
         with scripted(*copies(replies)), measured() as cost:

@@ -56,7 +56,7 @@ def test_closed_book_the_prompt_knows_of_no_passages() -> None:
     assert (cost.lm_calls, cost.searches) == (1, 0)
 
 
-@pytest.mark.parametrize(("said", "answer"), [("True", "yes"), ("False", "no")])
+@pytest.mark.parametrize(("said", "answer"), [("yes", "yes"), ("no", "no")])
 @pytest.mark.parametrize(("closed", "signature"), [(False, AnswerYesNo), (True, AnswerYesNoFromMemory)])
 def test_yes_no_style(closed: bool, signature: type[dspy.Signature], said: str, answer: str) -> None:
     seen, cost, _ = run(Reply(signature, {"reasoning": "So.", "answer": said}), closed=closed, style="yesno")

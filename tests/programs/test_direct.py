@@ -5,7 +5,7 @@ from typing import Any
 import dspy
 import pytest
 from support.prompt_reading import inputs
-from support.scripted import Reply, scripted
+from support.scripted import UNPARSABLE, Reply, scripted
 
 from programs.direct import Direct
 from programs.instruments.cost import Cost, measured
@@ -49,7 +49,7 @@ def test_closed_book_the_prompt_knows_of_no_passages() -> None:
     assert (cost.lm_calls, cost.searches) == (1, 0)
 
 
-@pytest.mark.parametrize(("said", "answer"), [("True", "yes"), ("False", "no")])
+@pytest.mark.parametrize(("said", "answer"), [("yes", "yes"), ("no", "no")])
 @pytest.mark.parametrize(("closed", "signature"), [(False, AnswerYesNoDirectly), (True, AnswerYesNoFromMemory)])
 def test_yes_no_style(closed: bool, signature: type[dspy.Signature], said: str, answer: str) -> None:
     seen, cost, _ = run(Reply(signature, {"answer": said}), closed=closed, style="yesno")
@@ -72,7 +72,7 @@ def test_nothing_found_is_answered_all_the_same() -> None:
 
 @pytest.mark.parametrize(("closed", "signature"), [(False, AnswerShortDirectly), (True, AnswerShortFromMemory)])
 def test_an_unparsable_answer_is_an_empty_one_and_is_counted(closed: bool, signature: type[dspy.Signature]) -> None:
-    seen, cost, _ = run(*[Reply(signature, "In Lund.")] * 2, closed=closed)
+    seen, cost, _ = run(*[Reply(signature, UNPARSABLE)] * 2, closed=closed)
     assert seen.answer == ""
     # DSPy asks once more, for JSON, before it gives up.
     assert (cost.unparsable, cost.lm_calls) == (1, 2)

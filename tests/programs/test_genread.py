@@ -5,7 +5,7 @@ from typing import Any
 import dspy
 import pytest
 from support.prompt_reading import inputs
-from support.scripted import Reply, scripted
+from support.scripted import UNPARSABLE, Reply, scripted
 
 from programs.genread import GenRead
 from programs.instruments.cost import Cost, measured
@@ -48,7 +48,7 @@ def test_a_retriever_is_not_searched() -> None:
     assert cost.searches == 0
 
 
-@pytest.mark.parametrize(("said", "answer"), [("True", "yes"), ("False", "no")])
+@pytest.mark.parametrize(("said", "answer"), [("yes", "yes"), ("no", "no")])
 def test_yes_no_style(said: str, answer: str) -> None:
     seen, cost, prompts = run(WRITE, Reply(AnswerYesNoFromKnowledge, {"answer": said}), style="yesno")
     assert seen.answer == answer
@@ -57,7 +57,7 @@ def test_yes_no_style(said: str, answer: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "write", [[Reply(WriteBackground, {"background": " \n "})], [Reply(WriteBackground, "No.")] * 2]
+    "write", [[Reply(WriteBackground, {"background": " \n "})], [Reply(WriteBackground, UNPARSABLE)] * 2]
 )
 def test_without_a_document_the_answer_is_from_memory(write: list[Reply]) -> None:
     seen, cost, prompts = run(*write, Reply(AnswerShortFromKnowledge, {"answer": "Lund"}))
@@ -68,7 +68,7 @@ def test_without_a_document_the_answer_is_from_memory(write: list[Reply]) -> Non
 
 
 def test_an_unparsable_answer_is_an_empty_one_and_is_counted() -> None:
-    seen, cost, _ = run(WRITE, *[Reply(AnswerShortFromKnowledge, "In Lund.")] * 2)
+    seen, cost, _ = run(WRITE, *[Reply(AnswerShortFromKnowledge, UNPARSABLE)] * 2)
     assert seen.answer == ""
     assert (cost.unparsable, cost.lm_calls) == (1, 3)
 

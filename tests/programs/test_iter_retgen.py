@@ -88,7 +88,7 @@ def test_k_is_what_the_retriever_is_asked_for() -> None:
 
 
 def test_yes_no_style_puts_the_decision_into_the_query() -> None:
-    replies = [Reply(AnswerYesNo, {"reasoning": "She is.", "answer": said}) for said in ("False", "True")]
+    replies = [Reply(AnswerYesNo, {"reasoning": "She is.", "answer": said}) for said in ("no", "yes")]
     seen, cost, _ = run(*replies, style="yesno")
     assert seen.queries == [QUESTION, f"She is. no {QUESTION}"]
     assert seen.answer == "yes"

@@ -5,7 +5,7 @@ from typing import Any
 import dspy
 import pytest
 from support.prompt_reading import inputs
-from support.scripted import Reply, scripted
+from support.scripted import UNPARSABLE, Reply, scripted
 
 from programs.instruments.cost import Cost, measured
 from programs.itrg import ITRG
@@ -95,7 +95,7 @@ def test_refresh_and_five_turns_are_the_defaults() -> None:
     assert seen.passages == []
 
 
-@pytest.mark.parametrize("lost", ["no fields here", {"document": " \n"}])
+@pytest.mark.parametrize("lost", [UNPARSABLE, {"document": " \n"}])
 def test_a_lost_document_leaves_the_one_before(lost: str | dict[str, str]) -> None:
     broken = [Reply(WriteDocument, lost, when=f"[1] {TABLE['ada']}") for _ in range(1 + isinstance(lost, str))]
     seen, cost, _ = run(document(0), *broken, answer(), turns=2)
@@ -105,7 +105,7 @@ def test_a_lost_document_leaves_the_one_before(lost: str | dict[str, str]) -> No
 
 
 def test_without_any_document_the_question_is_answered_from_nothing() -> None:
-    seen, cost, prompts = run(*[Reply(WriteDocument, "Ada Quill.")] * 4, answer(), turns=2)
+    seen, cost, prompts = run(*[Reply(WriteDocument, UNPARSABLE)] * 4, answer(), turns=2)
     assert seen.queries == [QUESTION] * 2
     assert prompts[-1] == {"context": "", "question": QUESTION}
     assert (seen.evidence, seen.answer, seen.documents) == ([], "Quillby", ["", ""])
@@ -113,7 +113,7 @@ def test_without_any_document_the_question_is_answered_from_nothing() -> None:
 
 
 def test_an_unparsable_answer_is_empty() -> None:
-    seen, cost, _ = run(document(0), *[Reply(AnswerShortDirectly, "Quillby, I think.")] * 2, turns=1)
+    seen, cost, _ = run(document(0), *[Reply(AnswerShortDirectly, UNPARSABLE)] * 2, turns=1)
     assert seen.answer == ""
     assert (cost.unparsable, cost.lm_calls) == (1, 3)
 
@@ -128,7 +128,7 @@ def test_k_is_what_the_retriever_is_asked_for() -> None:
     assert run(document(0), document(1), answer(), turns=2, k=1)[0].found == [["zorx"], ["ada"]]
 
 
-@pytest.mark.parametrize(("said", "expected"), [("True", "yes"), ("False", "no")])
+@pytest.mark.parametrize(("said", "expected"), [("yes", "yes"), ("no", "no")])
 def test_yes_no_style(said: str, expected: str) -> None:
     seen, _, _ = run(document(0), Reply(AnswerYesNoDirectly, {"answer": said}), turns=1, style="yesno")
     assert seen.answer == expected

@@ -115,20 +115,20 @@ def test_k_is_what_the_retriever_is_asked_for() -> None:
     assert seen.passages == [ZORX]
 
 
-@pytest.mark.parametrize(("said", "answer"), [("True", "yes"), ("False", "no")])
+@pytest.mark.parametrize(("said", "answer"), [("yes", "yes"), ("no", "no")])
 def test_yes_no_style_decides_in_the_last_step(said: str, answer: str) -> None:
     seen, cost, prompts = run(CASE[0], step("She was.", "finish", said), style="yesno")
     assert (seen.answer, seen.ended, seen.queries) == (answer, "finish", ["planet Zorx"])
-    assert "True for yes, False for no" in prompts[0][0]
+    assert "yes or no; None to search" in prompts[0][0]
     assert cost.unparsable == 0
 
 
 @pytest.mark.parametrize("style", ["short", "yesno"])
 def test_the_field_that_an_action_does_not_need_may_be_left_out(style: Any) -> None:
     search = Reply(NextStep, {"thought": "Hm.", "action": "search", "query": "planet Zorx"})
-    finish = Reply(NextStep, {"thought": "So.", "action": "finish", "answer": "True"})
+    finish = Reply(NextStep, {"thought": "So.", "action": "finish", "answer": "yes"})
     seen, cost, _ = run(search, finish, style=style)
-    assert seen.answer == ("yes" if style == "yesno" else "True")
+    assert seen.answer == "yes"
     assert (cost.unparsable, cost.lm_calls) == (0, 2)
 
 

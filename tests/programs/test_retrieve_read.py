@@ -88,7 +88,7 @@ def test_where_nothing_passes_the_filter_there_is_nothing_to_read() -> None:
 
 
 def test_commonsense_questions_are_answered_by_yes_or_no() -> None:
-    seen, _, _ = run(citing(AnswerCitingYesNo, (FACT, [1]), answer="False"), preset="commonsense")
+    seen, _, _ = run(citing(AnswerCitingYesNo, (FACT, [1]), answer="no"), preset="commonsense")
     assert seen.answer == "no"
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import dspy
 import pytest
 from support.prompt_reading import inputs
-from support.scripted import Reply, scripted
+from support.scripted import UNPARSABLE, Reply, scripted
 
 from programs.instruments.cost import Cost, measured
 from programs.self_ask import SelfAsk
@@ -33,7 +33,7 @@ AFTER_WHERE = f"{WITH_FINDER}\n[4] {TABLE['ada']}"
 WITH_TOWN = f"{AFTER_WHERE}\n[5] {WHERE} | Lund"
 
 
-def follow_up(text: str, needed: str = "True", when: str = QUESTION) -> Reply:
+def follow_up(text: str, needed: str = "yes", when: str = QUESTION) -> Reply:
     return Reply(AskFollowUp, {"needed": needed, "follow_up": text}, when=when)
 
 
@@ -46,7 +46,7 @@ CASE = [
     answer("Ada Quill", WHO),
     follow_up(WHERE, when=f"[3] {WHO}"),
     answer(" Lund ", WHERE),
-    follow_up("", needed="False", when=f"[5] {WHERE}"),
+    follow_up("", needed="no", when=f"[5] {WHERE}"),
     answer(" Lund ", QUESTION),
 ]
 
@@ -87,7 +87,7 @@ def test_two_follow_up_questions_one_building_on_the_other() -> None:
 
 
 @pytest.mark.parametrize(
-    "none", [follow_up("", "False"), follow_up(WHO, "False"), follow_up(" \n", "True"), follow_up("", "True")]
+    "none", [follow_up("", "no"), follow_up(WHO, "no"), follow_up(" \n", "yes"), follow_up("", "yes")]
 )
 def test_without_a_follow_up_question_nothing_is_searched(none: Reply) -> None:
     seen, cost, prompts = run(none, answer("Lund", QUESTION))
@@ -133,13 +133,13 @@ def test_no_follow_up_question_at_all_is_refused() -> None:
 
 
 def test_k_is_what_the_retriever_is_asked_for() -> None:
-    seen, _, _ = run(CASE[0], answer("Ada Quill", WHO), follow_up("", "False"), answer("Lund", QUESTION), k=1)
+    seen, _, _ = run(CASE[0], answer("Ada Quill", WHO), follow_up("", "no"), answer("Lund", QUESTION), k=1)
     assert seen.passages == [ZORX]
 
 
 def test_yes_no_style_decides_the_question_and_answers_the_follow_ups_as_before() -> None:
-    decision = Reply(AnswerYesNoDirectly, {"answer": "True"})
-    seen, cost, _ = run(*CASE[:2], follow_up("", "False"), decision, style="yesno")
+    decision = Reply(AnswerYesNoDirectly, {"answer": "yes"})
+    seen, cost, _ = run(*CASE[:2], follow_up("", "no"), decision, style="yesno")
     assert seen.steps == [{"question": WHO, "answer": "Ada Quill"}]
     assert seen.answer == "yes"
     assert cost.lm_calls == 4
@@ -154,8 +154,8 @@ def test_an_unparsable_follow_up_ends_the_loop_and_is_counted() -> None:
 
 
 def test_a_follow_up_question_without_an_answer_is_noted_as_unknown() -> None:
-    garbled = [Reply(AnswerShortDirectly, "Ada Quill", when=WHO)] * 2
-    seen, cost, prompts = run(CASE[0], *garbled, follow_up("", "False"), answer("Lund", QUESTION))
+    garbled = [Reply(AnswerShortDirectly, UNPARSABLE, when=WHO)] * 2
+    seen, cost, prompts = run(CASE[0], *garbled, follow_up("", "no"), answer("Lund", QUESTION))
     assert seen.steps == [{"question": WHO, "answer": ""}]
     assert prompts[-1]["context"].endswith(f"[3] {WHO} | unknown")
     assert cost.unparsable == 1

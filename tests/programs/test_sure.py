@@ -5,7 +5,7 @@ from typing import Any
 import dspy
 import pytest
 from support.prompt_reading import inputs
-from support.scripted import Reply, scripted
+from support.scripted import UNPARSABLE, Reply, scripted
 
 from programs.instruments.cost import Cost, measured
 from programs.sure import SuRe
@@ -46,7 +46,7 @@ SUMMARIES = [
     Reply(SummarizeForCandidate, {"summary": f" {FOR_MALMO}\n"}, when="[[ ## candidate ## ]]\nMalmö"),
     Reply(SummarizeForCandidate, {"summary": FOR_LUND}, when="[[ ## candidate ## ]]\nLund"),
 ]
-CASE = [proposed(), *SUMMARIES, *supported("False", "True"), *compared("second", "first")]
+CASE = [proposed(), *SUMMARIES, *supported("no", "yes"), *compared("second", "first")]
 
 
 def run(*replies: Reply, **settings: Any) -> tuple[dspy.Prediction, Cost, list[Any]]:
@@ -87,17 +87,17 @@ def test_the_candidate_with_the_better_summary_wins() -> None:
 @pytest.mark.parametrize(
     ("valid", "better", "rank", "answer"),
     [
-        (("True", "True"), ("first", "second"), [1.0, 0.0], "Malmö"),
-        (("True", "True"), ("second", "first"), [0.0, 1.0], "Lund"),
-        (("False", "True"), ("first", "first"), [0.5, 0.5], "Lund"),
-        (("True", "True"), ("first", "first"), [0.5, 0.5], "Malmö"),
+        (("yes", "yes"), ("first", "second"), [1.0, 0.0], "Malmö"),
+        (("yes", "yes"), ("second", "first"), [0.0, 1.0], "Lund"),
+        (("no", "yes"), ("first", "first"), [0.5, 0.5], "Lund"),
+        (("yes", "yes"), ("first", "first"), [0.5, 0.5], "Malmö"),
         # Validity against ranking is a tie, and the first candidate wins.
-        (("False", "True"), ("first", "second"), [1.0, 0.0], "Malmö"),
-        (("True", "False"), ("second", "first"), [0.0, 1.0], "Malmö"),
+        (("no", "yes"), ("first", "second"), [1.0, 0.0], "Malmö"),
+        (("yes", "no"), ("second", "first"), [0.0, 1.0], "Malmö"),
         # What cannot be parsed supports nothing and decides nothing.
-        (("True", "?"), ("second", "?"), [0.0, 1.0], "Malmö"),
-        (("True", "True"), ("second", "?"), [0.0, 1.0], "Lund"),
-        (("True", "True"), ("?", "?"), [0.5, 0.5], "Malmö"),
+        (("yes", "?"), ("second", "?"), [0.0, 1.0], "Malmö"),
+        (("yes", "yes"), ("second", "?"), [0.0, 1.0], "Lund"),
+        (("yes", "yes"), ("?", "?"), [0.5, 0.5], "Malmö"),
     ],
 )
 def test_validity_and_ranking_add_up(
@@ -107,7 +107,7 @@ def test_validity_and_ranking_add_up(
     again = [reply for reply in judged if "?" in dict(reply.fields).values()]
     seen, cost, _ = run(proposed(), *SUMMARIES, *judged, *again)
     assert (seen.rank, seen.answer) == (rank, answer)
-    assert seen.valid == [flag == "True" for flag in valid]
+    assert seen.valid == [flag == "yes" for flag in valid]
     assert cost.unparsable == len(again)
 
 
@@ -131,10 +131,10 @@ def test_unparsable_candidates_give_an_empty_answer_and_are_counted() -> None:
 
 
 def test_an_unparsable_summary_is_empty() -> None:
-    broken = Reply(SummarizeForCandidate, "It is Malmö.", when="[[ ## candidate ## ]]\nMalmö")
+    broken = Reply(SummarizeForCandidate, UNPARSABLE, when="[[ ## candidate ## ]]\nMalmö")
     judged = [
-        Reply(SupportsCandidate, {"supported": "False"}, when="[[ ## candidate ## ]]\nMalmö"),
-        Reply(SupportsCandidate, {"supported": "True"}, when=FOR_LUND),
+        Reply(SupportsCandidate, {"supported": "no"}, when="[[ ## candidate ## ]]\nMalmö"),
+        Reply(SupportsCandidate, {"supported": "yes"}, when=FOR_LUND),
         Reply(CompareSummaries, {"better": "second"}, when="[[ ## first ## ]]\n\n"),
         Reply(CompareSummaries, {"better": "first"}, when=f"[[ ## first ## ]]\n{FOR_LUND}"),
     ]

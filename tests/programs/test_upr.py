@@ -5,7 +5,7 @@ from typing import Any
 import dspy
 import pytest
 from support.prompt_reading import inputs
-from support.scripted import Reply, scripted
+from support.scripted import UNPARSABLE, Reply, scripted
 from support.scripted_logprobs import Given
 
 from programs.instruments.cost import Cost, measured
@@ -76,7 +76,7 @@ def test_a_hundred_are_reranked_and_five_read() -> None:
     assert (len(seen.passages), len(seen.ranked), len(seen.evidence)) == (100, 100, 5)
 
 
-@pytest.mark.parametrize(("said", "answer"), [("True", "yes"), ("False", "no")])
+@pytest.mark.parametrize(("said", "answer"), [("yes", "yes"), ("no", "no")])
 def test_yes_no_style(said: str, answer: str) -> None:
     assert run(Reply(AnswerYesNoDirectly, {"answer": said}), style="yesno")[0].answer == answer
 
@@ -88,7 +88,7 @@ def test_nothing_found_is_answered_all_the_same() -> None:
 
 
 def test_an_unparsable_answer_is_an_empty_one_and_is_counted() -> None:
-    seen, cost, _ = run(*[Reply(AnswerShortDirectly, "In Lund.")] * 2)
+    seen, cost, _ = run(*[Reply(AnswerShortDirectly, UNPARSABLE)] * 2)
     assert seen.answer == ""
     assert (cost.unparsable, cost.lm_calls) == (1, 2)
 

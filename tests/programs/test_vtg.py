@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.citation_replies import ANYTHING, HOSTILES, check_any_reply, citing, numbered
 from support.prompt_reading import inputs
-from support.scripted import Reply, scripted
+from support.scripted import UNPARSABLE, Reply, scripted
 
 from programs.instruments.cost import Cost, measured
 from programs.vtg import VTG
@@ -138,7 +138,7 @@ def test_sentences_is_how_many_are_written_at_most() -> None:
     assert cost.lm_calls == 4
 
 
-@pytest.mark.parametrize("useless", [[queries()], [queries(" ", "")], [Reply(AskForEvidence, "moons?")] * 2])
+@pytest.mark.parametrize("useless", [[queries()], [queries(" ", "")], [Reply(AskForEvidence, UNPARSABLE)] * 2])
 def test_without_a_query_the_sentence_itself_is_searched_with(useless: list[Reply]) -> None:
     assert run(write((MOON, [])), *useless, write(), answer("Lund"))[0].queries == [QUESTION, MOON]
 
@@ -148,19 +148,19 @@ def test_three_queries_at_most() -> None:
     assert run(write((MOON, [])), listed, write(), answer("Lund"))[0].queries == [QUESTION, "moons", WHERE, MOON]
 
 
-@pytest.mark.parametrize("garbled", ["Ada found it [1].", "{}", '[[ ## statements ## ]]\n{"Ada": 1}'])
+@pytest.mark.parametrize("garbled", ["Ada found it.", UNPARSABLE, '[[ ## statements ## ]]\n{"Ada": 1}'])
 def test_an_unparsable_sentence_ends_the_text_and_is_counted(garbled: str) -> None:
     seen, cost, _ = run(*[Reply(WriteNextSentence, garbled)] * 2, answer("Lund"))
     assert (seen.answer, seen.known_facts, cost.unparsable, cost.lm_calls) == ("Lund", [], 1, 3)
 
 
 def test_an_unparsable_answer_is_empty_and_counted() -> None:
-    seen, cost, _ = run(write(), *[Reply(AnswerShortDirectly, "Lund")] * 2)
+    seen, cost, _ = run(write(), *[Reply(AnswerShortDirectly, UNPARSABLE)] * 2)
     assert (seen.answer, cost.unparsable) == ("", 1)
 
 
 def test_yes_or_no() -> None:
-    seen, _, _ = run(write((FINDER, [1])), write(), Reply(AnswerYesNoDirectly, {"answer": "True"}), style="yesno")
+    seen, _, _ = run(write((FINDER, [1])), write(), Reply(AnswerYesNoDirectly, {"answer": "yes"}), style="yesno")
     assert seen.answer == "yes"
 
 

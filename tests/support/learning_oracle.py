@@ -91,7 +91,7 @@ def _clumsy(name: str, value: str, prompt: Prompt) -> str:
     """The untaught value of a field."""
     lines = {int(n): text for text in prompt.inputs.values() for n, text in _numbered(text)}
     if name == "answer":
-        settled = value in ("True", "False", "true", "false") or value.startswith(("unanswerable", "unknown"))
+        settled = value in ("yes", "no") or value.startswith(("unanswerable", "unknown"))
         return value if settled else _SENTENCE.format(value)
     if name == "relevant":
         return json.dumps(list(lines))

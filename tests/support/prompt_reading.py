@@ -1,4 +1,4 @@
-"""Reads back what a prompt asked, from the messages of DSPy's chat and JSON adapters."""
+"""Reads back what a prompt asked, from the messages of DSPy's adapters; of XMLAdapter's, only what is wanted."""
 
 import re
 
@@ -23,7 +23,7 @@ def declared(system: str) -> list[str]:
 
 def wanted(user: str) -> list[str]:
     """The names of the output fields that are asked for, in order."""
-    return re.findall(r"(?:the field|of fields:|then) `(?:\[\[ ## )?(\w+)", _request(user))
+    return re.findall(r"(?:the field|of fields:|XML tags|then) `(?:\[\[ ## |<)?(\w+)", _request(user))
 
 
 def typed(user: str) -> set[str]:

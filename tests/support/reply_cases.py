@@ -393,7 +393,7 @@ STATEMENTS: list[tuple[Any, Any]] = [
     ("[[]]", []),
     ({"statements": []}, []),
     (None, []),
-    ('[{"statement": "", "passages": [1]}]', UNPARSABLE),
+    ('[{"statement": "", "passages": [1]}]', []),
     ("<item><statement>a</statement><passages><item>1</item><item>2</item></passages></item>", [S("a", [1, 2])]),
     ('[{"statement": "a", "passages": null}]', [S("a", [])]),
     ('Here they are: [{"statement": "a", "passages": [1]}] Hope', [S("a", [1])]),

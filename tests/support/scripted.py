@@ -8,8 +8,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import dspy
-from dspy.adapters.chat_adapter import ChatAdapter, FieldInfoWithName
+from dspy.adapters.chat_adapter import FieldInfoWithName
 from dspy.lm15 import Message, Request, Response, TextPart, Usage
+
+from signatures.adapters import ChatAdapter
+
+UNPARSABLE = "{}"
+"""A reply without any field, whatever the signature."""
 
 
 @dataclass
@@ -83,7 +88,7 @@ def engine_lm(engine: Any) -> dspy.LM:
 def scripted(*replies: Reply) -> Iterator[Script]:
     """Use a scripted LM in the block; every reply must have been asked for when it ends."""
     script = Script(list(replies))
-    with dspy.context(lm=engine_lm(script), adapter=ChatAdapter(use_json_adapter_fallback=True)):
+    with dspy.context(lm=engine_lm(script), adapter=ChatAdapter()):
         yield script
     assert not script.replies, f"replies left over: {script.replies}"
 

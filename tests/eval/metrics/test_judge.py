@@ -31,7 +31,7 @@ class Judge:
 
     @staticmethod
     def know(question: str, prediction: str) -> str:
-        return str(next(rule for word, rule in RIGHT.items() if word in question)(prediction))
+        return "yes" if next(rule for word, rule in RIGHT.items() if word in question)(prediction) else "no"
 
     def reply(self, system: str, user: str) -> str:
         question, prediction = field(user, "question"), field(user, "prediction")
@@ -71,13 +71,12 @@ def test_the_right_answers_are_shown() -> None:
 @pytest.mark.parametrize(
     ("verdict", "wrong"),
     [
-        (lambda question, prediction: "True", 4),
-        (lambda question, prediction: "False", 4),
-        (lambda question, prediction: "1.0", 4),
+        (lambda question, prediction: "yes", 4),
+        (lambda question, prediction: "no", 4),
         (lambda question, prediction: "0.8", 8),  # cannot be parsed
         (lambda question, prediction: "as you like it", 8),
-        (lambda question, prediction: str(Judge.know(question, prediction) != "True"), 8),
-        (lambda question, prediction: "True" if "Marlowe" in prediction else Judge.know(question, prediction), 1),
+        (lambda question, prediction: "no" if Judge.know(question, prediction) == "yes" else "yes", 8),
+        (lambda question, prediction: "yes" if "Marlowe" in prediction else Judge.know(question, prediction), 1),
     ],
 )
 def test_a_bad_judge_is_refused(verdict: Callable[[str, str], str], wrong: int) -> None:

@@ -161,7 +161,7 @@ class TestMissing:
         replies = [
             detects(" Lund ", "", when="[2] Where was"),
             detects("Unanswerable.", "Where she was\nborn."),
-            Reply(AlignMissing, {"explanation": "It is asked.", "aligned": "True"}),
+            Reply(AlignMissing, {"explanation": "It is asked.", "aligned": "yes"}),
         ]
         with measured() as cost:
             seen, prompts = self.ask(*replies)
@@ -180,7 +180,7 @@ class TestMissing:
         assert set(drawn) == {0, 1, 2, 3}
         assert drawn == again
 
-    @pytest.mark.parametrize("said", ["Lund", "", "I cannot say"])
+    @pytest.mark.parametrize("said", ["Lund", "", "no"])
     def test_only_unanswerable_is_unanswerable(self, said: str) -> None:
         seen, prompts = self.ask(detects("unanswerable", "x", when="[2] Where was"), detects(said, "x"))
         assert (seen.scores, len(prompts)) == ({"partial": 0.0, "match": None}, 2)

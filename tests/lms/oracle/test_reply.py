@@ -83,7 +83,7 @@ def test_closed_book_answers_from_memory() -> None:
 
 
 def test_yes_and_no() -> None:
-    assert ask(AnswerYesNo, context=number([RIVER]), question=ORM.question).answer is True
+    assert ask(AnswerYesNo, context=number([RIVER]), question=ORM.question).answer == "yes"
     lots = {ask(AnswerYesNo, context="", question=ORM.question).answer for _ in range(3)}
     assert len(lots) == 1
 

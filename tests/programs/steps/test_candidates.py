@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import dspy
 import pytest
-from support.scripted import Reply, scripted
+from support.scripted import UNPARSABLE, Reply, scripted
 from support.scripted_logprobs import Given, with_logprobs
 
 from programs.instruments.cost import measured
@@ -73,7 +73,7 @@ def test_an_lm_that_refuses_them_is_asked_for_the_number() -> None:
     assert cost.lm_calls == 2
 
 
-@pytest.mark.parametrize("number", ["95", "-0.1", "nan", "inf"])
+@pytest.mark.parametrize("number", ["low", "1995", "-0.1", "nan", "inf"])
 def test_a_number_that_is_no_probability_leaves_the_answer_alone(number: str) -> None:
     with scripted(reply(ONE, "Lund", probability=number)):
         (found,) = candidates([ONE])
@@ -88,7 +88,7 @@ def test_an_lm_that_ignores_the_wish_leaves_the_answer_alone() -> None:
 
 @pytest.mark.parametrize("logprobs", [True, False])
 def test_an_unparsable_reply_is_no_answer_and_is_counted(logprobs: bool) -> None:
-    garbled = [Reply(NameAnswer, "Well, well.", when=f"[1] {ONE.text}") for _ in range(2)]
+    garbled = [Reply(NameAnswer, UNPARSABLE, when=f"[1] {ONE.text}") for _ in range(2)]
     with with_logprobs(*garbled, probabilities={}), measured() as cost:
         (found,) = candidates([ONE], logprobs=logprobs)
     assert (found.answer, found.probability, found.measured_by) == ("", 0.0, "binary")

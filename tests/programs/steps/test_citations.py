@@ -18,7 +18,7 @@ from programs.steps.citations import (
 )
 from retrieval import Passage, number
 from retrieval.ranking.entailment import load_entailment
-from signatures.extract import Statement
+from signatures.replies import Statement
 from signatures.verify import CheckClaims
 
 ZORX = Passage("zorx", "A planet found by Ada Quill.", "Zorx")

@@ -6,7 +6,7 @@ from dataclasses import asdict
 import dspy
 import pytest
 from support.prompt_reading import inputs
-from support.scripted import Function, Reply, engine_lm, render, scripted
+from support.scripted import UNPARSABLE, Function, Reply, engine_lm, render, scripted
 
 from programs.steps.filtering import Match, shorten, threshold_for
 from retrieval import Passage, UsageError
@@ -65,7 +65,7 @@ def test_where_too_few_are_relevant_all_are_looked_at() -> None:
 
 
 def test_a_reply_that_cannot_be_parsed_leaves_the_passage_whole() -> None:
-    kept, _, _ = shortened(*[Reply(SummarizePassage, "It is long.")] * 2, k=1)
+    kept, _, _ = shortened(*[Reply(SummarizePassage, UNPARSABLE)] * 2, k=1)
     assert kept == [("a", "a is long.")]
 
 

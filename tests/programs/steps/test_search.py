@@ -46,7 +46,7 @@ def test_each_draft_reads_what_the_last_search_found_and_is_put_in_front_of_the_
 @pytest.mark.parametrize(
     ("signature", "fields", "query"),
     [
-        (AnswerYesNo, {"reasoning": "So.", "answer": "True"}, f"So. yes {QUESTION}"),
+        (AnswerYesNo, {"reasoning": "So.", "answer": "yes"}, f"So. yes {QUESTION}"),
         (AnswerShort, {"reasoning": "", "answer": " "}, QUESTION),
     ],
 )

@@ -1,0 +1,156 @@
+"""Replies that are not in form lead every method to what was meant, with every adapter; what cannot be meant counts."""
+
+import inspect
+import json
+import time
+from collections.abc import Callable
+from typing import Any
+
+import dspy
+import pytest
+from support.scripted import UNPARSABLE, Function, engine_lm, render
+
+from lms.extractive.prompt import Field, Prompt, parse
+from programs import load, names
+from programs.instruments.cost import Spent, measured
+from retrieval import Memory, Passage
+from signatures.adapters import ChatAdapter, JSONAdapter, XMLAdapter
+
+QUESTION = "Was the finder of the planet Zorx born in Lund?"
+FOUND = ["zorx", "bakers"]
+PASSAGES = [
+    Passage("zorx", "Zorx is a planet found in 2190 by Ada Quill.", "Zorx"),
+    Passage("bakers", "The Zorxes were a band of bakers.", "Zorxes"),
+    Passage("ada", "Ada Quill was born in Lund.", "Ada Quill"),
+]
+LAST = "Where was Ada Quill born?"
+YES_OR_NO: dict[str, dict[str, Any]] = {"style": {"style": "yesno"}, "preset": {"preset": "commonsense"}}
+SETTINGS: dict[str, dict[str, Any]] = {"migres": {"threshold": -6.0}, "retrieve_read": {"threshold": -6.0}}
+
+
+def methods() -> list[tuple[str, dict[str, Any]]]:
+    """Every method by its name, with settings for short answers and, where it has any, for yes or no."""
+    found = []
+    for name in names():
+        parameters = inspect.signature(load(name).__init__).parameters
+        usual = SETTINGS.get(name, {})
+        yesno = [more for setting, more in YES_OR_NO.items() if setting in parameters]
+        found += [(name, usual | more) for more in [{}, *yesno]]
+    return [*found, ("alce", {"mode": "summ"}), ("self_verification", {"verify": "condition"})]
+
+
+Written = dict[str, Any]
+"""The values of a reply: as they were asked for, or as text."""
+
+
+def in_form(prompt: Prompt) -> Written:
+    return {field.name: value(field, prompt)[0] for field in prompt.outputs}
+
+
+def out_of_form(prompt: Prompt) -> Written:
+    """The same values as LMs like to write them. Empty ones are left out."""
+    said = {field.name: value(field, prompt)[1] for field in prompt.outputs}
+    return {name: text for name, text in said.items() if text}
+
+
+def value(field: Field, prompt: Prompt) -> tuple[Any, str]:
+    """What a field is to hold, as it was asked for and as an LM may write it; with no text it may be left out."""
+    name, shown = field.name, " ".join(prompt.inputs.values())
+    told = "born in Lund." in shown
+    options = next((part["enum"] for part in [field.schema, *field.schema.get("anyOf", [])] if "enum" in part), [])
+    if name == "answer" and "unanswerable" in f"{options} {field.description}" and not told:
+        return "unanswerable", "The facts do not mention where she was born."
+    if name == "action":
+        return ("finish", "Finish[yes]") if told else ("search", "Search.")
+    if name == "needed":
+        return ("no", "No, it can be answered now.") if told else ("yes", "Yes.")
+    if name in ("query", "follow_up"):
+        return ("", "None" if name == "query" else "") if told else (LAST, LAST)
+    if "yes" in options:
+        return ("yes", "**Yes**, because she was.") if told or name != "answer" else (options[0], "Yes")
+    if options:
+        return options[-1], f"The {options[-1]} one."
+    if name in ("relevant", "useful"):
+        return [1, 2], "[1] [2]"
+    if name == "statements":
+        lines = [line.partition(" | ")[2] for line in prompt.inputs["context"].splitlines()]
+        found = [(line, n) for n, line in enumerate(lines, 1)]
+        if "history" in prompt.inputs:  # the next sentence alone
+            found = [(line, n) for line, n in found if line not in prompt.inputs["history"]][:1]
+        written = [{"statement": line, "passages": [n]} for line, n in found]
+        return written, "\n".join(f"- {line} [{n}]" for line, n in found) or "None"
+    if name in ("queries", "related"):
+        return ["Who found Zorx?", LAST], f"1. Who found Zorx?\n2. {LAST}"
+    if name == "keywords":
+        return ["planet", "astronomer"], "planet, astronomer"
+    if "probability" in name:
+        return 0.05, "5%"
+    if name == "candidate":
+        return ("Quill", "Quill") if "Ada Quill" in shown else ("unknown", "The document does not mention it.")
+    if name in ("summary", "snippet") and "irrelevant" in field.description and not told:
+        return "irrelevant", "Irrelevant."
+    if name in ("passage", "knowledge") and "[NONE]" in field.description:
+        return "[NONE]", "I'm sorry, but I do not know that."
+    if name in ("reasoning", "thought", "explanation", "evidence"):
+        return "", ""
+    if name == "missing":
+        return ("", "N/A") if told else ("Where Ada Quill was born.", "Where Ada Quill was born.")
+    return {"condition": "Zorx"}.get(name, f"Ada ({name})"), {"condition": "Zorx"}.get(name, f"Ada ({name})")
+
+
+def as_asked(fields: Written, style: str) -> str:
+    if style == "json":
+        return json.dumps(fields)
+    texts = {name: said if isinstance(said, str) else json.dumps(said) for name, said in fields.items()}
+    if style == "xml":
+        return "\n".join(f"<{name}>\n{said}\n</{name}>" for name, said in texts.items())
+    return f"{render(texts)}\n\n[[ ## completed ## ]]"
+
+
+def cut_off(fields: Written, style: str) -> str:
+    """Fenced, in another order, with markers in another case, and cut off at the token limit."""
+    fields = dict(reversed(fields.items()))
+    if style == "json":
+        return f"```json\n{json.dumps({name.title(): said for name, said in fields.items()})[:-1]}"
+    if style == "xml":
+        return as_asked({name.title(): said for name, said in fields.items()}, style).rpartition("\n</")[0]
+    return f"```\n{render({name.upper(): said for name, said in fields.items()})}\n\n[[ ## comp"
+
+
+def ask(
+    method: str, settings: dict[str, Any], adapter: dspy.Adapter, reply: Callable[[Prompt], str]
+) -> tuple[dspy.Prediction, Spent]:
+    retriever = Memory(PASSAGES, {QUESTION: FOUND})
+    lm = engine_lm(Function(lambda system, user: reply(parse(system, user))))
+    with dspy.context(lm=lm, adapter=adapter), measured() as cost:
+        return load(method)(retriever, **settings)(question=QUESTION), cost
+
+
+@pytest.mark.parametrize("adapter", [ChatAdapter, JSONAdapter, XMLAdapter])
+@pytest.mark.parametrize(("method", "settings"), methods())
+def test_what_was_meant_is_what_counts(method: str, settings: dict[str, Any], adapter: type[dspy.Adapter]) -> None:
+    wanted, cost = ask(method, settings, adapter(), lambda prompt: as_asked(in_form(prompt), prompt.format))
+    seen, paid = ask(method, settings, adapter(), lambda prompt: cut_off(out_of_form(prompt), prompt.format))
+    assert seen.toDict() == wanted.toDict()
+    assert (paid.lm_calls, paid.searches, paid.unparsable) == (cost.lm_calls, cost.searches, 0)
+    assert wanted.answer
+
+
+@pytest.mark.parametrize("adapter", [ChatAdapter, JSONAdapter, XMLAdapter])
+@pytest.mark.parametrize(("method", "settings"), methods())
+def test_what_cannot_be_meant_is_counted(method: str, settings: dict[str, Any], adapter: type[dspy.Adapter]) -> None:
+    seen, cost = ask(method, settings, adapter(), lambda prompt: UNPARSABLE)
+    assert seen.answer == ""
+    assert cost.unparsable > 0
+
+
+@pytest.mark.parametrize("adapter", [ChatAdapter, JSONAdapter, XMLAdapter])
+@pytest.mark.parametrize("piece", ["(", "[", "{", "1 ", "- a\n"])
+@pytest.mark.parametrize("method", ["blendfilter", "migres"])
+def test_a_reply_without_end_takes_no_time(method: str, piece: str, adapter: type[dspy.Adapter]) -> None:
+    runaway = piece * (100_000 // len(piece))
+    begin = time.process_time()
+    ask(
+        method, {}, adapter(), lambda prompt: as_asked({field.name: runaway for field in prompt.outputs}, prompt.format)
+    )
+    assert time.process_time() - begin < 3
