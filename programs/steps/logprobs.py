@@ -54,7 +54,7 @@ def word_probability(word: str, field: str, tokens: list[Token]) -> float | None
 
     Args:
         word: The word, in lower case.
-        field: Output field of the signature. It is found in the layout of ChatAdapter or JSONAdapter.
+        field: Output field of the signature. It is found in the layouts of ChatAdapter, JSONAdapter and XMLAdapter.
         tokens: The tokens of the whole reply.
 
     Returns:
@@ -115,10 +115,12 @@ def _span(field: str, text: str) -> tuple[int, int]:
         start = header.end()
         following = re.compile(r"^[^\S\n]*\[\[ ## \w+ ## \]\]", re.MULTILINE).search(text, start)
         end = following.start() if following else len(text)
-    elif found := re.search(rf'"{field}"\s*:\s*"((?:[^"\\]|\\.)*)', text, re.DOTALL):
-        start, end = found.span(1)
     else:
-        return 0, 0
+        in_json, in_xml = rf'"{field}"\s*:\s*"((?:[^"\\]|\\.)*)', rf"<{field}>(.*?)(?:</{field}>|\Z)"
+        found = re.search(in_json, text, re.DOTALL) or re.search(in_xml, text, re.DOTALL)
+        if not found:
+            return 0, 0
+        start, end = found.span(1)
     value = text[start:end].strip()
     start = text.index(value, start)
     return start, start + len(value)

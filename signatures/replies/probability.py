@@ -34,10 +34,10 @@ class Probability(Reply, shows=float):
             (value,) = value.values() if isinstance(value, dict) else value
         if isinstance(value, bool) or not isinstance(value, int | float | str):
             raise ValueError(f"no probability: {value!r}")
-        p = _in_text(tidy(value).lower()) if isinstance(value, str) else _scaled(float(value))
+        p = _in_text(tidy(value).lower()) if isinstance(value, str) else _scaled(value)
         if not 0 <= p <= 1:
             raise ValueError(f"no probability from 0 to 1: {value!r}")
-        return p
+        return float(p)
 
 
 class ProbabilityOrNone(Probability, shows=float):

@@ -406,6 +406,7 @@ STATEMENTS: list[tuple[Any, Any]] = [
 
 PROBABILITIES: list[tuple[Any, Any]] = [
     ("5%", 0.05),
+    (10**400, UNPARSABLE),
     ("0,05", 0.05),
     ("0.8 (high)", 0.8),
     ("low", UNPARSABLE),

@@ -101,7 +101,12 @@ def test_the_reply_of_the_json_adapter() -> None:
     assert p(tokens) == 0.0
 
 
-@pytest.mark.parametrize("text", ["", "unknown", "[[ ## other ## ]]\nunknown", "<candidate>unknown</candidate>"])
+def test_the_reply_of_the_xml_adapter() -> None:
+    parts = [("<candidate>", 0.9), ("\nun", 0.8), ("known", 0.5), ("\n</candidate>", 0.9)]
+    assert p([Token(text, odds, {}) for text, odds in parts]) == pytest.approx(0.8 * 0.5)
+
+
+@pytest.mark.parametrize("text", ["", "unknown", "[[ ## other ## ]]\nunknown", "<other>unknown</other>"])
 def test_a_reply_without_the_field_gives_no_probability(text: str) -> None:
     assert p([Token(text, 0.5, {})]) is None
 
