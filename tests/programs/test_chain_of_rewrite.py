@@ -1,7 +1,7 @@
 """Chain-of-Rewrite against the case of the paper's figures (1, 3, 4 and 5), its switches, and replies that are no use.
 
-The case is the paper's: a question about a series whose article it shares no telling word with. Who finds what, the
-probabilities and the words are ours, and small enough to compute by hand.
+The question and the article that it shares no telling word with are the paper's, of whose figures the text has no more.
+The other documents, who finds what and the probabilities are ours, and small enough to compute by hand.
 """
 
 import json
@@ -27,11 +27,11 @@ from signatures.answer import AnswerEntity
 from signatures.extract import AnalyseDocument, NameCandidate
 from signatures.query import ListExplicitQueries, ListRelatedQueries
 
-QUESTION = "Which genre does The Trip belong to"
+QUESTION = "What genre is The Trip?"
 TABLE = [
-    Passage("genre", "which kind of art a work may belong to", "Genre"),
-    Passage("hop", "a genre of slow electronic music which came from Bristol", "Trip hop"),
-    Passage("italy", "a film by Michael Winterbottom , cut from the second season", "The Trip to Italy"),
+    Passage("genre", "what kind of art a work is , the one or the other", "Genre"),
+    Passage("hop", "a genre of slow electronic music , the one which is from Bristol", "Trip hop"),
+    Passage("italy", "It is what Michael Winterbottom cut from the second season", "The Trip to Italy"),
     Passage("film", "a film about drugs by Roger Corman . It is a psychedelic drama .", "The Trip (1967 film)"),
     Passage(
         "series",
@@ -39,7 +39,7 @@ TABLE = [
         "seasons.",
         "The Trip (2010 TV series)",
     ),
-    Passage("list", "the channel of each sitcom and its genre , which fans keep", "List of British sitcoms"),
+    Passage("list", "the channel of each sitcom and its genre , what fans keep", "List of British sitcoms"),
 ]
 EXPLICIT = ["1. genre of the 2010 TV series The Trip", "2. genre of the 1967 film The Trip"]
 # Four keywords in all, so each query gets the four of them: who finds what does not hang on the draw.
@@ -68,7 +68,7 @@ SITCOM = "It is a British television sitcom."
 READINGS = {
     "genre": reading("genre", "", "unknown"),
     "hop": reading("hop", "", '"Unknown"'),
-    "italy": reading("italy", "a film by Michael Winterbottom , cut from the second season", "film"),
+    "italy": reading("italy", "It is what Michael Winterbottom cut from the second season", "film"),
     "film": reading("film", "- It is a psychedelic drama .\n- It won a prize.", "psychedelic drama"),
     "series": reading("series", f"“{SITCOM}”", "sitcom"),
     "list": reading("list", "Nothing of it is there.", "television sitcom"),
@@ -173,7 +173,7 @@ def test_the_case_of_the_figures(upr: UPR) -> None:
         assert sorted(words) == ["BBC", "Coogan", "Corman", "Roger", "Steve", "Two", "drama"]
     found = [[p.id for p in Memory(TABLE)(query, 3)] for query in seen.queries[:3]]
     assert found == [["genre", "hop", "italy"], ["series", "film", "hop"], ["film", "series", "hop"]]
-    # The best score of each, in words that a query and the passage share: 6, 6, 4, 3, 3.
+    # The best score of each, in words that a query and the passage share: 6, 6, 4, 4, 3.
     assert seen.retrieved == ["series", "film", "genre", "hop", "italy"]
 
     # Fig. 5, p(unknown): what was written where that is the word, and what could have been written instead.
@@ -484,11 +484,11 @@ def test_when_all_are_unknown_the_reader_gets_the_originals_and_nothing_is_fed_b
 
 
 def test_candidates_that_are_the_same_are_searched_with_once_and_no_query_twice() -> None:
-    same = [*reading("genre", "", "Unknown"), *reading("hop", "", "A film"), *reading("italy", "", "a film")]
+    same = [*reading("genre", "", "Unknown"), *reading("hop", "", "A hybrid"), *reading("italy", "", "a hybrid")]
     replies = [*same, answer("film"), answer("film")]
     with scripted(*copies(replies)), measured() as cost:
         seen = method(question_rewriting="off", unknown="binary")(question=QUESTION)
-    assert seen.queries == [QUESTION, f"{QUESTION} A film"]
+    assert seen.queries == [QUESTION, f"{QUESTION} A hybrid"]
     assert cost.searches == 2
 
 
@@ -586,7 +586,7 @@ class TestUselessReplies:
 
     def test_an_unparsable_expansion_gives_no_keywords(self) -> None:
         garbled = [Reply(ListRelatedQueries, UNPARSABLE, when="1967 film") for _ in range(2)]
-        replies = [CLARIFY, EXPAND[0], *garbled, *readings("genre", "hop", "italy", "list", "series"), answer("x")]
+        replies = [CLARIFY, EXPAND[0], *garbled, *readings("genre", "hop", "italy", "series"), answer("x")]
         with scripted(*copies(replies)):
             seen = method(query_feedback=False, unknown="binary")(question=QUESTION)
         assert seen.keywords == ["BBC Two", "Steve Coogan"]

@@ -16,7 +16,8 @@ MODULES = [
     for found in pkgutil.iter_modules(signatures.__path__)
     if found.name not in ("adapters", "replies")
 ]
-ALL = [getattr(module, name) for module in MODULES for name in module.__all__]
+NAMED = [getattr(module, name) for module in MODULES for name in module.__all__]
+ALL = [named for named in NAMED if inspect.isclass(named)]
 
 
 @pytest.mark.parametrize("signature", ALL, ids=lambda signature: signature.__name__)
