@@ -33,6 +33,7 @@ from signatures.answer import AnswerEntity
 from signatures.extract import AnalyseDocument, NameCandidate
 from signatures.query import ListExplicitQueries, ListRelatedQueries
 from signatures.replies import ProbabilityOrNone
+from signatures.replies.texts import bare
 
 __all__ = ["ChainOfRewrite"]
 
@@ -203,7 +204,7 @@ class ChainOfRewrite(dspy.Module):
         calls = (partial(ask, self.expand, query=clarification) for clarification in clarifications)
         replies = side_by_side(*calls, at_most=self.in_flight)
         return clean_list(
-            keyword for reply in replies for line in reply.related or [] for keyword in _keywords_beside(line)
+            bare(keyword) for reply in replies for line in reply.related or [] for keyword in _keywords_beside(line)
         )
 
     def _search(self, queries: list[str], before: dict[str, list[Passage]]) -> dict[str, list[Passage]]:

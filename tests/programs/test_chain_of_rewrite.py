@@ -437,7 +437,7 @@ class TestSwitches:
                 first = query == QUESTION
                 return [Passage("copy", "first" if first else "second", score=scores[0 if first else 1])]
 
-        expand = Reply(ListRelatedQueries, {"related": "[]", "keywords": '["sitcom"]'})
+        expand = Reply(ListRelatedQueries, {"related": '["trip series | sitcom"]'})
         off = {"document_rewriting": False, "rerank_feedback": False, "query_feedback": False}
         with scripted(expand, answer("x", when=f"[1] {kept}")):
             seen = ChainOfRewrite(Copies([]), question_rewriting="direct", **off)(question=QUESTION)

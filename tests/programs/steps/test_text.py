@@ -173,13 +173,6 @@ def test_a_passage_that_was_written_is_kept_as_one_line(text: str, passage: str)
     assert passage_or_nothing(text) == passage
 
 
-def test_a_refusal_is_looked_for_in_the_first_200_characters() -> None:
-    refusal = "I do not know"
-    opening = "As an".ljust(200 - len(refusal), ".")
-    assert passage_or_nothing(opening + refusal) == ""
-    assert passage_or_nothing(f"{opening}.{refusal}") == f"{opening}.{refusal}"
-
-
 @given(st.text(st.characters()))
 def test_any_text_is_a_passage_or_nothing(text: str) -> None:
     assert passage_or_nothing(text) in ("", *(one_line(text)[:n].strip() for n in range(len(one_line(text)) + 1)))
