@@ -492,6 +492,14 @@ def test_candidates_that_are_the_same_are_searched_with_once_and_no_query_twice(
     assert cost.searches == 2
 
 
+def test_a_question_that_gets_no_keywords_is_searched_with_once() -> None:
+    expand = Reply(ListRelatedQueries, {"related": "[]", "keywords": "[]"})
+    off = {"document_rewriting": False, "rerank_feedback": False, "query_feedback": False}
+    with scripted(expand, answer("x")), measured() as cost:
+        seen = method(question_rewriting="direct", **off)(question=QUESTION)
+    assert (seen.queries, cost.searches) == ([QUESTION], 1)
+
+
 POOL = [f"word{n}" for n in range(40)]
 PINNED = [
     "one",
