@@ -8,12 +8,11 @@ import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-import dspy
 from tqdm import tqdm
 
-from eval.commands.options import add_data, add_judge_api_base, add_threads, lm_record, load_lm
+from eval.commands.options import add_data, add_judge_api_base, add_threads, load_lm
 from eval.runs.recorded_calls import Limits
-from programs.commands.flags import adapter_of, add_lm
+from programs.commands.flags import add_lm
 from retrieval import FORMS
 from retrieval import load as load_retriever
 from retrieval.command_line import without_secrets
@@ -66,12 +65,9 @@ def main(args: Namespace) -> None:
     if args.show:
         print("\n\n".join(map(printing.show, tables)))
         return
-    bar = tqdm(unit="question", disable=None, file=sys.stderr)
-    with dspy.context(adapter=adapter_of(args)), bar:
+    with tqdm(unit="question", disable=None, file=sys.stderr) as bar:
         made = setup.Setup(
             lm=lambda examples, retriever: load_lm(args, examples, retriever),
-            lm_record=lambda lm: lm_record(args, lm),
-            cache=args.cache,
             retriever=load_retriever(args.retriever) if args.retriever else None,
             retriever_spec=args.retriever,
             oracle=load_retriever(args.oracle_retriever) if args.oracle_retriever else None,

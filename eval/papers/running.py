@@ -211,7 +211,7 @@ def _attempt(made: _Prepared, task: str, questions: Questions, setup: Setup, top
     manifest = {
         "task": task,
         "program": made.program,
-        **setup.lm_record(lm),
+        "lm": lm.model,
         "top_p": top_p,
         "retriever": without_url_secrets(made.retriever_spec),
         "settings": {name: _without_secrets(value) for name, value in made.settings.items()},
@@ -220,7 +220,7 @@ def _attempt(made: _Prepared, task: str, questions: Questions, setup: Setup, top
         "judge": setup.judge,
         "sample": questions.where,
         "fingerprints": fingerprints(made.retriever_spec) | fingerprints(str(made.settings.get("against", "none"))),
-        "sample_seed": SEED,
+        "seed": SEED,
     }
     sign = sha256(json.dumps(manifest, sort_keys=True).encode()).hexdigest()[:12]
     directory = setup.directory / f"{made.program}-{task.replace(':', '-')}-{sign}"
@@ -232,7 +232,6 @@ def _attempt(made: _Prepared, task: str, questions: Questions, setup: Setup, top
             directory=directory,
             threads=setup.threads,
             limits=setup.limits,
-            cache=setup.cache,
             manifest=manifest,
             on_row=setup.on_row,
             clean=setup.clean,

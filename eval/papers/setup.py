@@ -35,8 +35,6 @@ class Setup:
 
     Attributes:
         lm: Gives the LM for questions and a retriever; called for every run.
-        lm_record: What the manifest of a run with it says of the LM and of how it is asked, without secrets.
-        cache: Use the replies in DSPy's cache; see `eval.runs.runner.evaluate`.
         retriever: The retriever, or None where none was named.
         retriever_spec: Its name.
         oracle: The retriever of rows with an oracle corpus, the data sets' own passages among the others; or None.
@@ -64,8 +62,6 @@ class Setup:
     data: str | Path | None = None
     judge: str | None = None
     judge_api_base: str | None = None
-    lm_record: Callable[[dspy.LM], Mapping[str, Any]] = lambda lm: {"lm": lm.model}
-    cache: bool = False
     settings: Mapping[str, Any] = field(default_factory=dict)
     states: Sequence[State] = ()
     threads: int = 8
