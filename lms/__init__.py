@@ -14,12 +14,17 @@ import urllib.request
 from typing import Any
 
 import dspy
+from dspy.utils.exceptions import LMConfigurationError
 
 from retrieval.errors import UsageError
 
-__all__ = ["load"]
+__all__ = ["MAX_TOKENS", "load"]
 
 logger = logging.getLogger(__name__)
+
+MAX_TOKENS = 1024
+"""The default length of a reply. The longest that our signatures ask for, a passage or some steps of reasoning with an
+answer, are about half as long. Without a limit a small model that repeats itself goes on to the end of its context."""
 
 _OPENAI_MODEL = "openai/gpt-4o-mini"
 _OLLAMA_URL = "http://127.0.0.1:11434"
@@ -33,7 +38,8 @@ def load(spec: str = "auto", *, api_base: str | None = None, **settings: Any) ->
             string of dspy.LM such as "openai/gpt-4o-mini" or "ollama_chat/llama3.2".
         api_base: Address of an OpenAI-compatible server that has the model.
         settings: Further arguments of dspy.LM, such as temperature; for a GGUF file also those of
-            `lms.local.local_lm`. The extractive reader has none and ignores them.
+            `lms.local.local_lm`. The extractive reader has none and ignores them. Where there is no max_tokens it is
+            `MAX_TOKENS`, but for OpenAI's reasoning models, which refuse so few; None is the provider's limit.
 
     Raises:
         UsageError: `spec` is no model string, or names the oracle, which needs a task's gold; or DSPy refuses the
@@ -67,8 +73,12 @@ def load(spec: str = "auto", *, api_base: str | None = None, **settings: Any) ->
             "ollama_chat/llama3.2, with an api_base for a server of your own; or gguf:FILE for a local model"
         )
     try:
-        return dspy.LM(spec, **({"api_base": api_base} if api_base else {}), **settings)
-    except (TypeError, ValueError) as error:
+        settings |= {"api_base": api_base} if api_base else {}
+        try:
+            return dspy.LM(spec, **{"max_tokens": MAX_TOKENS, **settings})
+        except LMConfigurationError:
+            return dspy.LM(spec, **settings)
+    except (TypeError, ValueError, LMConfigurationError) as error:
         raise UsageError(f"LM {spec!r}: {error}") from None
 
 

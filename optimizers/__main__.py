@@ -16,7 +16,7 @@ import tqdm
 
 import programs
 from eval import metrics, tasks
-from eval.commands.options import add_data, add_judge_api_base, add_threads
+from eval.commands.options import add_data, add_judge_api_base, add_threads, lm_record
 from eval.metrics import Metric
 from eval.reports.text import table
 from eval.runs.recorded_calls import Limits
@@ -25,7 +25,15 @@ from optimizers import check, filter_f1, load, names, why_no_state
 from optimizers.changes import changes
 from optimizers.optimize import optimize
 from optimizers.split import split
-from programs.commands.flags import add_environment, add_settings, load_lm, load_retriever, make, settings_of
+from programs.commands.flags import (
+    adapter_of,
+    add_environment,
+    add_settings,
+    load_lm,
+    load_retriever,
+    make,
+    settings_of,
+)
 from retrieval import UsageError
 from retrieval.command_line import Parser, run, say, without_secrets
 
@@ -37,7 +45,12 @@ def main(argv: Sequence[str]) -> NoReturn:
     """Compile a program and exit."""
     args = make_parser(argv).parse_args(argv)
     give_back_memory()
-    run(_PROG, lambda: _compile(args))
+
+    def command() -> None:
+        with dspy.context(adapter=adapter_of(args)):
+            _compile(args)
+
+    run(_PROG, command)
 
 
 def give_back_memory() -> None:
@@ -144,8 +157,7 @@ def _compile(args: argparse.Namespace) -> None:
         "recipe": args.recipe,
         "recipe_settings": settings,
         "task": args.task,
-        "lm": lm.model,
-        "temperature": args.temperature,
+        **lm_record(args, lm),
         "retriever": args.retriever and without_url_secrets(args.retriever),
         "from_state": args.state and sha256(Path(args.state).read_bytes()).hexdigest(),
     }
@@ -164,6 +176,7 @@ def _compile(args: argparse.Namespace) -> None:
             only=args.only,
             freeze=args.freeze,
             limits=Limits(calls=args.budget_calls, usd=args.budget_usd),
+            cache=args.cache,
             manifest=manifest,
             clean=without_secrets,
         )

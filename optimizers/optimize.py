@@ -64,6 +64,7 @@ def optimize(
     only: Sequence[str] = (),
     freeze: Sequence[str] = (),
     limits: Limits = Limits(),  # noqa: B008  # it is immutable
+    cache: bool = False,
     manifest: dict[str, Any] | None = None,
     clean: Callable[[str], str] = str,
 ) -> Outcome:
@@ -86,6 +87,8 @@ def optimize(
         only: Names of predictors that are to learn, or of modules for all predictors in them; empty for all.
         freeze: Names, in the same form, of those that are to stay as they are.
         limits: When to stop compiling; the two evaluations do not count.
+        cache: Use the replies in DSPy's cache, and add to it. Without it, what a recipe asks again word by word still
+            gets the first reply, from the directory, if the LM's cache is on.
         manifest: A record of the LM, the task, the recipe and so on, as values that JSON can hold, without secrets. A
             call goes on with what is in the directory only if its manifest is the same.
         clean: Takes secrets out of the messages of errors; see `eval.runs.runner.evaluate`.
@@ -109,7 +112,7 @@ def optimize(
         "learning": names,
         "data": {"train": _data_fingerprint(train), "held_out": _data_fingerprint(held_out)},
     }
-    judge = partial(_judged, held_out=held_out, metrics=metrics, threads=threads, clean=clean)
+    judge = partial(_judged, held_out=held_out, metrics=metrics, threads=threads, cache=cache, clean=clean)
     before, parts_before = judge(program, directory=directory / "before", manifest=about)
     compiled, cost, failures = _compiled(
         restricted(program, names),
@@ -118,6 +121,7 @@ def optimize(
         metric,
         directory=directory / "compiling",
         limits=limits,
+        cache=cache,
         clean=clean,
     )
     manifest_after = {**about, "compiled": _fingerprint(compiled)}
@@ -174,6 +178,7 @@ def _compiled(
     *,
     directory: Path,
     limits: Limits,
+    cache: bool,
     clean: Callable[[str], str],
 ) -> tuple[dspy.Module, Cost, str]:
     """The compiled program with all its predictors shown again, the cost of compiling it, and what failed."""
@@ -181,7 +186,8 @@ def _compiled(
         directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UsageError(f"cannot use {directory}: {error.strerror}") from None
-    calls = RecordedCalls(CallLog(directory / "calls.jsonl"), done=set(), at_once=_MOST_CALLS, limits=limits)
+    log = CallLog(directory / "calls.jsonl")
+    calls = RecordedCalls(log, done=set(), at_once=_MOST_CALLS, limits=limits, cache=cache, repeats=True)
     failures = Failures(type(program).__mro__[1], calls)
     compiled = None
     trouble: Exception | None = None

@@ -1,8 +1,7 @@
 """Compare runs of one task: differences with intervals and tests.
 
 Compares them on the questions that all of them asked: means and differences with their confidence intervals, tests, and
-costs. For the best of n answers, make n runs with different --run and --temperature: at the same temperature DSPy's
-cache would give the same answers again.
+costs. For the best of n answers, make n runs with --attempts n at a temperature above 0.
 """
 
 import json

@@ -1,19 +1,35 @@
 """Options that several commands have, and what is made from them."""
 
 import os
+import re
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import dspy
 
 from eval.figures.comparison import best_of
 from eval.runs.ceiling import is_oracle, load_oracle
+from eval.runs.runner import without_url_secrets
 from eval.runs.store import Run, read
 from programs.commands import flags
+from programs.instruments.adapters import adapter_name
 from retrieval import Retriever
+from retrieval.command_line import without_secrets
 
-__all__ = ["add_data", "add_judge_api_base", "add_runs", "add_threads", "load_lm", "read_runs", "task_name"]
+__all__ = [
+    "add_data",
+    "add_judge_api_base",
+    "add_runs",
+    "add_threads",
+    "lm_record",
+    "load_lm",
+    "read_runs",
+    "task_name",
+]
+
+_SECRET = re.compile(r"key|secret|password|credential|auth|header|cookie|token(?!s)", re.IGNORECASE)
 
 
 def add_runs(parser: ArgumentParser, more: str = "") -> None:
@@ -56,13 +72,48 @@ def add_threads(parser: ArgumentParser) -> None:
     )
 
 
-def load_lm(args: Namespace, examples: Sequence[dspy.Example], retriever: Retriever | None) -> dspy.LM:
+def load_lm(args: Namespace, examples: Sequence[dspy.Example], retriever: Retriever | None, seed: int = 0) -> dspy.LM:
     """Load the LM that the flags name. The oracle is made for these questions and this retriever.
+
+    The seed is DSPy's rollout id, by which it tells the replies of one attempt from those of another; 0 for none.
 
     Raises:
         UsageError: There is no such LM.
     """
-    return load_oracle(args.lm, examples, retriever) if is_oracle(args.lm) else flags.load_lm(args)
+    if is_oracle(args.lm):
+        return load_oracle(args.lm, examples, retriever, seed)
+    lm = flags.load_lm(args)
+    return lm.copy(rollout_id=seed) if seed else lm
+
+
+def lm_record(args: Namespace, lm: dspy.LM) -> dict[str, Any]:
+    """What a manifest says of the LM and of how it was asked, without secrets: two runs that differ here are different.
+
+    Args:
+        args: The flags of `programs.commands.flags.add_lm`.
+        lm: The LM that they name.
+    """
+    return {
+        "lm": lm.model,
+        "api_base": _public("api_base", args.api_base),
+        "adapter": adapter_name(flags.adapter_of(args)),
+        "structured": args.structured,
+        "temperature": lm.kwargs.get("temperature"),
+        "max_tokens": lm.kwargs.get("max_tokens"),
+        "lm_args": {name: _public(name, value) for name, value in args.lm_args},
+        "cache": args.cache,
+    }
+
+
+def _public(name: str, value: Any) -> Any:
+    """The value of a setting, with *** in place of what its name or the environment says is secret, and in URLs."""
+    if isinstance(value, dict):
+        return {inner: "***" if _SECRET.search(name) else _public(inner, item) for inner, item in value.items()}
+    if isinstance(value, list):
+        return [_public(name, item) for item in value]
+    if value is not None and _SECRET.search(name):
+        return "***"
+    return without_url_secrets(without_secrets(value)) if isinstance(value, str) else value
 
 
 def task_name(spec: str) -> str:

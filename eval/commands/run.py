@@ -2,7 +2,8 @@
 
 One row per question goes to a directory. To continue a run that was cut short, repeat its command with --run and its
 directory. --lm oracle, or oracle:ERROR_RATE, gives the ceiling of the method with its retriever, --lm extractive the
-floor. With --program NAME, --help also lists the settings of that program.
+floor. --attempts N makes N runs, whose best answers python -m eval compare takes together. With --program NAME, --help
+also lists the settings of that program.
 """
 
 import sys
@@ -19,7 +20,7 @@ from tqdm import tqdm
 
 import programs
 from eval import metrics
-from eval.commands.options import add_data, add_judge_api_base, add_threads, load_lm, task_name
+from eval.commands.options import add_data, add_judge_api_base, add_threads, lm_record, load_lm, task_name
 from eval.figures.summary import summarise
 from eval.reports.text import table
 from eval.runs.fingerprints import fingerprints
@@ -28,13 +29,14 @@ from eval.runs.recorded_calls import Limits
 from eval.runs.runner import evaluate, without_url_secrets
 from eval.runs.store import read
 from eval.tasks import SEED, load
-from programs.commands.flags import add_environment, load_retriever, make, settings_of
+from programs.commands.flags import adapter_of, add_environment, load_retriever, make, settings_of
 from programs.instruments.plan import price
 from retrieval import OdqaError, UsageError
 from retrieval.command_line import say, without_secrets
 
 _NOT_IN_MANIFEST = {
-    *("command", "run", "data", "threads", "lm_calls", "retries", "max_calls", "max_usd", "max_minutes", "mlflow")
+    *("command", "run", "data", "threads", "lm_calls", "retries", "max_calls", "max_usd", "max_minutes", "mlflow"),
+    "attempts",
 }
 """Flags that do not change what is asked: a run goes on where it stopped when they change."""
 
@@ -67,6 +69,22 @@ def add_flags(parser: ArgumentParser) -> None:
     parser.add_argument("--max-usd", type=float, metavar="USD", help="stop after USD dollars, including a judge's")
     parser.add_argument("--max-minutes", type=float, metavar="MIN", help="stop after MIN minutes")
     parser.add_argument(
+        "--seed",
+        type=int,
+        default=0,
+        metavar="N",
+        help="number of this attempt at the questions: with another one the LM draws its replies anew, if its "
+        "temperature is above 0 (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--attempts",
+        type=int,
+        default=1,
+        metavar="N",
+        help="make N runs, with the seeds from --seed on, in the directories DIR-1 … DIR-N; limits hold for each "
+        "(default: %(default)s)",
+    )
+    parser.add_argument(
         "--metrics",
         metavar="NAME,…",
         help=f"what to compute: {metrics.HELP} (default: em, f1 and the recalls; accuracy instead of em and f1 if all "
@@ -82,23 +100,48 @@ def add_flags(parser: ArgumentParser) -> None:
 
 
 def main(args: Namespace) -> None:
-    program = programs.load(args.program)
+    if args.attempts < 1:
+        raise UsageError(f"the number of attempts must be at least 1, not {args.attempts}")
+    if args.temperature == 0 and (args.seed or args.attempts > 1):
+        raise UsageError("at temperature 0 every attempt gives the same replies: leave out --seed and --attempts")
+    base = args.run or f"runs/{task_name(args.task)}-{args.program}-{time.strftime('%Y%m%d-%H%M%S')}"
+    directories = [base] if args.attempts == 1 else [f"{base}-{number + 1}" for number in range(args.attempts)]
+    with dspy.context(adapter=adapter_of(args)):
+        program = programs.load(args.program)
+        examples = load(args.task, args.limit, data=args.data)
+        chosen = _metrics(args, examples)
+        retriever = load_retriever(args)
+        module = make(program, args, retriever)
+        for number, directory in enumerate(directories):
+            attempt = Namespace(**{**vars(args), "seed": args.seed + number, "run": base})
+            lm = load_lm(attempt, examples, retriever, attempt.seed)
+            _run(module, lm, examples, chosen, directory, attempt, _manifest(program, attempt, lm))
+    if args.attempts > 1:
+        say(f"the best of all answers: python -m eval compare {','.join(directories)}")
+
+
+def _run(
+    module: dspy.Module,
+    lm: dspy.LM,
+    examples: Sequence[dspy.Example],
+    chosen: Sequence[metrics.Metric],
+    directory: str,
+    args: Namespace,
+    manifest: dict[str, Any],
+) -> None:
+    """One attempt at the questions, with its table."""
     limits = Limits(calls=args.max_calls, usd=args.max_usd, minutes=args.max_minutes)
-    examples = load(args.task, args.limit, data=args.data)
-    chosen = _metrics(args, examples)
-    retriever = load_retriever(args)
-    module = make(program, args, retriever)
-    lm = load_lm(args, examples, retriever)
     if limits.usd is not None and (free := _without_price(lm, chosen)):
         raise UsageError(f"the price of {free} is unknown, and so --max-usd cannot be held: use --max-calls")
-    directory = args.run or f"runs/{task_name(args.task)}-{args.program}-{time.strftime('%Y%m%d-%H%M%S')}"
     say(f"run: {directory}")
+    callbacks = dspy.settings.callbacks
     if args.mlflow:
         from eval.reports.mlflow import Tracing, trace_to
 
-        dspy.configure(callbacks=[Tracing()])
+        callbacks = [*callbacks, Tracing()]
         trace_to(args.mlflow)
-    with dspy.context(lm=lm), tqdm(total=len(examples), unit="question", disable=None, file=sys.stderr) as bar:
+    bar = tqdm(total=len(examples), unit="question", disable=None, file=sys.stderr)
+    with dspy.context(lm=lm, callbacks=callbacks), bar:
         failed = 0
 
         def on_row(row: Row) -> None:
@@ -117,7 +160,8 @@ def main(args: Namespace) -> None:
                 lm_calls=args.lm_calls,
                 retries=args.retries,
                 limits=limits,
-                manifest=_manifest(program, args, lm),
+                cache=args.cache,
+                manifest=manifest,
                 on_row=on_row,
                 clean=without_secrets,
             )
@@ -125,13 +169,13 @@ def main(args: Namespace) -> None:
             with suppress(UsageError):  # it was interrupted before it had a directory
                 run = read(directory)
                 print(table(summarise(run.rows, len(examples), run.manifest, "interrupted")), flush=True)
-            say(f"interrupted; to continue, repeat the command with --run {directory}")
+            say(f"interrupted; to continue, repeat the command with --run {args.run}")
             raise
     if summary.total.n and summary.total.failed == summary.total.n:
         raise OdqaError(f"all {summary.total.n} questions that were asked failed, the first with {summary.first_error}")
     print(table(summary))
     if summary.stopped:
-        say(f"to continue, repeat the command with --run {directory} and another limit")
+        say(f"to continue, repeat the command with --run {args.run} and another limit")
 
 
 def _without_price(lm: dspy.LM, chosen: Sequence[metrics.Metric]) -> str | None:
@@ -147,10 +191,10 @@ def _manifest(program: type[dspy.Module], args: Namespace, lm: dspy.LM) -> dict[
     flags = {name: value for name, value in vars(args).items() if name not in {*_NOT_IN_MANIFEST, *settings}}
     if args.state:
         flags["state"] = {"file": args.state, "sha256": sha256(Path(args.state).read_bytes()).hexdigest()}
-    for name in "api_base", "judge_api_base", "retriever":
+    for name in "judge_api_base", "retriever":
         flags[name] = flags[name] and without_url_secrets(flags[name])
     made = fingerprints(args.retriever)
-    return {**flags, "lm": lm.model, "settings": settings, "fingerprints": made, "seed": SEED}
+    return {**flags, **lm_record(args, lm), "settings": settings, "fingerprints": made, "sample_seed": SEED}
 
 
 def _metrics(args: Namespace, examples: Sequence[dspy.Example]) -> Sequence[metrics.Metric]:

@@ -1,8 +1,7 @@
 """Runs side by side, on the questions that all of them asked: their figures, and what differs by more than chance.
 
 Several attempts at the same questions can count as one run, the best of n, as in BlendFilter's Fig. 4: make a run of
-each attempt, in a directory of its own and with another --temperature (with the same settings DSPy's cache gives the
-same answers again), then take the `best_of` them.
+each attempt, in a directory of its own, then take the `best_of` them.
 """
 
 from collections.abc import Sequence

@@ -1,7 +1,9 @@
 """Accuracy as an LM judges it: MIGRES's Acc†, as in the evaluator that its authors released."""
 
+import warnings
 from collections.abc import Sequence
 from typing import Any, NamedTuple
+from zlib import crc32
 
 import dspy
 from dspy import Example, Prediction
@@ -9,6 +11,7 @@ from dspy import Example, Prediction
 from eval.metrics.migres import migres_em
 from eval.metrics.protocol import Metric
 from eval.metrics.squad import answer_of, golds_of
+from programs.instruments.adapters import load_adapter
 from programs.instruments.cost import Spent, measured
 from programs.steps.ask import ask
 from retrieval import UsageError
@@ -43,6 +46,8 @@ def acc_judge(lm: dspy.LM, *, name: str = "acc_judge") -> Metric:
     empty answer, which is wrong. If the LM's reply cannot be parsed, the metric is undefined for the question; the
     number of questions beside the mean shows this.
 
+    The judge is always asked by `ChatAdapter`, so that it does not change with what the program is asked by.
+
     The judge is tested first with eight answers, half of them right. A judge that gets one of them wrong is refused,
     for example one that says yes to everything.
 
@@ -53,8 +58,10 @@ def acc_judge(lm: dspy.LM, *, name: str = "acc_judge") -> Metric:
     Raises:
         UsageError: the judge does not pass the test.
     """
-    with measured() as cost:
-        wrong = [known for known in _KNOWN if _implied(lm, *known[:2], [known.right]) is not known.implied]
+    with measured() as cost, warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "rollout_id has no effect")  # on what it draws, but it has on DSPy's cache
+        tested = _by_server(lm)
+        wrong = [known for known in _KNOWN if _implied(tested, *known[:2], [known.right]) is not known.implied]
     if wrong:
         question, prediction, right, implied = wrong[0]
         raise UsageError(
@@ -81,8 +88,16 @@ def self_test_of(metric: Metric) -> Spent | None:
     return getattr(metric, "self_test", None)
 
 
+def _by_server(lm: dspy.LM) -> dspy.LM:
+    """The LM with a rollout id of its server: DSPy's cache, which leaves the server out of its keys, then has the test
+    of this judge only, and no other judge of the same name passes by it."""
+    server = lm.kwargs.get("api_base") or lm.kwargs.get("base_url")
+    return lm.copy(rollout_id=crc32(server.encode())) if server else lm
+
+
 def _implied(lm: dspy.LM, question: str, prediction: str, golds: Sequence[str]) -> bool | None:
     """The LM's verdict; None if its reply cannot be parsed."""
-    with dspy.context(lm=lm, trace=None):  # keeps the judge's calls out of an optimizer's trace
+    # Without a trace: the judge's calls do not belong into an optimizer's.
+    with dspy.context(lm=lm, adapter=load_adapter("chat"), trace=None):
         reply = ask(dspy.Predict(JudgeAnswer), question=question, prediction=prediction, right="\n".join(golds))
     return None if reply.implied is None else reply.implied == "yes"

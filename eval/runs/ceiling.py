@@ -44,13 +44,14 @@ def is_oracle(spec: str) -> bool:
     return spec.partition(":")[0] == "oracle"
 
 
-def load_oracle(spec: str, examples: Sequence[dspy.Example], retriever: Retriever | None) -> dspy.LM:
+def load_oracle(spec: str, examples: Sequence[dspy.Example], retriever: Retriever | None, seed: int = 0) -> dspy.LM:
     """The oracle for these questions.
 
     Args:
         spec: oracle, or oracle:ERROR_RATE.
         examples: The questions, with `gold_titles`, `decomposition`, `evidences` … as far as they are known.
         retriever: The run's retriever. It finds the titles of gold passages of which only the ids are known.
+        seed: Of the oracle's errors.
 
     Raises:
         UsageError: the error rate is not a number from 0 to 1.
@@ -60,7 +61,7 @@ def load_oracle(spec: str, examples: Sequence[dspy.Example], retriever: Retrieve
         error_rate = float(rate or 0)
     except ValueError:
         raise UsageError(f"the oracle's error rate must be a number from 0 to 1, not {rate!r}") from None
-    return oracle_lm((gold_of(example, retriever) for example in examples), error_rate=error_rate)
+    return oracle_lm((gold_of(example, retriever) for example in examples), error_rate=error_rate, seed=seed)
 
 
 def gold_of(example: dspy.Example, retriever: Retriever | None = None) -> Gold:

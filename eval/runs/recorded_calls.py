@@ -3,8 +3,10 @@
 While a run lasts, this stands in the place of DSPy's cache, because DSPy asks its cache before each call whether the
 call has to be made. A question that is asked again, after an error or after the run was killed, gets the replies that
 were paid for before, whether its LM's cache is on or off. A program that asks the same thing twice still gets two
-replies: the first time the first one, the second time the second. New replies go on to the cache that was there, as the
-LM wants it.
+replies: the first time the first one, the second time the second.
+
+DSPy's own cache is left alone unless the run is told to use it: it tells neither servers nor runs apart, so it would
+give a run the replies of another server that has a model of the same name, and a second attempt those of the first.
 """
 
 import hashlib
@@ -12,7 +14,7 @@ import json
 import threading
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Set
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -25,6 +27,7 @@ from dspy.utils.exceptions import LMServerError
 
 from eval.runs.record import PaidCall
 from eval.runs.store import CallLog
+from programs.instruments.adapters import adapter_name
 from programs.instruments.cost import REPLAYED, Spent, stated_price
 from retrieval import UsageError
 from retrieval.files import json_line
@@ -73,13 +76,24 @@ class RecordedCalls(BaseCallback):
         at_once: LM calls under way at the same time.
         limits: When to stop.
         before: What the run paid for outside of the log.
+        cache: Use DSPy's cache too, where the LM's is on. Runs with different rollout ids do not share replies.
+        repeats: Answer a request that is made again with its first reply, where the LM's cache is on, as DSPy's cache
+            would. Recipes of optimizers count on it.
 
     Raises:
         UsageError: the file cannot be used or is damaged.
     """
 
     def __init__(
-        self, log: CallLog, *, done: Set[str], at_once: int, limits: Limits, before: Iterable[Spent] = ()
+        self,
+        log: CallLog,
+        *,
+        done: Set[str],
+        at_once: int,
+        limits: Limits,
+        before: Iterable[Spent] = (),
+        cache: bool = False,
+        repeats: bool = False,
     ) -> None:
         self.stopped: str | None = None
         """Why no more calls are made, if so."""
@@ -100,7 +114,9 @@ class RecordedCalls(BaseCallback):
             if call.question not in done:
                 self._replies[call.question][call.key].append(call.reply)
         self._behind: Any = None
-        self._shared = True
+        self._shared = cache
+        self._repeats = repeats
+        self._rollout: dict[str, Any] = {}
 
     @contextmanager
     def recording(self) -> Iterator[None]:
@@ -108,7 +124,10 @@ class RecordedCalls(BaseCallback):
         if isinstance(dspy.cache, RecordedCalls):
             raise UsageError("another run is under way in this process; start one when the other has ended")
         lm = dspy.settings.lm
-        self._shared = lm is None or lm.cache
+        if lm is not None:
+            self._shared, self._repeats = self._shared and lm.cache, self._repeats and lm.cache
+            if (rollout := lm.kwargs.get("rollout_id")) is not None:
+                self._rollout = {"run": rollout}  # a predictor that draws several replies has rollout ids of its own
         settings = {"callbacks": [*dspy.settings.callbacks, self], "lm": None if lm is None else lm.copy(cache=True)}
         with self._log.appending() as self._write, dspy.context(**settings):
             self._behind, dspy.cache = dspy.cache, self
@@ -168,15 +187,18 @@ class RecordedCalls(BaseCallback):
         """The reply to this request; None when the call has to be made."""
         current = self._current()
         if current is not None:
-            key = _key(request, ignored_args_for_cache_key)
+            key = _key(request)
             with self._lock:
                 nth = current.asked[key]
                 current.asked[key] += 1
                 replies = self._replies[current.question][key]
                 if nth < len(replies):
-                    return _again(replies[nth])
+                    return _again(replies[nth], replayed=True)
+                if replies and self._repeats:
+                    return _again(replies[0], replayed=False)
             if not self._shared:
                 return None
+            request = request | self._rollout
         reply = self._behind.get(request, ignored_args_for_cache_key)
         if current is not None and getattr(reply, "cache_hit", False):
             # DSPy clears the usage of LiteLLM's reply on a cache hit; the copy in its memory cache still has it.
@@ -202,7 +224,7 @@ class RecordedCalls(BaseCallback):
             reply = _plain(value)
             if _is_nothing(reply):
                 raise LMServerError("the server's reply is no completion: it has neither text nor usage")
-            key = _key(request, ignored_args_for_cache_key)
+            key = _key(request)
             usd = _usd(reply)
             call = PaidCall(question=current.question, key=key, usd=usd, reply=reply)
             line = json_line(call.model_dump())
@@ -210,6 +232,7 @@ class RecordedCalls(BaseCallback):
                 self._write(line)
                 self._replies[current.question][key].append(reply)
                 self._count(usd)
+            request = request | self._rollout
         if self._shared or current is None:
             self._behind.put(request, value, ignored_args_for_cache_key, enable_memory_cache)
 
@@ -234,9 +257,14 @@ class _Try:
         self.asked: Counter[str] = Counter()  # how often each request was made
 
 
-def _key(request: Mapping[str, Any], ignored: Sequence[str] | None) -> str:
-    """A hash of the request. DSPy's own hash is not used because some requests have none."""
-    kept = {name: value for name, value in request.items() if name not in (ignored or ())}
+def _key(request: Mapping[str, Any]) -> str:
+    """A hash of the request, its server and settings included, and of the adapter that will read the reply.
+
+    DSPy's own hash leaves the server out, and some requests have none. Only the provider's key may change from sitting
+    to sitting.
+    """
+    kept = {name: value for name, value in request.items() if name != "api_key"}
+    kept["adapter"] = adapter_name(dspy.settings.adapter)
     return hashlib.sha256(json.dumps(kept, sort_keys=True, default=repr).encode()).hexdigest()
 
 
@@ -248,11 +276,12 @@ def _plain(value: Any) -> dict[str, Any]:
     return {**plain(value), "_hidden_params": {"response_cost": price}}
 
 
-def _again(reply: Mapping[str, Any]) -> dict[str, Any]:
-    """The recorded reply, in the form that DSPy expects from its cache."""
+def _again(reply: Mapping[str, Any], *, replayed: bool) -> dict[str, Any]:
+    """The recorded reply, in the form that DSPy expects from its cache; if it is not `replayed`, it was free."""
+    mark = {REPLAYED if replayed else "cache_hit": True}
     if reply.get("_dspy_format") == CACHE_FORMAT:
-        return {**reply, "cost_details": {**reply["cost_details"], REPLAYED: True}}
-    return attributes({**reply, REPLAYED: True})  # type: ignore[no-any-return]
+        return {**reply, "cost_details": {**reply["cost_details"], **mark}}
+    return attributes({**reply, **mark})  # type: ignore[no-any-return]
 
 
 def _usd(reply: Mapping[str, Any]) -> float | None:

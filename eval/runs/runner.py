@@ -71,6 +71,7 @@ def evaluate(
     retries: int = 2,
     pause: float = 1.0,
     limits: Limits = Limits(),  # noqa: B008  # it is immutable
+    cache: bool = False,
     manifest: Mapping[str, Any] | None = None,
     on_row: Callable[[Row], object] = lambda row: None,
     clean: Callable[[str], str] = str,
@@ -101,9 +102,11 @@ def evaluate(
         pause: Seconds before the first such retry; twice as long before each further one.
         limits: When to stop early: no further question begins, questions in flight end without a row at their next LM
             call, and the summary says why. Replies that they paid for are kept for the next sitting.
-        manifest: What this run is: LM, program, settings, retriever …; plain values without secrets. It is recorded
-            with the metrics, a hash of the questions and the versions. A run without a manifest cannot be taken up
-            again, since nothing tells it from another run.
+        cache: Use the replies in DSPy's cache, where the LM's is on, and add to it. It does not know which server gave
+            a reply. Else every reply of the run is the LM's own.
+        manifest: What this run is: LM, adapter, program, settings, retriever …; plain values without secrets. It is
+            recorded with the metrics, a hash of the questions and the versions. A run without a manifest cannot be
+            taken up again, since nothing tells it from another run.
         on_row: Called with each row once it is on disk, first with the rows of earlier sittings; from any thread, one
             call at a time.
         clean: Applied to every error message before it is written. Secrets in URLs are removed in any case.
@@ -129,9 +132,8 @@ def evaluate(
     tests = {metric.__name__: test for metric in metrics if (test := self_test_of(metric))}
     store = Store(directory, full_manifest, asked=len(examples), self_tests=tests, resumable=manifest is not None)
     done = {row.id for row in store.rows}
-    calls = RecordedCalls(
-        store.calls, done=done, at_once=lm_calls, limits=limits, before=list(store.manifest.self_tests.values())
-    )
+    before = list(store.manifest.self_tests.values())
+    calls = RecordedCalls(store.calls, done=done, at_once=lm_calls, limits=limits, before=before, cache=cache)
     for row in store.rows:
         on_row(row)
     run = _Run(program, metrics, store, calls, on_row, clean, retries, pause)

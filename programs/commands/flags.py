@@ -6,6 +6,7 @@ text from the Args section of the class docstring.
 
 import argparse
 import inspect
+import json
 import os
 import re
 import types
@@ -17,11 +18,21 @@ import dspy
 
 import lms
 import retrieval
+from programs.instruments.adapters import NAMES, Structured, load_adapter
 from programs.instruments.state import load_state
 from retrieval import FORMS, Retriever, UsageError
 from retrieval.command_line import say
 
-__all__ = ["add_environment", "add_lm", "add_settings", "load_lm", "load_retriever", "make", "settings_of"]
+__all__ = [
+    "adapter_of",
+    "add_environment",
+    "add_lm",
+    "add_settings",
+    "load_lm",
+    "load_retriever",
+    "make",
+    "settings_of",
+]
 
 
 def add_environment(parser: argparse.ArgumentParser) -> None:
@@ -70,6 +81,42 @@ def add_lm(parser: argparse._ActionsContainer, *, by_role: bool = False) -> None
         metavar="T",
         help="sampling temperature of the LM; 0 for greedy decoding (default: the provider's)",
     )
+    parser.add_argument(
+        "--max-tokens",
+        type=int,
+        metavar="N",
+        help="cut every reply off after N tokens. A model that thinks before it answers needs more than the default "
+        f"(default: {lms.MAX_TOKENS}; 512 for a GGUF file, and OpenAI's own limit for its reasoning models)",
+    )
+    parser.add_argument(
+        "--lm-arg",
+        dest="lm_args",
+        type=_assignment,
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="a further argument of dspy.LM or of a local model, with its value as JSON or a word, such as top_p=0.9, "
+        "timeout=60, context=8192 or threads=4; may be given several times",
+    )
+    parser.add_argument(
+        "--adapter",
+        choices=NAMES,
+        help="the form in which the LM is asked and replies: DSPy's markers, JSON or XML; a reply in markers or XML "
+        "that cannot be read is asked for again, as JSON (default: chat; json with --structured on)",
+    )
+    parser.add_argument(
+        "--structured",
+        choices=typing.get_args(Structured),
+        default="auto",
+        help="whether a request for JSON has the outputs' schema with it, by which servers such as vLLM, SGLang, "
+        "llama.cpp, Ollama and LM Studio decode; auto: unless the server refuses the first one (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--cache",
+        action="store_true",
+        help="use the replies in DSPy's cache, whichever server under the same model name gave them, and add to it "
+        "(default: every reply is the LM's)",
+    )
 
 
 def add_settings(parser: argparse.ArgumentParser, made_with: Callable[..., Any]) -> None:
@@ -114,10 +161,26 @@ def load_lm(args: argparse.Namespace) -> dspy.LM:
     """Load the LM that the flags name.
 
     Raises:
-        UsageError: There is no such LM.
+        UsageError: There is no such LM, or a setting does not fit it or is given twice.
     """
-    sampling = {} if args.temperature is None else {"temperature": args.temperature}
-    return lms.load(args.lm, api_base=args.api_base, **sampling)
+    flags = {"api_base": args.api_base, "temperature": args.temperature, "max_tokens": args.max_tokens}
+    settings = {name: value for name, value in flags.items() if value is not None}
+    for name, value in args.lm_args:
+        if name in ("cache", "model"):
+            raise UsageError(f"--lm-arg {name} is --{name.replace('model', 'lm')}")
+        if name in settings:
+            raise UsageError(f"{name} of the LM is given twice")
+        settings[name] = value
+    return lms.load(args.lm, **settings)
+
+
+def adapter_of(args: argparse.Namespace) -> dspy.Adapter:
+    """The adapter that the flags name, for `dspy.context(adapter=…)`.
+
+    Raises:
+        UsageError: It does not fit --structured.
+    """
+    return load_adapter(args.adapter, args.structured)
 
 
 def load_retriever(args: argparse.Namespace) -> Retriever | None:
@@ -132,6 +195,17 @@ def load_retriever(args: argparse.Namespace) -> Retriever | None:
     if args.retriever == "sample":
         say("retriever: sample (the packaged corpus of a few hundred abstracts; --retriever or ODQA_RETRIEVER chooses)")
     return retrieval.load(args.retriever)
+
+
+def _assignment(text: str) -> tuple[str, Any]:
+    """Name and value, from NAME=VALUE."""
+    name, equals, value = text.partition("=")
+    if not (name and equals):
+        raise argparse.ArgumentTypeError(f"it is given as NAME=VALUE, not {text!r}")
+    try:
+        return name, json.loads(value)
+    except ValueError:
+        return name, value
 
 
 def _settings(made_with: Callable[..., Any]) -> dict[str, inspect.Parameter]:

@@ -15,7 +15,7 @@ from dspy.utils.callback import BaseCallback
 from tqdm import tqdm
 
 import lms
-from programs.commands.flags import add_environment, add_settings, load_lm, load_retriever, make
+from programs.commands.flags import adapter_of, add_environment, add_settings, load_lm, load_retriever, make
 from programs.instruments.cost import measured
 from programs.instruments.plan import QUESTIONS, plan, price, promise
 from retrieval import Passage, UsageError
@@ -30,7 +30,12 @@ def main(program: type[dspy.Module], argv: Sequence[str] | None = None) -> NoRet
     args = parser.parse_args(argv)
     if args.question is None and not args.plan:
         parser.error("the following arguments are required: question")
-    run(parser.prog, lambda: (_plan if args.plan else _answer)(program, args))
+
+    def command() -> None:
+        with dspy.context(adapter=adapter_of(args)):
+            (_plan if args.plan else _answer)(program, args)
+
+    run(parser.prog, command)
 
 
 def make_parser(program: type[dspy.Module]) -> Parser:
@@ -59,7 +64,7 @@ def _answer(program: type[dspy.Module], args: argparse.Namespace) -> None:
     if not args.question.strip():
         raise UsageError("the question is empty")
     made = make(program, args, load_retriever(args))
-    with dspy.context(lm=load_lm(args)), _progress(), measured() as cost:
+    with dspy.context(lm=load_lm(args).copy(cache=args.cache)), _progress(), measured() as cost:
         prediction = made(question=args.question)
     if args.trace:
         record = {"question": args.question, **prediction.toDict(), "cost": asdict(cost)}

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import logging
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -9,10 +10,13 @@ from typing import Any
 import dspy
 from dspy.utils.saving import get_dependency_versions
 
+from programs.instruments.adapters import adapter_name
 from retrieval import UsageError
 from retrieval.files import write_whole
 
 __all__ = ["check_writable", "load_state", "save_state"]
+
+logger = logging.getLogger(__name__)
 
 
 def save_state(program: dspy.Module, path: str | Path, manifest: dict[str, Any]) -> None:
@@ -33,6 +37,7 @@ def save_state(program: dspy.Module, path: str | Path, manifest: dict[str, Any])
     state: dict[str, Any] = {name: {**predictor, "lm": None} for name, predictor in program.dump_state().items()}
     state["manifest"] = {
         "program": type(program).__name__,
+        "adapter": adapter_name(dspy.settings.adapter),
         "fields": _fields(program),
         "signatures": _fingerprints(program),
         **manifest,
@@ -66,7 +71,8 @@ def load_state(program: dspy.Module, path: str | Path) -> dict[str, Any]:
     """Give the program the state in the file and return the file's manifest (empty for a file that DSPy wrote).
 
     Every predictor of the program must be in the file, and have the same fields there; the file may have more, since a
-    switch can turn predictors off. Nothing in the file is executed, and an LM named in it is ignored.
+    switch can turn predictors off. Nothing in the file is executed, and an LM named in it is ignored. A logged warning,
+    which Python shows on stderr, says so where the state was made under another adapter than DSPy's current one.
 
     Raises:
         UsageError: the file cannot be read, is no state file, or belongs to another program.
@@ -106,6 +112,13 @@ def load_state(program: dspy.Module, path: str | Path) -> dict[str, Any]:
             module.load_state({**state[predictor], "lm": None})
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise UsageError(f"{path} is a damaged state file: {type(error).__name__} in {predictor!r}") from None
+    adapter = adapter_name(dspy.settings.adapter)
+    if manifest.get("adapter", adapter) != adapter:
+        logger.warning(
+            "%s was compiled with the adapter %s and is used with %s: what was learned from one form of prompt may not "
+            "hold for another",
+            path, manifest["adapter"], adapter,
+        )  # fmt: skip
     return manifest
 
 

@@ -91,6 +91,18 @@ def test_a_model_by_name_says_nothing(caplog: pytest.LogCaptureFixture) -> None:
     assert not caplog.records
 
 
+def test_no_reply_is_without_end_unless_the_caller_wants_it() -> None:
+    assert lms.load("openai/m").kwargs["max_tokens"] == lms.MAX_TOKENS
+    assert lms.load("openai/m", max_tokens=5).kwargs["max_tokens"] == 5
+    assert lms.load("openai/m", max_tokens=None).kwargs["max_tokens"] is None
+
+
+def test_openais_reasoning_models_have_their_own_limit() -> None:
+    assert lms.load("openai/gpt-5").kwargs["max_completion_tokens"] is None
+    with pytest.raises(UsageError, match="max_tokens >= 16000"):
+        lms.load("openai/gpt-5", max_tokens=100)
+
+
 @pytest.mark.parametrize("spec", ["", "gpt-4o", "openai/", "/m", "extractiv", "http:"])
 def test_what_is_no_model_is_refused_with_what_there_is(spec: str) -> None:
     with pytest.raises(UsageError, match="say auto, extractive, or PROVIDER/MODEL"):

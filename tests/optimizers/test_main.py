@@ -30,11 +30,24 @@ COMMON = ("direct", "--task", "sample", "--train", "6", "--dev", "4", "--run", "
 
 
 def test_from_flags_to_a_state_file_and_a_report(tmp_path: Path) -> None:
-    done = run(*COMMON, "--recipe", "labeled_few_shot", "--demonstrations", "2", "--out", "s.json", at=tmp_path)
+    done = run(
+        *COMMON,
+        "--recipe",
+        "labeled_few_shot",
+        "--demonstrations",
+        "2",
+        "--out",
+        "s.json",
+        "--adapter",
+        "json",
+        at=tmp_path,
+    )
     assert done.returncode == 0, done.stderr
     assert "  instructions as they were\n  2 demonstrations:\n    1. context: [1] " in done.stdout
     assert "compiled with 0 LM calls; wrote s.json" in done.stdout
     manifest = json.loads((tmp_path / "s.json").read_text())["manifest"]
+    known = ("lm", "api_base", "adapter", "structured", "temperature", "max_tokens", "lm_args", "cache")
+    assert [manifest[name] for name in known] == ["extractive/reader", None, "json", "auto", None, None, {}, False]
     assert manifest["recipe_settings"] == {"demonstrations": 2}
     assert (manifest["recipe"], manifest["task"], manifest["metric"], manifest["seed"]) == (
         *("labeled_few_shot", "sample", "em"),

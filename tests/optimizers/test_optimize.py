@@ -1,6 +1,8 @@
 """Compiling from a program to a state file: what learns, what it costs, what is written, and how it goes on."""
 
 import json
+from collections import Counter
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -8,11 +10,14 @@ import dspy
 import pytest
 from dspy.clients.base_lm import GLOBAL_HISTORY
 from dspy.lm15 import Request, Response
-from support.compiling import compiled
+from support.compiling import SETTINGS, compiled
 from support.learning_lm import HELD_OUT, KEY, TABLE, TRAIN, LearningLM
+from support.scripted import engine_lm
 
 from eval.metrics import em
 from eval.runs.recorded_calls import Limits
+from optimizers import load
+from optimizers.optimize import Outcome, optimize
 from programs.blendfilter import BlendFilter
 from programs.instruments.state import load_state
 from programs.migres import MIGRES
@@ -64,6 +69,35 @@ def test_a_budget_stops_it_and_what_was_paid_is_not_paid_again(recipe: str, tmp_
     assert outcome.cost.lm_calls == expected.cost.lm_calls
     assert cut.calls <= whole.calls + 2  # what was under way when the limit was reached may be lost
     assert (tmp_path / "cut" / "state.json").read_bytes() == (tmp_path / "whole" / "state.json").read_bytes()
+
+
+@pytest.mark.parametrize("cache", [False, True])
+def test_what_a_recipe_asks_again_is_answered_from_its_own_directory(cache: bool, tmp_path: Path) -> None:
+    """DSPy's optimizers count on a cache. The directory is one, and no other compiling gets replies from it."""
+    seen: list[Counter[str]] = []
+
+    class Asked(LearningLM):
+        def complete(self, request: Request) -> Response:
+            seen[-1][repr(request)] += 1
+            return super().complete(request)
+
+    def compiling(name: str) -> Outcome:
+        seen.append(Counter())
+        lm = engine_lm(Asked("Person 1")).copy(cache=cache)
+        with dspy.context(lm=lm):
+            return optimize(
+                MIGRES(TABLE), partial(load("copro"), **SETTINGS["copro"]), train=TRAIN, held_out=HELD_OUT, metric=em,
+                out=tmp_path / f"{name}.json", directory=tmp_path / name, threads=1, only=["detect"],
+            )  # fmt: skip
+
+    first, second = compiling("first"), compiling("second")
+    assert first.cost.lm_calls == second.cost.lm_calls
+    assert seen[0] == seen[1]  # the second compiling asks the LM all that the first did
+    assert (first.cost.cached_calls > 0) is (second.cost.cached_calls > 0) is cache
+    again = compiling("first")
+    assert not seen[-1]  # and what is repeated in the same directory is asked nobody
+    assert (again.cost.lm_calls, again.cost.cached_calls) == (first.cost.lm_calls, first.cost.cached_calls)
+    assert again.cost.paid_input_tokens == first.cost.paid_input_tokens
 
 
 def test_questions_in_both_parts_are_refused(tmp_path: Path) -> None:

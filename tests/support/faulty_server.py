@@ -22,6 +22,8 @@ class Provider:
         most: The largest number of requests that were answered at the same time.
         fault: Gives one of FAULTS for the number of a request, from 1; None for a normal reply.
         arrived: Called with the number of each request that arrives.
+        bodies: What arrived, in order.
+        refuses: Whether a request is refused as invalid, from its body.
         hold: A request that arrives while this is set is never answered.
     """
 
@@ -32,6 +34,8 @@ class Provider:
         self.most = 0
         self.fault: Callable[[int], str | None] = lambda number: None
         self.arrived: Callable[[int], None] = lambda number: None
+        self.bodies: list[dict[str, Any]] = []
+        self.refuses: Callable[[dict[str, Any]], bool] = lambda body: False
         self.hold = threading.Event()
         self.url = ""
         self._now = 0
@@ -47,7 +51,8 @@ class Provider:
 
             def do_POST(self) -> None:
                 body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                provider._answer(self, body["messages"][-1]["content"])
+                provider.bodies.append(body)
+                provider._answer(self, body)
 
             def log_message(self, *args: object) -> None:
                 pass
@@ -65,7 +70,7 @@ class Provider:
             finally:
                 self._end.set()
 
-    def _answer(self, handler: BaseHTTPRequestHandler, prompt: str) -> None:
+    def _answer(self, handler: BaseHTTPRequestHandler, body: dict[str, Any]) -> None:
         with self._lock:
             self.asked += 1
             number = self.asked
@@ -78,14 +83,15 @@ class Provider:
                     pass
                 handler.close_connection = True
             else:
-                self._send(handler, prompt, self.fault(number))
+                fault = "400" if self.refuses(body) else self.fault(number)
+                self._send(handler, body["messages"][-1]["content"], fault)
         finally:
             with self._lock:
                 self._now -= 1
 
     def _send(self, handler: BaseHTTPRequestHandler, prompt: str, fault: str | None) -> None:
         match fault:
-            case "401" | "429" | "500":
+            case "400" | "401" | "429" | "500":
                 return _send(handler, int(fault), b'{"error": {"message": "not now"}}')
             case "timeout":
                 self._end.wait(30)  # the client gives up before

@@ -21,7 +21,9 @@ from eval.reports.text import cost_table, table
 from eval.runs.recorded_calls import Limits
 from eval.runs.runner import evaluate
 from eval.runs.store import read
+from programs.instruments.adapters import load_adapter
 from programs.steps.ask import ask
+from retrieval import UsageError
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning", "ignore::UserWarning"),
@@ -69,8 +71,9 @@ def run(provider: Provider, directory: Path, metric: Metric, *, cache: bool = Fa
     lm = dspy.LM("openai/gpt-4o-mini", api_base=provider.url, api_key="none", cache=cache, user=str(directory.parent))
     with dspy.context(lm=lm):
         return evaluate(
-            OneCall(), questions(), metrics=[em, metric], directory=directory, manifest={}, threads=1, **settings
-        )
+            OneCall(), questions(), metrics=[em, metric], directory=directory, manifest={}, threads=1, cache=cache,
+            **settings,
+        )  # fmt: skip
 
 
 def test_a_judges_calls_are_no_cost_of_the_program(provider: Provider, tmp_path: Path) -> None:
@@ -121,6 +124,23 @@ def test_on_a_warm_cache_nothing_is_paid(provider: Provider, tmp_path: Path) -> 
     before, after = (summary.judges["acc_judge:openai/gpt-4o"] for summary in (first, second))
     assert (after.lm_calls, after.cached_calls, after.input_tokens) == (12, 12, before.input_tokens)
     assert (after.usd, after.paid_usd, after.paid_input_tokens) == (before.usd, 0, 0)
+
+
+def test_another_server_with_a_judge_of_the_same_name_is_tested_itself(provider: Provider, tmp_path: Path) -> None:
+    judge(provider, tmp_path)
+    with Provider(lambda prompt, before: render({"implied": True})).running() as other:
+        with pytest.raises(UsageError, match="is no judge of answers: of 8 known ones it gets 4 wrong"):
+            judge(other, tmp_path)
+        with pytest.raises(UsageError, match="is no judge of answers"):
+            judge(other, tmp_path, temperature=0.0)
+        assert sum(other.paid.values()) == 16
+
+
+def test_a_judge_is_asked_in_one_form_whatever_the_program_is_asked_in(provider: Provider, tmp_path: Path) -> None:
+    with dspy.context(adapter=load_adapter("json", structured="on")):
+        judge(provider, tmp_path)
+    assert all("[[ ## prediction ## ]]" in body["messages"][-1]["content"] for body in provider.bodies)
+    assert not any("response_format" in body for body in provider.bodies)
 
 
 def test_the_limits_count_the_judge_and_its_test(provider: Provider, tmp_path: Path) -> None:

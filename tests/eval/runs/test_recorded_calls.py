@@ -235,23 +235,27 @@ def test_a_limit_is_above_0(limits: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("engine", ["lm15", "litellm"])
-def test_the_cache_of_the_lm_is_used_as_it_wants_and_what_it_answers_is_not_paid(
+def test_dspys_cache_is_used_only_if_the_run_and_its_lm_want_it_and_what_it_answers_is_not_paid(
     engine: str, provider: Provider, tmp_path: Path
 ) -> None:
-    def costs(name: str, **settings: Any) -> dict[str, float]:
+    def costs(name: str, *, wanted: bool = True, **settings: Any) -> dict[str, float]:
         with dspy.context(lm=lm(provider.url, **settings)):
-            summary = evaluate(FourCalls(), questions(1), metrics=[em], directory=tmp_path / name)
+            summary = evaluate(FourCalls(), questions(1), metrics=[em], directory=tmp_path / name, cache=wanted)
         return {
             key: summary.total.cost[key] for key in ("lm_calls", "cached_calls", "input_tokens", "paid_input_tokens")
         }
 
     salt = {"cache": True, "engine": engine, "user": str(tmp_path)}  # a request that no cache on disk knows
     before = dspy.cache
+    assert list(costs("not wanted", wanted=False, **salt).values()) == [4, 0, 28, 28]
+    provider.paid.clear()
     # The last call asks what the first did.
     assert list(costs("cold", **salt).values()) == [4, 1, 28, 21]
     assert list(costs("warm", **salt).values()) == [4, 4, 28, 0]
     assert sum(provider.paid.values()) == 3
     assert list(costs("off", **{**salt, "cache": False}).values()) == [4, 0, 28, 28]
+    assert list(costs("not wanted again", wanted=False, **salt).values()) == [4, 0, 28, 28]
+    assert list(costs("another rollout", rollout_id=1, **salt).values()) == [4, 1, 28, 21]
     assert dspy.cache is before
 
 
@@ -262,14 +266,59 @@ def test_replies_of_litellm_are_kept_too(cache: bool, provider: Provider, tmp_pa
         provider.fault = lambda number, tries=tries: None if tries or number != 2 else "no JSON"
         with dspy.context(lm=lm(provider.url, engine="litellm", cache=cache, num_retries=0, user=str(tmp_path))):
             summary = evaluate(
-                FourCalls(), questions(1), metrics=[em], directory=tmp_path / "run", retries=0, manifest={}, lm_calls=1
-            )
+                FourCalls(), questions(1), metrics=[em], directory=tmp_path / "run", retries=0, manifest={}, lm_calls=1,
+                cache=cache,
+            )  # fmt: skip
         assert (summary.total.failed, summary.first_error is None) == (1 - tries, bool(tries))
         spent.append(summary.total.cost)
     assert sum(provider.paid.values()) == (3 if cache else 4)
     assert (spent[1]["lm_calls"], spent[1]["cached_calls"]) == (4, int(cache))
     assert spent[1]["usd"] > 0
     assert spent[1]["paid_input_tokens"] == (21 if cache else 28)
+
+
+def test_one_model_name_on_two_servers_gives_two_runs(provider: Provider, tmp_path: Path) -> None:
+    with Provider(lambda prompt, before: render({"reasoning": "so", "answer": "other"})).running() as other:
+        said = []
+        for name, url in (("a", provider.url), ("b", other.url)):
+            # DSPy's cache is on, and its keys leave the server out.
+            with dspy.context(lm=lm(url, cache=True, user=str(tmp_path))):
+                evaluate(FourCalls(), questions(1), metrics=[em], directory=tmp_path / name)
+            said.append(rows(tmp_path / name)[0]["prediction"]["own"]["said"])
+        assert said == [["reply 0", "reply 0", "reply 0", "reply 1"], ["other"] * 4]
+        assert [sum(server.paid.values()) for server in (provider, other)] == [4, 4]
+
+
+@pytest.mark.parametrize("what", ["server", "temperature", "adapter"])
+def test_a_recorded_reply_is_for_its_server_settings_and_adapter_only(
+    what: str, provider: Provider, tmp_path: Path
+) -> None:
+    def sitting(url: str, adapter: dspy.Adapter, **settings: Any) -> int:
+        paid = sum(server.paid.total() for server in (provider, other))
+
+        class Fails(FourCalls):
+            def forward(self, question: str) -> dspy.Prediction:
+                super().forward(question)
+                raise RuntimeError  # the question is asked again in the next sitting
+
+        with dspy.context(lm=lm(url, **settings), adapter=adapter):
+            evaluate(Fails(), questions(1), metrics=[em], directory=tmp_path / "run", manifest={})
+        return sum(server.paid.total() for server in (provider, other)) - paid
+
+    with Provider(reply).running() as other:
+        chat = dspy.ChatAdapter()
+        assert sitting(provider.url, chat, temperature=0.5) == 4
+        assert sitting(provider.url, chat, temperature=0.5) == 0
+        changed = {
+            "server": lambda: sitting(other.url, chat, temperature=0.5),
+            "temperature": lambda: sitting(provider.url, chat, temperature=0.7),
+            "adapter": lambda: sitting(provider.url, Renamed(), temperature=0.5),
+        }
+        assert changed[what]() == 4
+
+
+class Renamed(dspy.ChatAdapter):
+    """Asks what ChatAdapter asks."""
 
 
 def test_the_calls_of_a_metric_are_kept_and_are_no_cost_of_the_program(provider: Provider, tmp_path: Path) -> None:

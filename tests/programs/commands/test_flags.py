@@ -6,9 +6,19 @@ from typing import Any, Literal
 
 import pytest
 
+import lms
 from programs.blendfilter import BlendFilter
-from programs.commands.flags import add_environment, add_settings, load_lm, load_retriever, make, settings_of
+from programs.commands.flags import (
+    adapter_of,
+    add_environment,
+    add_settings,
+    load_lm,
+    load_retriever,
+    make,
+    settings_of,
+)
 from programs.cot import CoT
+from programs.instruments.adapters import adapter_name
 from programs.instruments.state import save_state
 from retrieval import Memory, UsageError
 from retrieval.bm25.search import BM25
@@ -48,7 +58,9 @@ def test_settings_become_flags_of_their_type() -> None:
     assert "--order {a,b}" in text
 
 
-@pytest.mark.parametrize("wrong", [["--turns", "many"], ["--order", "c"], ["--program", "x"]])
+@pytest.mark.parametrize(
+    "wrong", [["--turns", "many"], ["--order", "c"], ["--program", "x"], ["--lm-arg", "top_p"], ["--adapter", "yaml"]]
+)
 def test_a_value_that_does_not_fit_is_refused(wrong: list[str]) -> None:
     with pytest.raises(SystemExit):
         parser_of(recipe).parse_args(wrong)
@@ -75,6 +87,46 @@ def test_the_lm_has_the_address_and_the_temperature_that_are_given() -> None:
     lm = load_lm(parser.parse_args(["--lm", "openai/m", "--api-base", "http://127.0.0.1:9/v1", "--temperature", "0"]))
     assert (lm.model, lm.kwargs["api_base"], lm.kwargs["temperature"]) == ("openai/m", "http://127.0.0.1:9/v1", 0)
     assert load_lm(parser.parse_args(["--lm", "openai/m"])).kwargs.get("temperature") is None
+
+
+def test_the_lm_has_the_arguments_that_are_given() -> None:
+    parser = parser_of(recipe)
+    flags = ["--max-tokens", "9", "--lm-arg", "top_p=0.9", "--lm-arg", 'stop=["."]', "--lm-arg", "user=me=you"]
+    lm = load_lm(parser.parse_args(["--lm", "openai/m", *flags]))
+    assert {name: lm.kwargs[name] for name in ("max_tokens", "top_p", "stop", "user")} == {
+        "max_tokens": 9,
+        "top_p": 0.9,
+        "stop": ["."],
+        "user": "me=you",
+    }
+    assert load_lm(parser.parse_args(["--lm", "openai/m"])).kwargs["max_tokens"] == lms.MAX_TOKENS
+    assert load_lm(parser.parse_args(["--lm", "openai/m", "--lm-arg", "max_tokens=null"])).kwargs["max_tokens"] is None
+
+
+@pytest.mark.parametrize(
+    ("wrong", "complaint"),
+    [
+        (["--temperature", "1", "--lm-arg", "temperature=0"], "temperature of the LM is given twice"),
+        (["--lm-arg", "top_p=1", "--lm-arg", "top_p=0"], "top_p of the LM is given twice"),
+        (["--lm-arg", "cache=true"], "--lm-arg cache is --cache"),
+        (["--lm-arg", "model=openai/n"], "--lm-arg model is --lm"),
+        (["--lm-arg", "num_retries=-1"], "num_retries must be"),
+    ],
+)
+def test_arguments_of_the_lm_that_cannot_be(wrong: list[str], complaint: str) -> None:
+    with pytest.raises(UsageError, match=complaint):
+        load_lm(parser_of(recipe).parse_args(["--lm", "openai/m", *wrong]))
+
+
+def test_the_adapter_is_chat_whatever_dspys_default_is() -> None:
+    parser = parser_of(recipe)
+
+    def named(*flags: str) -> str:
+        return adapter_name(adapter_of(parser.parse_args(flags)))
+
+    assert (named(), named("--structured", "on"), named("--adapter", "xml")) == ("chat", "json", "xml")
+    with pytest.raises(UsageError, match="use json"):
+        named("--adapter", "xml", "--structured", "on")
 
 
 def test_the_environment_gives_defaults(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import dspy
 import pytest
 from support.command_line import exit_code, without_help
 
@@ -13,6 +14,7 @@ from programs import load, names
 from programs.blendfilter import BlendFilter
 from programs.commands.method import main, make_parser
 from programs.direct import Direct
+from programs.instruments.adapters import load_adapter
 from programs.instruments.state import save_state
 from retrieval import Memory
 
@@ -32,6 +34,18 @@ def test_the_first_answer_needs_no_flag_no_key_and_no_network() -> None:
     assert "extractive reader, which is no language model" in done.stderr
     assert "sample" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_state_of_another_adapter_is_used_and_said_to_be(tmp_path: Path) -> None:
+    with dspy.context(adapter=load_adapter("json")):
+        save_state(BlendFilter(Memory([])), tmp_path / "state.json", {})
+    said = {}
+    for name in "json", "chat":
+        done = run(QUESTION, "--lm", "extractive", "--state", str(tmp_path / "state.json"), "--adapter", name)
+        assert (done.returncode, done.stdout.count("\n")) == (0, 1)
+        said[name] = done.stderr
+    assert "compiled with the adapter json and is used with chat" in said["chat"]
+    assert "compiled with" not in said["json"]
 
 
 def test_the_trace_is_one_json_object() -> None:

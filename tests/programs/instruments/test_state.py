@@ -6,6 +6,7 @@ import dspy
 import pytest
 
 from programs.blendfilter import BlendFilter
+from programs.instruments.adapters import load_adapter
 from programs.instruments.state import load_state, save_state
 from retrieval import Memory, UsageError
 
@@ -42,6 +43,22 @@ def test_a_state_comes_back_with_its_manifest(compiled: BlendFilter, tmp_path: P
     assert program.answer.predict.demos[0]["answer"] == "a"
     assert program.answer.predict.lm is None
     assert [p.name for p in (tmp_path / "new").iterdir()] == ["state.json"]
+
+
+def test_a_state_says_under_which_adapter_it_was_made(
+    compiled: BlendFilter, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with dspy.context(adapter=load_adapter("json")):
+        save_state(compiled, tmp_path / "state.json", {})
+        assert load_state(BlendFilter(Memory([])), tmp_path / "state.json")["adapter"] == "json"
+    assert not caplog.records
+    with dspy.context(adapter=load_adapter("chat")):
+        load_state(BlendFilter(Memory([])), tmp_path / "state.json")
+    (record,) = caplog.records
+    assert "state.json was compiled with the adapter json and is used with chat" in record.getMessage()
+    compiled.save(tmp_path / "theirs.json")
+    load_state(BlendFilter(Memory([])), tmp_path / "theirs.json")  # nothing is known of it
+    assert len(caplog.records) == 1
 
 
 def test_dspy_loads_what_we_save_and_we_load_what_dspy_saves(compiled: BlendFilter, tmp_path: Path) -> None:
