@@ -10,11 +10,12 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import dspy
 from tqdm import tqdm
 
 from eval.commands.options import add_data, add_judge_api_base, add_threads, load_lm
 from eval.runs.recorded_calls import Limits
-from programs.commands.flags import add_lm
+from programs.commands.flags import adapter_of, add_lm
 from retrieval import FORMS, Retriever, UsageError
 from retrieval import load as load_retriever
 from retrieval.command_line import without_secrets
@@ -82,7 +83,8 @@ def main(args: Namespace) -> None:
     if args.show:
         print("\n\n".join(map(printing.show, tables)))
         return
-    with tqdm(unit="question", disable=None, file=sys.stderr) as bar:
+    bar = tqdm(unit="question", disable=None, file=sys.stderr)
+    with dspy.context(adapter=adapter_of(args)), bar:
         made = setup.Setup(
             lms=_lms(args),
             retrievers=_retrievers(args),
@@ -95,6 +97,7 @@ def main(args: Namespace) -> None:
             states=setup.states(args.state),
             threads=args.threads,
             limits=Limits(calls=args.max_calls),
+            cache=args.cache,
             on_row=lambda row: bar.update(),
             clean=without_secrets,
         )

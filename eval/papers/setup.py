@@ -50,6 +50,7 @@ class Setup:
         states: State files, with the demonstrations that the papers show.
         threads: Questions in flight at the same time.
         limits: When to stop, for each run.
+        cache: Use the replies in DSPy's cache; see `eval.runs.runner.evaluate`.
         on_row: Called with each row of each run.
         clean: Applied to the message of every error before it is written.
     """
@@ -65,6 +66,7 @@ class Setup:
     states: Sequence[State] = ()
     threads: int = 8
     limits: Limits = Limits()  # noqa: RUF009  # it is immutable
+    cache: bool = False
     on_row: Callable[[Row], object] = lambda row: None
     clean: Callable[[str], str] = str
 

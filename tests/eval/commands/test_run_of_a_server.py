@@ -3,6 +3,7 @@
 import gc
 import json
 from collections.abc import Iterator
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from support.faulty_server import Provider
 from support.scripted import render
 
 from eval.__main__ import main
+from eval.papers.tables import Column, TableRow, find
 from eval.runs.store import read
 
 pytestmark = [
@@ -154,6 +156,31 @@ def test_attempts_that_share_dspys_cache_do_not_share_their_replies(provider: Pr
     assert answers(tmp_path / "run-1") != answers(tmp_path / "run-2")
     assert call(provider, tmp_path / "again", *salt) == 0
     assert provider.asked == 2 * COUNT
+
+
+def test_a_papers_table_is_asked_anew_with_other_settings_or_of_another_server(
+    provider: Provider, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    column = Column(name="Hotpot", task="hotpotqa:migres", metric="em")
+    row = TableRow(name="Direct", figures=(Decimal("51.8"),), program="direct", retriever="none")
+    table = find("migres:table8").model_copy(update={"columns": (column,), "rows": (row,)})
+    monkeypatch.setattr("eval.papers.tables.all_tables", lambda: [table])
+    (tmp_path / "hotpotqa.dev.jsonl").write_text('{"id": "1", "question": "Which river is long?", "answers": ["Orm"]}')
+    flags = ["--data", str(tmp_path), "--runs", str(tmp_path / "runs"), "--lm", "openai/a-model-of-ours"]
+    with Provider(lambda prompt, before: '{"answer": "Orm"}').running() as other:
+        for server, *more in (
+            (provider, "--temperature", "1"),
+            (provider, "--temperature", "0"),
+            (provider, "--temperature", "0", "--lm-arg", "top_p=0.5"),
+            (other, "--temperature", "0", "--adapter", "json"),
+            (other, "--temperature", "0", "--adapter", "json"),
+        ):
+            capsys.readouterr()
+            assert exit_code(main, ["paper", "migres:table8", *flags, "--api-base", server.url, *more]) == 0
+        out, err = capsys.readouterr()
+        (line,) = (line for line in out.splitlines() if line.startswith("Direct  Hotpot"))
+        assert line.split()[2:4] == ["51.8", "100.0"], out + err
+        assert (provider.asked, other.asked) == (3, 1)  # the last two are the same run
 
 
 def test_no_secret_is_in_the_files_of_a_run(provider: Provider, tmp_path: Path) -> None:
