@@ -13,7 +13,16 @@ from eval.runs.store import Run, read
 from programs.commands import flags
 from retrieval import Retriever
 
-__all__ = ["add_data", "add_judge_api_base", "add_runs", "add_threads", "load_lm", "read_runs", "task_name"]
+__all__ = [
+    "add_data",
+    "add_demonstrations",
+    "add_judge_api_base",
+    "add_runs",
+    "add_threads",
+    "load_lm",
+    "read_runs",
+    "task_name",
+]
 
 
 def add_runs(parser: ArgumentParser, more: str = "") -> None:
@@ -37,8 +46,18 @@ def add_data(parser: ArgumentParser) -> None:
         "--data",
         default=os.environ.get("ODQA_DATA") or None,
         metavar="DIR",
-        help="directory with local copies of data sets: files NAME.dev.jsonl.gz, or directories NAME as on the Hugging "
-        "Face hub (default: ODQA_DATA)",
+        help="directory with local copies of data sets: files NAME.dev.jsonl.gz (training questions: "
+        "NAME.train.jsonl.gz), or directories NAME as on the Hugging Face hub (default: ODQA_DATA)",
+    )
+
+
+def add_demonstrations(parser: ArgumentParser, where: str = "") -> None:
+    """Add --demonstrations, labelled examples in the prompts; `where` says in which."""
+    parser.add_argument(
+        "--demonstrations",
+        type=int,
+        metavar="N",
+        help=f"show each predictor N labelled demonstrations, made from training questions{where} (default: none)",
     )
 
 

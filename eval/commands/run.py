@@ -18,7 +18,7 @@ from tqdm import tqdm
 
 import programs
 from eval import metrics
-from eval.commands.options import add_data, add_judge_api_base, add_threads, load_lm, task_name
+from eval.commands.options import add_data, add_demonstrations, add_judge_api_base, add_threads, load_lm, task_name
 from eval.figures.summary import summarise
 from eval.reports.text import table
 from eval.runs.fingerprints import fingerprints
@@ -27,6 +27,7 @@ from eval.runs.recorded_calls import Limits
 from eval.runs.runner import evaluate, without_url_secrets
 from eval.runs.store import read
 from eval.tasks import SEED, load
+from eval.tasks.demonstrations.training import show
 from programs.commands.flags import add_environment, load_retriever, make, settings_of
 from programs.instruments.plan import price
 from retrieval import OdqaError, UsageError
@@ -72,6 +73,7 @@ def add_flags(parser: ArgumentParser) -> None:
         "questions are answered by yes or no)",
     )
     add_judge_api_base(parser)
+    add_demonstrations(parser)
     parser.add_argument(
         "--mlflow",
         metavar="EXPERIMENT",
@@ -87,6 +89,7 @@ def main(args: Namespace) -> None:
     chosen = _metrics(args, examples)
     retriever = load_retriever(args)
     module = make(program, args, retriever)
+    shown = _show_demonstrations(module, args, examples)
     lm = load_lm(args, examples, retriever)
     if limits.usd is not None and (free := _without_price(lm, chosen)):
         raise UsageError(f"the price of {free} is unknown, and so --max-usd cannot be held: use --max-calls")
@@ -116,7 +119,7 @@ def main(args: Namespace) -> None:
                 lm_calls=args.lm_calls,
                 retries=args.retries,
                 limits=limits,
-                manifest=_manifest(program, args, lm),
+                manifest={**_manifest(program, args, lm), "demonstrations": shown},
                 on_row=on_row,
                 clean=without_secrets,
             )
@@ -131,6 +134,19 @@ def main(args: Namespace) -> None:
     print(table(summary))
     if summary.stopped:
         say(f"to continue, repeat the command with --run {directory} and another limit")
+
+
+def _show_demonstrations(
+    module: dspy.Module, args: Namespace, examples: Sequence[dspy.Example]
+) -> dict[str, Any] | None:
+    """Give the program the demonstrations that the flags ask for, and say which; the record for the manifest."""
+    if args.demonstrations is None:
+        return None
+    if args.state:
+        raise UsageError("a state file has demonstrations of its own: give --state or --demonstrations, not both")
+    shown = show(module, args.demonstrations, task=args.task, asked=examples, data=args.data)
+    say(str(shown))
+    return shown.record()
 
 
 def _without_price(lm: dspy.LM, chosen: Sequence[metrics.Metric]) -> str | None:

@@ -29,6 +29,7 @@ from eval.runs.fingerprints import fingerprints
 from eval.runs.runner import evaluate, without_url_secrets
 from eval.runs.store import Run, read
 from eval.tasks import SEED
+from eval.tasks.demonstrations.training import show
 from programs.instruments.state import load_state
 from retrieval import Retriever, UsageError
 
@@ -95,6 +96,7 @@ class _Prepared:
     settings: dict[str, Any]
     """All of them, the defaults among them."""
     state: str | None
+    demonstrations: int | None
     retriever: Retriever | None
     retriever_spec: str
 
@@ -152,12 +154,14 @@ def _prepare(table: Table, row: TableRow, task: str, setup: Setup) -> _Prepared:
     if lacking := [setting for setting in row.needs if setting not in settings]:
         raise NotRun(f"needs --set {lacking[0]}=…, for which there is no default")
     state = setup.state_file(row.program, name)
-    if state is None and row.demonstrations == "required":
+    if state is None and setup.demonstrations is None and row.demonstrations == "required":
         raise NotRun(
-            f"needs --state {row.program}=FILE with demonstrations: python -m optimizers {row.program} makes one"
+            f"needs --demonstrations N, or --state {row.program}=FILE with demonstrations: python -m optimizers "
+            f"{row.program} makes one"
         )
     if row.demonstrations == "none":
         state = None
+    demonstrations = None if state or row.demonstrations == "none" else setup.demonstrations
     retriever, spec = _retriever(row, setup)
     module = program(retriever, **settings)
     if state is not None:
@@ -166,7 +170,7 @@ def _prepare(table: Table, row: TableRow, task: str, setup: Setup) -> _Prepared:
         except UsageError as error:
             raise NotRun(str(error)) from error
     defaults = {setting: parameter.default for setting, parameter in known.items()}
-    return _Prepared(row.program, module, defaults | settings, state, retriever, spec)
+    return _Prepared(row.program, module, defaults | settings, state, demonstrations, retriever, spec)
 
 
 def _retriever(row: TableRow, setup: Setup) -> tuple[Retriever | None, str]:
@@ -205,6 +209,7 @@ def _attempt(made: _Prepared, task: str, questions: Questions, setup: Setup, top
     examples = prepared(study, questions.examples) if study else questions.examples
     if not examples:
         raise NotRun(f"there is no gold that it takes in {questions.where}")
+    shown = _demonstrations(made, task, examples, setup)
     lm = setup.lm(examples, made.retriever)
     if top_p is not None:
         lm = lm.copy(top_p=top_p)
@@ -216,6 +221,7 @@ def _attempt(made: _Prepared, task: str, questions: Questions, setup: Setup, top
         "retriever": without_url_secrets(made.retriever_spec),
         "settings": {name: _without_secrets(value) for name, value in made.settings.items()},
         "state": made.state and {"file": made.state, "sha256": sha256(Path(made.state).read_bytes()).hexdigest()},
+        "demonstrations": shown,
         "limit": setup.limit,
         "judge": setup.judge,
         "sample": questions.where,
@@ -241,6 +247,24 @@ def _attempt(made: _Prepared, task: str, questions: Questions, setup: Setup, top
     return _RowRun(summary, read(directory), questions)
 
 
+def _demonstrations(
+    made: _Prepared, task: str, examples: Sequence[dspy.Example], setup: Setup
+) -> dict[str, Any] | None:
+    """Give the row's program its demonstrations; the record for the manifest.
+
+    Raises:
+        NotRun: there are no questions to make them from.
+    """
+    if made.demonstrations is None:
+        return None
+    try:
+        shown = show(made.module, made.demonstrations, task=task, asked=examples, data=setup.data)
+    except UsageError as error:
+        raise NotRun(str(error)) from error
+    setup.on_demonstrations(shown)
+    return shown.record()
+
+
 def _without_secrets(value: Any) -> Any:
     """A setting's value without what a URL in it may hold of secrets."""
     return without_url_secrets(value) if isinstance(value, str) else value
@@ -249,7 +273,10 @@ def _without_secrets(value: Any) -> Any:
 def _differences(table: Table, row: TableRow, ran: _RowRun) -> Sequence[str]:
     """What a run and the paper's row do not have in common."""
     manifest, total = ran.summary.manifest, ran.summary.total
+    shown = manifest.entries().get("demonstrations")
     shots = f"with the state {manifest.state['file']}" if manifest.state else "zero-shot"
+    if shown:
+        shots = f"{shown['count']} labelled demonstrations of {shown['source']}"
     found = [f"LM: {label(str(manifest.lm))} (paper: {table.lm}); {shots}"]
     if manifest.retriever != "none":
         found.append(f"Retrieval: {manifest.retriever} (paper: {table.corpus})")
