@@ -23,6 +23,7 @@ Call = dict[str, Any]
 _RELATION = re.compile(r"(.+?) >> (.+)")  # MuSiQue's short form of a step: subject >> relation
 _WHAT_IS = re.compile(r"What is the (.+) of (.+)\?")
 _SEARCH = {"action": "search", "answer": None}
+_BEGINNING = 2  # sentences
 _SHORTEST = 4  # letters of a word that says what a fact is about
 
 
@@ -34,7 +35,7 @@ def labelled_calls(example: dspy.Example, retriever: Retriever | None, *, k: int
 
     - `context`: k numbered passages, shuffled: the gold ones, and others that the question finds
     - `statements`: a sentence of each gold passage with its number: the one that states an answer, else the first
-    - `passage`, `background`, `document`: the text of the gold passages, which is what a text from memory should say
+    - `passage`, `background`, `document`: the gold passages in short, which is what a text from memory should say
 
     The other calls are selections, answers from what an LM wrote, answers from facts, what is missing without one of
     them and a query for it, candidates in single documents, the next sentence of a text, and the turns of loops that
@@ -108,7 +109,15 @@ class _Known:
 
     @property
     def text(self) -> str:
-        return " ".join(passage.text for passage in self.gold)
+        """What a text from memory should say: how each gold passage begins, and where it states the answer."""
+        golds = statable(self.example)
+        sentences = [split_sentences(passage.text) for passage in self.gold]
+        return " ".join(s for parts in sentences for n, s in enumerate(parts) if n < _BEGINNING or states(s, golds))
+
+    @property
+    def steps_lead_there(self) -> bool:
+        """Whether the steps are all that the answer takes: where they are made of facts, whether no fact is left."""
+        return len(self.steps) >= len(self.example.get("facts") or ())
 
     @property
     def statements(self) -> list[Call]:
@@ -139,7 +148,8 @@ def _from_facts(known: _Known) -> list[Call]:
     explanation = " ".join(fact.text for fact in known.facts)
     enough = {**asked, "facts": number(known.facts), "answer": example.answer, "explanation": explanation}
     calls: list[Call] = [{**enough, "missing": ""}]
-    lacking = next((p for p in reversed(known.gold) if states(p.text, golds)), known.gold[-1])
+    wanted = golds or [step.answer for step in known.steps]
+    lacking = next((p for p in reversed(known.gold) if states(p.text, wanted)), known.gold[-1])
     left = [fact for fact in known.facts if fact.id != lacking.id]
     open_steps = [step for step in known.steps if not states(number(left), [step.answer])]
     query = open_steps[0].question if open_steps else lacking.title
@@ -174,6 +184,8 @@ def _searching(known: _Known) -> list[Call]:
     by_title = sorted(
         zip(known.gold, known.facts, strict=True), key=lambda pair: states(pair[0].text, statable(example))
     )  # what states the answer comes last
+    if not known.steps_lead_there:
+        return []
     searches = steps or [
         (passage.title, fact.text, _with(passage, known.retriever(passage.title, known.k), known.k))
         for passage, fact in by_title
@@ -202,7 +214,7 @@ def _asking(known: _Known) -> list[Call]:
     calls: list[Call] = []
     evidence: list[Passage] = []
     asked = {"question": known.example.question}
-    for n, step in enumerate(known.steps, 1):
+    for n, step in enumerate(known.steps if known.steps_lead_there else (), 1):
         found = _found(known, step)
         if not found:
             return []
@@ -260,21 +272,20 @@ def _fact(passage: Passage, example: dspy.Example, gold: Sequence[Passage], step
 def _steps(example: dspy.Example) -> list[Step]:
     """The sub-questions with their answers; empty unless the data has an answer to each.
 
-    Where a data set has facts in place of answers, each fact answers the sub-question that it shares most words with.
+    Where a data set has facts in place of answers, a sub-question's answer is the fact that shares most words with it.
     """
     steps = list(decomposition_of(example))
     if all(step.answer for step in steps):
         return [
             step._replace(question=_RELATION.sub(r"What is the \2 of \1?", step.question)) for step in steps_of(example)
         ]
-    open_questions = [step.question for step in steps if "#" not in step.question]
+    facts = list(example.get("facts") or ())
     answered: list[Step] = []
-    for fact in example.get("facts") or ():
-        closest = max(open_questions, key=lambda question: len(_shared(question, fact)), default="")
-        if not _shared(closest, fact):
-            return []
-        open_questions.remove(closest)
-        answered.append(Step(closest, fact))
+    for question in (step.question for step in steps if "#" not in step.question):
+        closest = max(facts, key=lambda fact: len(_shared(question, fact)), default="")
+        if _shared(question, closest):
+            facts.remove(closest)
+            answered.append(Step(question, closest))
     return answered
 
 

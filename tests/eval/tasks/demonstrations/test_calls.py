@@ -151,12 +151,20 @@ def test_the_facts_of_strategyqa_are_passages_and_answer_its_steps() -> None:
     assert (enough["answer"], too_few["answer"]) == ("yes", "unanswerable")
     assert too_few["facts"] == "[1] One gallon of seawater weighs over 8 pounds."
     assert too_few["missing"] == "How heavy is a six year old?"
+    (query,) = calls_with({"question", "history", "facts", "missing", "queries"}, calls)
+    assert query["queries"] == ["How heavy is a six year old?"]
     turns = calls_with({"question", "steps", "thought", "action", "query", "answer"}, calls)
-    assert [turn["query"] for turn in turns] == [
-        "How heavy is a gallon of seawater?",
-        None,
-        "How heavy is a six year old?",
-    ]
+    assert [turn["query"] for turn in turns] == [asked[0], None, asked[1]]
+    one_more = dspy.Example({**child.toDict(), "decomposition": asked, "facts": [*facts, "Children are small."]})
+    calls = labelled_calls(one_more, TABLE, k=3)
+    assert [call["missing"] for call in calls if "queries" in call] == ["How heavy is a six year old?"]
+    assert not [call for call in calls if "action" in call or "needed" in call]  # no step leads to the third fact
+
+
+def test_a_text_from_memory_is_short() -> None:
+    long = Memory([Passage("1", "She is Ada. She sang. She ran. Then she was born in Lund. She ate.", "Ada Quill")])
+    made, *_ = labelled_calls(example(gold_titles=["Ada Quill"]), long)
+    assert made["passage"] == "She is Ada. She sang. Then she was born in Lund."
 
 
 def test_what_the_gold_does_not_give_is_left_out() -> None:

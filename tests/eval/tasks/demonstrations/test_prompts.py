@@ -46,6 +46,12 @@ def test_no_prompt_says_that_something_is_not_supplied(name: str, kind: str) -> 
                 assert "not supplied" not in str(prompt).lower()
 
 
+@pytest.mark.parametrize("name", programs.names())
+def test_what_stays_zero_shot_is_a_predictor(name: str) -> None:
+    known = {at.partition(".")[0] for program in variants(name) for at, _ in program.named_predictors()}
+    assert set(getattr(programs.load(name), "zero_shot", ())) <= known
+
+
 GETS = {  # predictors with demonstrations of 2WikiMultiHopQA, NQ and StrategyQA in a paper's few-shot setting
     ("blendfilter", "2wikimultihopqa"): {"draft.predict", "answer.predict", "recall", "select.predict"},
     ("migres", "2wikimultihopqa"): {"recall", "extract", "detect", "subquery", "answer.predict"},
