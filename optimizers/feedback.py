@@ -13,6 +13,7 @@ import dspy
 
 from eval.metrics import Metric
 from eval.metrics.squad import answer_of, golds_of
+from eval.metrics.stating import statable, states
 from optimizers.gold import (
     field_of,
     follows,
@@ -21,8 +22,6 @@ from optimizers.gold import (
     numbered,
     passages_of,
     searched_with,
-    statable,
-    states,
     title_of,
     titles_of,
 )

@@ -9,8 +9,7 @@ from typing import Any
 
 import dspy
 
-from eval.metrics.squad import golds_of, normalise
-from eval.metrics.yesno import is_yes_no
+from eval.metrics.squad import normalise
 from retrieval import Passage
 from retrieval.ranking.entailment import load_entailment
 
@@ -22,8 +21,6 @@ __all__ = [
     "numbered",
     "passages_of",
     "searched_with",
-    "statable",
-    "states",
     "title_of",
     "titles_of",
 ]
@@ -36,17 +33,6 @@ _NUMBERED = re.compile(r"^\[(\d+)\] (.*)$", re.MULTILINE)
 def gold_titles(example: dspy.Example) -> set[str]:
     """The titles of the passages that the answer follows from; empty if they are not known."""
     return set(example.get("gold_titles") or ())
-
-
-def statable(example: dspy.Example) -> list[str]:
-    """The gold answers that a text can state; empty for a question that is answered by yes or no."""
-    return [] if is_yes_no(example) else golds_of(example)
-
-
-def states(text: str, golds: Sequence[str]) -> bool:
-    """Whether the text contains the words of a gold answer, one after the other."""
-    words = f" {normalise(text)} "
-    return any(f" {normalise(gold)} " in words for gold in golds if normalise(gold))
 
 
 def is_right(answer: str, golds: Sequence[str]) -> bool:

@@ -19,6 +19,7 @@ import dspy
 
 from eval.metrics import Metric
 from eval.metrics.squad import golds_of
+from eval.metrics.stating import statable, states
 from optimizers.gold import (
     field_of,
     follows,
@@ -26,8 +27,6 @@ from optimizers.gold import (
     is_right,
     numbered,
     searched_with,
-    statable,
-    states,
     title_of,
     titles_of,
 )

@@ -58,6 +58,7 @@ class BlendFilter(dspy.Module):
     """
 
     reads: ClassVar[dict[str, Reading]] = {"kept": Filtered(found="found", whole="unfiltered")}
+    zero_shot: ClassVar[tuple[str, ...]] = ("recall", "topic", "select")  # no demonstrations in the paper's prompts
 
     def __init__(
         self,

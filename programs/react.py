@@ -17,7 +17,8 @@ from programs.steps.search import Search, search_for
 from programs.steps.settings import require_counts
 from programs.steps.side_by_side import run_in_thread
 from programs.steps.text import as_text, line_or_nothing, one_line
-from retrieval import Retriever, number, union
+from programs.steps.trajectory import turn
+from retrieval import Retriever, union
 from signatures.act import NextStep, NextStepYesNo
 
 __all__ = ["ReAct"]
@@ -74,11 +75,7 @@ class ReAct(dspy.Module):
 
             # Observation, which joins the trajectory.
             searches.append(search_for(self.retriever, line_or_nothing(step.query), self.k))
-            trajectory += [
-                f"Thought {n}: {one_line(step.thought)}",
-                f"Action {n}: search for {searches[-1].query}",
-                f"Observation {n}:\n{number(searches[-1].found) or 'nothing was found'}",
-            ]
+            trajectory += turn(n, one_line(step.thought), searches[-1].query, searches[-1].found)
 
         found = union(*(search.found for search in searches))
         return result(

@@ -20,6 +20,7 @@ from retrieval.command_line import without_secrets
 
 __all__ = [
     "add_data",
+    "add_demonstrations",
     "add_judge_api_base",
     "add_runs",
     "add_threads",
@@ -53,8 +54,18 @@ def add_data(parser: ArgumentParser) -> None:
         "--data",
         default=os.environ.get("ODQA_DATA") or None,
         metavar="DIR",
-        help="directory with local copies of data sets: files NAME.dev.jsonl.gz, or directories NAME as on the Hugging "
-        "Face hub (default: ODQA_DATA)",
+        help="directory with local copies of data sets: files NAME.dev.jsonl.gz (training questions: "
+        "NAME.train.jsonl.gz), or directories NAME as on the Hugging Face hub (default: ODQA_DATA)",
+    )
+
+
+def add_demonstrations(parser: ArgumentParser, where: str = "") -> None:
+    """Add --demonstrations, labelled examples in the prompts; `where` says in which."""
+    parser.add_argument(
+        "--demonstrations",
+        type=int,
+        metavar="N",
+        help=f"show each predictor N labelled demonstrations, made from training questions{where} (default: none)",
     )
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import dspy
 from tqdm import tqdm
 
-from eval.commands.options import add_data, add_judge_api_base, add_threads, load_lm
+from eval.commands.options import add_data, add_demonstrations, add_judge_api_base, add_threads, load_lm
 from eval.runs.recorded_calls import Limits
 from programs.commands.flags import adapter_of, add_lm
 from retrieval import FORMS, Retriever, UsageError
@@ -54,6 +54,7 @@ def add_flags(parser: ArgumentParser) -> None:
         metavar="PROGRAM[:TASK]=FILE",
         help="state file with demonstrations, for rows where the paper uses some (default: zero-shot)",
     )
+    add_demonstrations(parser, ", in such rows without a state file")
     parser.add_argument(
         "--runs", default="runs/paper", metavar="DIR", help="directory for the runs (default: %(default)s)"
     )
@@ -95,6 +96,8 @@ def main(args: Namespace) -> None:
             judge_api_base=args.judge_api_base,
             settings=setup.assigned(args.set),
             states=setup.states(args.state),
+            demonstrations=args.demonstrations,
+            on_demonstrations=lambda shown: bar.write(str(shown), file=sys.stderr),
             threads=args.threads,
             limits=Limits(calls=args.max_calls),
             cache=args.cache,

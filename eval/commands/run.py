@@ -20,7 +20,15 @@ from tqdm import tqdm
 
 import programs
 from eval import metrics
-from eval.commands.options import add_data, add_judge_api_base, add_threads, lm_record, load_lm, task_name
+from eval.commands.options import (
+    add_data,
+    add_demonstrations,
+    add_judge_api_base,
+    add_threads,
+    lm_record,
+    load_lm,
+    task_name,
+)
 from eval.figures.summary import summarise
 from eval.reports.text import table
 from eval.runs.fingerprints import fingerprints
@@ -29,6 +37,7 @@ from eval.runs.recorded_calls import Limits
 from eval.runs.runner import evaluate, without_url_secrets
 from eval.runs.store import read
 from eval.tasks import SEED, load
+from eval.tasks.demonstrations.training import show
 from programs.commands.flags import adapter_of, add_environment, load_retriever, make, settings_of
 from programs.instruments.plan import price
 from retrieval import OdqaError, UsageError
@@ -91,6 +100,7 @@ def add_flags(parser: ArgumentParser) -> None:
         "questions are answered by yes or no)",
     )
     add_judge_api_base(parser)
+    add_demonstrations(parser)
     parser.add_argument(
         "--mlflow",
         metavar="EXPERIMENT",
@@ -112,10 +122,12 @@ def main(args: Namespace) -> None:
         chosen = _metrics(args, examples)
         retriever = load_retriever(args)
         module = make(program, args, retriever)
+        shown = _show_demonstrations(module, args, examples)
         for number, directory in enumerate(directories):
             attempt = Namespace(**{**vars(args), "seed": args.seed + number, "run": base})
             lm = load_lm(attempt, examples, retriever, attempt.seed)
-            _run(module, lm, examples, chosen, directory, attempt, _manifest(program, attempt, lm))
+            manifest = {**_manifest(program, attempt, lm), "demonstrations": shown}
+            _run(module, lm, examples, chosen, directory, attempt, manifest)
     if args.attempts > 1:
         say(f"the best of all answers: python -m eval compare {','.join(directories)}")
 
@@ -176,6 +188,19 @@ def _run(
     print(table(summary))
     if summary.stopped:
         say(f"to continue, repeat the command with --run {args.run} and another limit")
+
+
+def _show_demonstrations(
+    module: dspy.Module, args: Namespace, examples: Sequence[dspy.Example]
+) -> dict[str, Any] | None:
+    """Give the program the demonstrations that the flags ask for, and say which; the record for the manifest."""
+    if args.demonstrations is None:
+        return None
+    if args.state:
+        raise UsageError("a state file has demonstrations of its own: give --state or --demonstrations, not both")
+    shown = show(module, args.demonstrations, task=args.task, asked=examples, data=args.data)
+    say(str(shown))
+    return shown.record()
 
 
 def _without_price(lm: dspy.LM, chosen: Sequence[metrics.Metric]) -> str | None:

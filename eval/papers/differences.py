@@ -41,7 +41,10 @@ def differences(table: Table, runs: Sequence[RowRun]) -> list[str]:
 
 def _lms(ran: RowRun) -> Iterator[str]:
     state = ran.summary.manifest.state
+    shown = ran.summary.manifest.entries().get("demonstrations")
     shots = f"with the state {state['file']}" if state else "zero-shot"
+    if shown:
+        shots = f"{shown['count']} labelled demonstrations of {shown['source']}"
     for role, lm, name in (("Reader", ran.reader, ran.row.reader), ("Planner", ran.planner, ran.row.planner)):
         if lm is not None:
             yield f"{role}: {describe(lm)} (paper: {name or 'not named'}); {shots}"

@@ -6,7 +6,7 @@ task look at what was found alone, no answers are asked for.
 """
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import partial
@@ -34,6 +34,7 @@ from eval.runs.fingerprints import fingerprints
 from eval.runs.runner import evaluate, without_url_secrets
 from eval.runs.store import read
 from eval.tasks import SEED
+from eval.tasks.demonstrations.training import show
 from programs.instruments.state import load_state
 from retrieval import Retriever, UsageError
 
@@ -117,6 +118,7 @@ class _Prepared:
     settings: dict[str, Any]
     """All of them, the defaults among them."""
     state: str | None
+    demonstrations: int | None
     retriever: Retriever | None
     retriever_spec: str
     reader: MakeLM | None
@@ -173,15 +175,17 @@ def _prepare(table: Table, row: TableRow, task: str, setup: Setup) -> _Prepared:
     if lacking := [setting for setting in row.needs if setting not in settings]:
         raise NotRun(f"needs --set {lacking[0]}=…, for which there is no default")
     state = setup.state_file(row.program, name)
-    if state is None and row.demonstrations == "required":
+    if state is None and setup.demonstrations is None and row.demonstrations == "required":
         raise NotRun(
-            f"needs --state {row.program}=FILE with demonstrations: python -m optimizers {row.program} makes one"
+            f"needs --demonstrations N, or --state {row.program}=FILE with demonstrations: python -m optimizers "
+            f"{row.program} makes one"
         )
     if row.demonstrations == "none":
         state = None
     spec, retriever = (
         ("none", None) if row.retriever == "none" else fill(setup.retrievers, "--retriever", row.retriever)
     )
+    demonstrations = None if state or row.demonstrations == "none" else setup.demonstrations
     module = program(retriever, **settings)
     if state is not None:
         try:
@@ -200,6 +204,7 @@ def _prepare(table: Table, row: TableRow, task: str, setup: Setup) -> _Prepared:
         module=module,
         settings={name: parameter.default for name, parameter in known.items()} | settings,
         state=state,
+        demonstrations=demonstrations,
         retriever=retriever,
         retriever_spec=spec,
         reader=fill(setup.lms, "--lm", row.reader, "reader") if reads else None,
@@ -229,6 +234,7 @@ def _attempt(
     examples = prepared(study, questions.examples) if study else questions.examples
     if not examples:
         raise NotRun(f"there is no gold that it takes in {questions.where}")
+    shown = _demonstrations(made, task, examples, setup)
     reader, planner = (make and make(examples, made.retriever) for make in (made.reader, made.planner))
     if planner:
         for predictor in made.planned:
@@ -248,6 +254,7 @@ def _attempt(
         "retriever": without_url_secrets(made.retriever_spec),
         "settings": {name: _without_secrets(value) for name, value in made.settings.items()},
         "state": made.state and {"file": made.state, "sha256": sha256(Path(made.state).read_bytes()).hexdigest()},
+        "demonstrations": shown,
         "limit": setup.limit,
         "judge": setup.judge,
         "sample": questions.where,
@@ -272,6 +279,24 @@ def _attempt(
     if summary.total.n and summary.total.failed == summary.total.n:
         raise NotRun(f"all {summary.total.n} questions that were asked failed, the first with {summary.first_error}")
     return RowRun(row, summary, read(directory), questions, lm_identity(reader), lm_identity(planner))
+
+
+def _demonstrations(
+    made: _Prepared, task: str, examples: Sequence[dspy.Example], setup: Setup
+) -> dict[str, Any] | None:
+    """Give the row's program its demonstrations; the record for the manifest.
+
+    Raises:
+        NotRun: there are no questions to make them from.
+    """
+    if made.demonstrations is None:
+        return None
+    try:
+        shown = show(made.module, made.demonstrations, task=task, asked=examples, data=setup.data)
+    except UsageError as error:
+        raise NotRun(str(error)) from error
+    setup.on_demonstrations(shown)
+    return shown.record()
 
 
 def _without_secrets(value: Any) -> Any:

@@ -12,6 +12,7 @@ import programs
 from eval.runs.record import Row
 from eval.runs.recorded_calls import Limits
 from eval.tasks import choose
+from eval.tasks.demonstrations.training import Shown
 from retrieval import Retriever, UsageError
 
 __all__ = ["MakeLM", "Setup", "State", "assigned", "states"]
@@ -48,6 +49,9 @@ class Setup:
         settings: As `assigned` gives them, for all rows whose programs have them. They replace those of the table, but
             not those of a row.
         states: State files, with the demonstrations that the papers show.
+        demonstrations: How many labelled demonstrations each predictor gets, in rows where the paper shows some and
+            there is no state file; None for none.
+        on_demonstrations: Called with the demonstrations of each run.
         threads: Questions in flight at the same time.
         limits: When to stop, for each run.
         cache: Use the replies in DSPy's cache; see `eval.runs.runner.evaluate`.
@@ -64,6 +68,8 @@ class Setup:
     judge_api_base: str | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
     states: Sequence[State] = ()
+    demonstrations: int | None = None
+    on_demonstrations: Callable[[Shown], object] = lambda shown: None
     threads: int = 8
     limits: Limits = Limits()  # noqa: RUF009  # it is immutable
     cache: bool = False

@@ -26,7 +26,14 @@ TASK = Task(
     _example,
     {
         "all": Variant("validation", _CORPUS, "the development set, 2,417 questions"),
-        "migres": Variant("validation", _CORPUS, "MIGRES 4.1: 500 of the development set at random", sample=500),
+        "migres": Variant(
+            "validation",
+            _CORPUS,
+            "MIGRES 4.1: 500 of the development set at random",
+            sample=500,
+            training="2wikimultihopqa:train",  # the paper shares demonstrations among multi-hop data sets
+        ),
+        "train": Variant("train", _CORPUS, "the training set, 19,938 questions", file="train"),
         "study": Variant("train", _CORPUS, "MIGRES 2.1: 500 of the training set at random", sample=500, file="train"),
     },
     contexts=lambda raw: ((p["title"], p["paragraph_text"].strip()) for p in raw["paragraphs"]),

@@ -26,7 +26,8 @@ TASK = Task(
     "akariasai/PopQA",
     _example,
     {
-        "all": Variant("test", DPR, "all 14,267 questions"),
-        "chain_of_rewrite": Variant("test", DPR, "Chain-of-Rewrite 3.1: all questions"),
+        # It has no training set; NQ's questions are open ones over the same corpus.
+        "all": Variant("test", DPR, "all 14,267 questions", training="nq:train"),
+        "chain_of_rewrite": Variant("test", DPR, "Chain-of-Rewrite 3.1: all questions", training="nq:train"),
     },
 )

@@ -53,6 +53,9 @@ TASK = Task(
             "MIGRES 4.1: all 229, which are the development set of the authors' code",
             first=229,
         ),
+        "train": Variant(
+            "train", "Wikipedia", "the training set after the first 500, which BlendFilter asks", skip=500, file="train"
+        ),
     },
     release=("strategyqa_train_paragraphs.json", _paragraphs),
 )

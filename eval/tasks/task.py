@@ -52,6 +52,10 @@ class Variant:
     """How many questions drawn at random with SEED, in the order of the split; None for no sample."""
     file: str = "dev"
     """The middle part of the name of a local copy of the split, such as hotpotqa.dev.jsonl.gz."""
+    skip: int = 0
+    """How many questions at the start of the split are left out, because papers evaluate on them."""
+    training: str | None = None
+    """The task whose questions make demonstrations for these; None for the data set's own variant `train`."""
 
     def take(self, questions: list[dspy.Example], where: str) -> list[dspy.Example]:
         """The variant's questions among those of its split.
@@ -68,10 +72,14 @@ class Variant:
             raise UsageError(
                 f"{where} has {len(questions)} questions, and this variant takes {wanted} of the whole split"
             )
+        if self.skip and len(questions) <= self.skip:
+            raise UsageError(
+                f"{where} has {len(questions)} questions, and this variant leaves out the first {self.skip}"
+            )
         if self.sample:
             drawn = sorted(random.Random(SEED).sample(range(len(questions)), self.sample))
             return [questions[n] for n in drawn]
-        return questions[: self.first]
+        return questions[self.skip : self.first]
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +105,9 @@ class Task:
         Args:
             variant: Its name.
             data: A directory with local copies: a file NAME.dev.jsonl.gz (or .jsonl) of questions, as
-                `eval.tasks.jsonl` reads them, or a directory NAME with the data set as the hub has it. Without a copy,
-                the questions come from the hub.
+                `eval.tasks.jsonl` reads them, or a directory NAME with the data set as the hub has it. Questions of the
+                training set are in NAME.train.jsonl.gz or NAME_train.questions.jsonl.gz. Without a copy, the questions
+                come from the hub.
 
         Raises:
             UsageError: there is no such variant, or its questions are out of reach or malformed.
@@ -152,14 +161,22 @@ class Task:
             f"DIR/{self.name}.corpus.jsonl.gz (lines of id, title, text), and name DIR with --data or ODQA_DATA"
         )
 
+    def training(self, variant: str) -> str:
+        """The task whose questions make demonstrations for a variant, in the form of `eval.tasks.load`.
+
+        Raises:
+            UsageError: there is no such variant.
+        """
+        return self._variant(variant).training or f"{self.name}:train"
+
     def _variant(self, name: str) -> Variant:
         if name not in self.variants:
             raise UsageError(f"{self.name} has no variant {name!r}; there are: {', '.join(self.variants)}")
         return self.variants[name]
 
     def _files(self, variant: Variant, data: Path | None) -> list[Path]:
-        name = f"{self.name}.{variant.file}.jsonl"
-        return [] if data is None else [data / f"{name}.gz", data / name]
+        names = [f"{self.name}.{variant.file}.jsonl", f"{self.name}_{variant.file}.questions.jsonl"]
+        return [] if data is None else [data / f"{name}{end}" for name in names for end in (".gz", "")]
 
     def _rows(self, variant: Variant, data: Path | None) -> Iterable[RawQuestion]:
         copy = None if data is None else data / self.name

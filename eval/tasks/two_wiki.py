@@ -33,6 +33,7 @@ TASK = Task(
         ),
         "qpaug": Variant("validation", DPR, "QPaug Table 1: 12,576, which are the development set"),
         "migres": Variant("validation", DPR, "MIGRES 4.1: 500 of the development set at random", sample=500),
+        "train": Variant("train", DPR, "the training set, 167,454 questions", file="train"),
         "study": Variant("train", DPR, "MIGRES 2.1: 500 of the training set at random", sample=500, file="train"),
     },
     contexts=lambda raw: contexts_by_title(raw["context"], "content"),

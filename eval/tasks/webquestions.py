@@ -18,5 +18,6 @@ TASK = Task(
     {
         "all": Variant("test", DPR, "the test set, 2,032 questions"),
         "chain_of_rewrite": Variant("test", DPR, "Chain-of-Rewrite 3.1: the split of DPR"),
+        "train": Variant("train", DPR, "the training set, 3,778 questions", file="train"),
     },
 )

@@ -4,10 +4,10 @@ import random
 from collections.abc import Sequence
 
 import dspy
-from dspy.teleprompt import LabeledFewShot
 
 from eval.metrics import Metric
-from optimizers.demonstrations import demonstrations_for, labelled_calls
+from eval.tasks.demonstrations.calls import labelled_calls
+from eval.tasks.demonstrations.fit import for_predictors
 from optimizers.recipe import check_settings
 
 __all__ = ["LEAST", "compile"]
@@ -26,14 +26,13 @@ def compile(
 ) -> dspy.Module:
     """Give every predictor labelled examples, drawn at random.
 
-    `optimizers.demonstrations.labelled_calls` makes them from the gold, with the program's retriever. A question can
-    give a predictor several calls, such as one with enough facts and one without. Such questions are preferred if there
-    are enough of them, and the demonstrations then show the calls in turn. A predictor that no call fits gets none.
+    `eval.tasks.demonstrations` makes them from the gold, with the program's retriever. A predictor gets only calls that
+    have all of its fields, and none where the gold gives no such call.
 
     Args:
         train: Labelled examples; besides question and answer they may hold other fields of predictors.
         metric: Not used: nothing is run.
-        seed: Decides the order in which DSPy gets the examples; its own seed is fixed.
+        seed: Decides the order in which examples are taken.
         threads: Not used: nothing is run.
         demonstrations: The most for each predictor. BlendFilter: 3 (appendix D), after ITER-RETGEN. MIGRES: 2 (4.2).
     """
@@ -41,14 +40,7 @@ def compile(
     retriever = getattr(program, "retriever", None)
     labels = [labelled_calls(example, retriever) for example in random.Random(seed).sample(train, len(train))]
     compiled = program.reset_copy()
-    for name, predictor in program.named_predictors():
-        fit = demonstrations_for(predictor.signature, labels)
-        most = max(map(len, fit), default=0)
-        several = [calls for calls in fit if len(calls) == most]
-        chosen = several if len(several) >= demonstrations else fit
-        # Compiled one by one, because DSPy draws from the same examples for all predictors of what it compiles.
-        examples = [dspy.Example(calls=calls) for calls in chosen]
-        drawn = LabeledFewShot(k=demonstrations).compile(predictor, trainset=examples).demos
-        demos = [example.calls[n % len(example.calls)] for n, example in enumerate(drawn)]
-        dict(compiled.named_predictors())[name].demos = demos
+    predictors = dict(compiled.named_predictors())
+    for name, shown in for_predictors(program, labels, demonstrations).items():
+        predictors[name].demos = [demonstration for _, demonstration in shown]
     return compiled

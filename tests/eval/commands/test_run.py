@@ -14,10 +14,18 @@ from support.command_line import exit_code
 from eval.__main__ import main
 from eval.runs.recorded_calls import Limits
 from eval.runs.runner import evaluate
+from programs import load as load_program
 
 
 def call(*arguments: str) -> int | str | None:
     return exit_code(main, arguments)
+
+
+def test_a_state_and_demonstrations_exclude_each_other(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    load_program("direct")(None).save(tmp_path / "state.json")
+    flags = ["--state", str(tmp_path / "state.json"), "--demonstrations", "2"]
+    assert call("sample", "--program", "direct", "--lm", "extractive", *flags) == 2
+    assert "give --state or --demonstrations, not both" in capsys.readouterr().err
 
 
 def test_from_the_command_to_the_files(tmp_path: Path) -> None:
@@ -94,6 +102,8 @@ GOOD = ["sample", "--program", "blendfilter", "--lm", "extractive"]
         ([*GOOD, "--max-calls", "0"], "the limit of calls must be above 0, not 0"),
         ([*GOOD, "--max-usd", "5"], "the price of extractive/reader is unknown, and so --max-usd cannot be held"),
         (["hotpotqa:first", *GOOD[1:]], "hotpotqa has no variant 'first'; there are: all, blendfilter, "),
+        ([*GOOD, "--demonstrations", "2"], "all questions of sample are asked, and none is left for demonstrations"),
+        ([*GOOD, "--demonstrations", "0"], "the number of demonstrations must be at least 1, not 0"),
         ([*GOOD, "--hops", "0"], "hops must be at least 1, not 0"),
         ([*GOOD, "--style", "long"], "argument --style: invalid choice: 'long'"),
         ([*GOOD, "--beam", "2"], "unrecognized arguments: --beam 2"),
@@ -152,6 +162,26 @@ def test_questions_with_yes_or_no_are_scored_by_accuracy(tmp_path: Path, capsys:
     questions.write_text('{"id": "1", "question": "Is Lund in Sweden?", "answers": ["yes"]}\n')
     assert call(f"file:{questions}", *GOOD[1:], "--style", "yesno", "--run", str(tmp_path / "run")) == 0
     assert "accuracy" in capsys.readouterr().out.splitlines()[2]
+
+
+def test_demonstrations_are_shown_and_are_part_of_what_the_run_is(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    flags = [*GOOD, "--limit", "3", "--demonstrations", "2", "--run", str(tmp_path / "run")]
+    assert call(*flags) == 0
+    talk = capsys.readouterr().err
+    assert "demonstrations by predictor: draft.predict 2, recall 0, topic 0, select.predict 0, answer.predict 2" in talk
+    record = json.loads((tmp_path / "run" / "manifest.json").read_text())["demonstrations"]
+    assert (record["count"], record["source"], len(record["questions"])) == (2, "sample", 2)
+    assert all(f"\n  {id_}: " in talk for id_ in record["questions"])
+    asked = [json.loads(line)["id"] for line in (tmp_path / "run" / "rows.jsonl").read_text().splitlines()]
+    assert not set(record["questions"]) & set(asked)
+    rows = (tmp_path / "run" / "rows.jsonl").read_bytes()
+    assert call(*flags) == 0
+    assert (tmp_path / "run" / "rows.jsonl").read_bytes() == rows
+    capsys.readouterr()
+    assert call(*GOOD, "--limit", "3", "--run", str(tmp_path / "run")) == 2
+    assert "holds another run, with different demonstrations" in capsys.readouterr().err
 
 
 def test_a_run_is_taken_up_with_the_same_flags_only(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

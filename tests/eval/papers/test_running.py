@@ -16,6 +16,7 @@ from eval.papers.setup import Setup, assigned, states
 from eval.papers.tables import Table, TableRow, find
 from eval.papers.tables import choose as choose_parts
 from eval.tasks import choose, load
+from eval.tasks.demonstrations.training import Shown
 from lms.extractive import extractive_lm
 from programs.instruments.state import save_state
 from retrieval import Memory, Passage, Retriever
@@ -98,7 +99,7 @@ def test_demonstrations_are_shown_where_the_paper_shows_some(sample: Retriever, 
     files = states([f"direct:hotpotqa={tmp_path / 'state.json'}"])
     made = setup(tmp_path / "runs", sample, limit=1, data=data, states=files)
     printed = run_and_print(table, made)
-    assert "Four: needs --state cot=FILE" in printed
+    assert "Four: needs --demonstrations N, or --state cot=FILE" in printed
     assert "; zero-shot" in printed
     assert f"; with the state {tmp_path / 'state.json'}" in printed
     tokens = {}
@@ -109,6 +110,34 @@ def test_demonstrations_are_shown_where_the_paper_shows_some(sample: Retriever, 
     files = states([f"cot={tmp_path / 'state.json'}"])
     of_another = setup(tmp_path / "others", sample, limit=1, data=data, states=files)
     assert "is a state of Direct, not of CoT" in run_and_print(table, of_another)
+
+
+def test_labelled_demonstrations_are_made_where_the_paper_shows_some_and_are_part_of_the_run(
+    sample: Retriever, data: Path, tmp_path: Path
+) -> None:
+    table = with_rows(
+        {"name": "One", "program": "direct", "demonstrations": "none"},
+        {"name": "Two", "program": "direct"},
+        {"name": "Three", "program": "cot", "demonstrations": "required"},
+    )
+    made = setup(tmp_path / "runs", sample, limit=1, data=data, demonstrations=2)
+    assert "Two: cannot " in run_and_print(table, made)  # no training questions
+    assert len(list((tmp_path / "runs").iterdir())) == 1
+    (data / "hotpotqa.train.jsonl").write_text((data / "hotpotqa.dev.jsonl").read_text())
+    told: list[Shown] = []
+    made = setup(tmp_path / "runs", sample, limit=1, data=data, demonstrations=2, on_demonstrations=told.append)
+    printed = run_and_print(table, made)
+    assert "Not run" not in printed
+    assert "; zero-shot" in printed
+    assert "; 2 labelled demonstrations of hotpotqa:train" in printed
+    assert [shown.by_predictor for shown in told] == [{"answer": 2}, {"answer.predict": 2}]
+    manifests = [json.loads(path.read_text()) for path in (tmp_path / "runs").glob("*/manifest.json")]
+    assert sorted(m["demonstrations"] is not None for m in manifests) == [False, True, True]
+    asked = load("sample", 1)[0].id
+    assert all(asked not in m["demonstrations"]["questions"] for m in manifests if m["demonstrations"])
+    other = setup(tmp_path / "runs", sample, limit=1, data=data, demonstrations=1)
+    run_and_print(table, other)
+    assert len(list((tmp_path / "runs").iterdir())) == 5  # runs with other demonstrations
 
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from eval.tasks import SEED, TASKS, load
+from eval.tasks import SEED, TASKS, choose, load
 from retrieval import Passage, UsageError
 
 DATA = Path(__file__).parents[3] / ".." / "shared" / "data"
@@ -91,6 +91,7 @@ EXPECTED = {
             "type": "comparison",
             "level": "hard",
             "gold_titles": ["Ada", "Bo"],
+            "gold_sentences": [["Ada", "Ada was born."], ["Bo", "Bo was born."]],  # Ada has no third sentence
         },
     ),
     "2wikimultihopqa": (
@@ -147,10 +148,10 @@ EXPECTED = {
 }
 
 
-def copy(data: Path, name: str, *rows: Any) -> Path:
+def copy(data: Path, name: str, *rows: Any, variant: str = "all") -> Path:
     """A local copy of the data set as the hub keeps such: with its splits and configurations in the README."""
     task = TASKS[name]
-    split = task.variants["all"].split
+    split = task.variants[variant].split
     directory = data / name
     directory.mkdir(parents=True)
     (directory / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
@@ -179,6 +180,55 @@ def test_rows_of_the_hub_become_examples(name: str, tmp_path: Path) -> None:
     question = row.get("question") or row.get("Question")
     assert example.toDict() == {**expected, "question": question, "answer": expected["answers"][0]}
     assert example.inputs().toDict() == {"question": question}
+
+
+TRAINED = [name for name in TASKS if "train" in TASKS[name].variants]
+
+
+@pytest.mark.parametrize("name", TRAINED)
+def test_rows_of_the_training_sets_become_the_same_examples(name: str, tmp_path: Path) -> None:
+    row, expected = EXPECTED[name]
+    rows = [row] * (TASKS[name].variants["train"].skip + 1)
+    (example,) = load(f"{name}:train", data=copy(tmp_path / "data", name, *rows, variant="train"))
+    assert example.toDict() == {**expected, "question": row["question"], "answer": expected["answers"][0]}
+
+
+def test_training_questions_are_never_among_the_evaluated_ones() -> None:
+    assert set(TASKS) - set(TRAINED) == {"popqa", "bamboogle"}
+    for task in TASKS.values():
+        for name, variant in task.variants.items():
+            other, train = choose(task.training(name))
+            chosen = other.variants[train]
+            assert train == "train"
+            assert chosen.split == "train"
+            if other is task and variant.split == "train" and name not in ("all", "study", "train"):
+                assert variant.first is not None
+                assert variant.first <= chosen.skip
+
+
+def test_where_a_paper_shares_demonstrations_or_there_is_no_training_set_others_serve() -> None:
+    def source(spec: str) -> str:
+        task, variant = choose(spec)
+        return task.training(variant)
+
+    assert source("hotpotqa:blendfilter") == "hotpotqa:train"
+    assert source("hotpotqa:migres") == source("musique:migres") == source("bamboogle") == "2wikimultihopqa:train"
+    assert source("triviaqa:migres") == source("popqa") == "nq:train"
+    with pytest.raises(UsageError, match="no variant 'nosuch'"):
+        choose("nq")[0].training("nosuch")
+
+
+def test_training_questions_have_files_of_their_own(tmp_path: Path) -> None:
+    (tmp_path / "hotpotqa.dev.jsonl").write_text(lines(3))
+    (tmp_path / "hotpotqa_train.questions.jsonl").write_text(lines(7))
+    assert len(load("hotpotqa:train", data=tmp_path)) == 7
+    (tmp_path / "hotpotqa.train.jsonl").write_text(lines(8))
+    assert len(load("hotpotqa:train", data=tmp_path)) == 8
+    (tmp_path / "strategyqa.train.jsonl").write_text(lines(502))
+    assert [example.id for example in load("strategyqa:train", data=tmp_path)] == ["q500", "q501"]
+    (tmp_path / "strategyqa.train.jsonl").write_text(lines(500))
+    with pytest.raises(UsageError, match="has 500 questions, and this variant leaves out the first 500"):
+        load("strategyqa:train", data=tmp_path)
 
 
 def lines(count: int) -> str:
@@ -211,7 +261,7 @@ def test_a_file_with_the_questions_of_a_split_stands_for_the_hub(tmp_path: Path)
     ("spec", "complaint"),
     [
         ("squad", "there is no task 'squad': use sample, file:QUESTIONS.jsonl"),
-        ("hotpotqa:first", "hotpotqa has no variant 'first'; there are: all, blendfilter, qpaug, migres"),
+        ("hotpotqa:first", "hotpotqa has no variant 'first'; there are: all, blendfilter, qpaug, migres, train"),
         (
             "strategyqa:migres",
             r"strategyqa with MIGRES 4.1: all 229.* is not on the hub: put its questions into DIR/strategyqa.dev.jsonl",

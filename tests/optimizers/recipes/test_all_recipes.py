@@ -11,8 +11,9 @@ from support.scripted import engine_lm
 import lms
 import programs
 from eval.metrics import em
+from eval.tasks.demonstrations.calls import labelled_calls
+from eval.tasks.demonstrations.fit import fitting
 from optimizers import load, names, why_no_state
-from optimizers.demonstrations import demonstrations_for, labelled_calls
 from programs.blendfilter import BlendFilter
 from programs.instruments.state import load_state, save_state
 from programs.migres import MIGRES
@@ -58,7 +59,7 @@ def test_every_other_program_compiles_with_the_cheapest_recipes(name: str, recip
         made = load(recipe)(program, few, metric=em)
         answer = made(question=HELD_OUT[0].question).answer
         if recipe == "labeled_few_shot":
-            possible = any(demonstrations_for(predictor.signature, labels) for predictor in program.predictors())
+            possible = any(any(fitting(predictor.signature, labels)) for predictor in program.predictors())
         else:
             possible = any(em(example, program(question=example.question)) for example in few)
     assert isinstance(answer, str)

@@ -1,0 +1,82 @@
+"""Demonstrations of loops have the inputs that the programs' own loops build when the LM replies so."""
+
+import dspy
+from support.prompt_reading import inputs
+from support.scripted import Reply, scripted
+
+from eval.tasks.demonstrations.calls import Call, labelled_calls
+from programs.react import ReAct
+from programs.self_ask import SelfAsk
+from retrieval import Memory, Passage
+from signatures.act import NextStep
+from signatures.answer import AnswerShortDirectly
+from signatures.query import AskFollowUp
+
+TABLE = Memory(
+    [Passage("1", "Zorx is a planet found by Ada Quill.", "Zorx"), Passage("2", "She is from Lund.", "Quill")]
+)
+EXAMPLE = dspy.Example(
+    id="q",
+    question="Where is who found Zorx from?",
+    answer="Lund",
+    answers=["Lund"],
+    gold_titles=["Zorx", "Quill"],
+    decomposition=[
+        {"question": "Who found Zorx?", "answer": "Ada Quill"},
+        {"question": "Where is Quill, #1, from?", "answer": "Lund"},
+    ],
+).with_inputs("question")
+
+
+def demonstrated(field: str) -> list[Call]:
+    """The calls with this output, in the order in which the loop makes them."""
+    first, end, *others = (call for call in labelled_calls(EXAMPLE, TABLE) if field in call)
+    return [first, *others, end]
+
+
+def replies(kind: type[dspy.Signature], calls: list[Call]) -> list[Reply]:
+    return [Reply(kind, {name: str(call[name]) for name in kind.output_fields}) for call in calls]
+
+
+def test_react() -> None:
+    calls = demonstrated("action")
+    with scripted(*replies(NextStep, calls)) as script:
+        seen = ReAct(TABLE)(question=EXAMPLE.question)
+    assert [inputs(prompt) for _, prompt in script.prompts] == [
+        {"question": EXAMPLE.question, "steps": call["steps"]} for call in calls
+    ]
+    assert (seen.answer, seen.ended, seen.queries) == (
+        "Lund",
+        "finish",
+        ["Who found Zorx?", "Where is Quill, Ada Quill, from?"],
+    )
+    assert seen.thoughts == [
+        "I have to look up: Who found Zorx?",
+        "Who found Zorx? Ada Quill. I have to look up: Where is Quill, Ada Quill, from?",
+        "Who found Zorx? Ada Quill. Where is Quill, Ada Quill, from? Lund. So the answer is Lund.",
+    ]
+
+
+def test_self_ask() -> None:
+    calls = demonstrated("needed")
+    answers = [Reply(AnswerShortDirectly, {"answer": answer}) for answer in ("Ada Quill", "Lund", "Lund")]
+    with scripted(*replies(AskFollowUp, calls), *answers) as script:
+        seen = SelfAsk(TABLE)(question=EXAMPLE.question)
+    prompts = [inputs(prompt) for _, prompt in script.prompts][::2]
+    assert prompts == [{"context": call["context"], "question": EXAMPLE.question} for call in calls]
+    assert [step["question"] for step in seen.steps] == ["Who found Zorx?", "Where is Quill, Ada Quill, from?"]
+
+
+def test_without_steps_a_loop_looks_up_the_gold_passages_and_ends_with_the_one_that_states_the_answer() -> None:
+    bare = dspy.Example({name: value for name, value in EXAMPLE.items() if name != "decomposition"})
+    calls = labelled_calls(dspy.Example(bare, gold_titles=["Quill", "Zorx"]), TABLE)
+    first, end, second = (call for call in calls if "action" in call)
+    assert (first["query"], second["query"], end["answer"]) == ("Zorx", "Quill", "Lund")
+    assert second["thought"] == "Zorx is a planet found by Ada Quill. I have to look up: Quill"
+    assert not [call for call in calls if "needed" in call]
+
+
+def test_a_step_whose_answer_is_nowhere_makes_no_loop() -> None:
+    step = {"question": "Who found Zorx?", "answer": "Bo"}
+    calls = labelled_calls(dspy.Example(EXAMPLE, decomposition=[step]), TABLE)
+    assert not [call for call in calls if "action" in call or "needed" in call]
