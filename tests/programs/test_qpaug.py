@@ -10,6 +10,7 @@ from typing import Any
 
 import dspy
 import pytest
+from dspy.lm15 import Request, Response
 from support.prompt_reading import inputs
 from support.scripted import UNPARSABLE, Function, Reply, engine_lm, render, scripted
 
@@ -380,6 +381,25 @@ class TestSwitches:
         assert seen.toDict() == run(PLAN, RECALL, ANSWER)[0].toDict()
         assert seen.evidence[-1].text == WRITTEN
         assert cost.lm_calls == 3
+
+
+def test_demonstrations_with_knowledge_are_shown_without_it_where_there_is_none() -> None:
+    class Kept(Function):
+        messages: list[str]
+
+        def complete(self, request: Request) -> Response:
+            self.messages = [str(request.system), *(message.text or "" for message in request.messages)]
+            return super().complete(request)
+
+    engine = Kept(lambda system, user: render({"passage": "[NONE]", "answer": "Edinburgh"}))
+    program = QPaug(ADAM.retriever(), augment=False)
+    program.answer.demos = [dspy.Example(context="[1] It is.", knowledge="I know it.", question="Is it?", answer="so")]
+    with dspy.context(lm=engine_lm(engine)):
+        assert program(question=ADAM.question).answer == "Edinburgh"
+    shown = "\n".join(engine.messages)
+    assert "Is it?" in shown
+    assert "not supplied" not in shown.lower()
+    assert "know" not in shown.lower()
 
 
 class TestMistakes:

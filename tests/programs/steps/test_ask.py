@@ -3,10 +3,11 @@ import pytest
 from dspy.utils.exceptions import LMError
 from hypothesis import given
 from hypothesis import strategies as st
-from support.scripted import Function, engine_lm, render
+from support.scripted import Function, Reply, engine_lm, render, scripted
 
 from programs.instruments.cost import measured
-from programs.steps.ask import ask
+from programs.steps.ask import ask, chain_of_thought
+from signatures.answer import AnswerShort
 
 
 class Act(dspy.Signature):
@@ -52,3 +53,10 @@ def test_an_error_of_the_provider_is_raised() -> None:
 
     with dspy.context(lm=engine_lm(Function(down))), pytest.raises(LMError):
         ask(dspy.Predict(Act), question="q")
+
+
+def test_the_reasoning_is_asked_for_as_described() -> None:
+    program = chain_of_thought(AnswerShort, "two sentences that name everybody")
+    with scripted(Reply(AnswerShort, {"reasoning": "Ada.", "answer": "Lund"})) as script:
+        assert ask(program, context="", question="Where?").reasoning == "Ada."
+    assert "`reasoning` (str): two sentences that name everybody" in script.prompts[0][0]
