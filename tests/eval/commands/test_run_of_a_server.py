@@ -164,7 +164,8 @@ def test_a_papers_table_is_asked_anew_with_other_settings_or_of_another_server(
     column = Column(name="Hotpot", task="hotpotqa:migres", metric="em")
     row = TableRow(name="Direct", figures=(Decimal("51.8"),), program="direct", retriever="none")
     table = find("migres:table8").model_copy(update={"columns": (column,), "rows": (row,)})
-    monkeypatch.setattr("eval.papers.tables.all_tables", lambda: [table])
+    for module in "tables", "measuring":
+        monkeypatch.setattr(f"eval.papers.{module}.all_tables", lambda: [table])
     (tmp_path / "hotpotqa.dev.jsonl").write_text('{"id": "1", "question": "Which river is long?", "answers": ["Orm"]}')
     flags = ["--data", str(tmp_path), "--runs", str(tmp_path / "runs"), "--lm", "openai/a-model-of-ours"]
     with Provider(lambda prompt, before: '{"answer": "Orm"}').running() as other:

@@ -4,6 +4,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+import datasets
 import dspy
 import pytest
 from support.faulty_server import Provider
@@ -113,8 +114,12 @@ def test_demonstrations_are_shown_where_the_paper_shows_some(sample: Retriever, 
 
 
 def test_labelled_demonstrations_are_made_where_the_paper_shows_some_and_are_part_of_the_run(
-    sample: Retriever, data: Path, tmp_path: Path
+    sample: Retriever, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    def unreachable(*_: object, **__: object) -> None:
+        raise ConnectionError("no network")
+
+    monkeypatch.setattr(datasets, "load_dataset", unreachable)
     table = with_rows(
         {"name": "One", "program": "direct", "demonstrations": "none"},
         {"name": "Two", "program": "direct"},

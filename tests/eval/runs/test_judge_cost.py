@@ -170,7 +170,8 @@ def test_the_judge_of_a_papers_table_has_an_address_too(
     column = Column(name="Hotpot", task="hotpotqa:migres", metric="acc_judge")
     row = TableRow(name="Direct", figures=(Decimal("51.8"),), program="direct", retriever="none")
     table = find("migres:table8").model_copy(update={"columns": (column,), "rows": (row,)})
-    monkeypatch.setattr("eval.papers.tables.all_tables", lambda: [table])
+    for module in "tables", "measuring":
+        monkeypatch.setattr(f"eval.papers.{module}.all_tables", lambda: [table])
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     question = {"id": "1", "question": "Which river is long?", "answers": ["Orm"]}
     (tmp_path / "hotpotqa.dev.jsonl").write_text(json.dumps(question))
