@@ -20,7 +20,6 @@ from eval.commands.options import add_data, add_judge_api_base, add_threads, lm_
 from eval.metrics import Metric
 from eval.reports.text import table
 from eval.runs.recorded_calls import Limits
-from eval.runs.runner import without_url_secrets
 from optimizers import check, filter_f1, load, names, why_no_state
 from optimizers.changes import changes
 from optimizers.optimize import optimize
@@ -35,7 +34,8 @@ from programs.commands.flags import (
     settings_of,
 )
 from retrieval import UsageError
-from retrieval.command_line import Parser, run, say, without_secrets
+from retrieval.command_line import Parser, run, say
+from retrieval.secrets import without_secrets, without_url_secrets
 
 _PROG = "python -m optimizers"
 _MALLOC = {-3: 1 << 20, -8: 2}  # numbers from malloc.h: M_MMAP_THRESHOLD in bytes, M_ARENA_MAX

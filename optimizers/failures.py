@@ -13,7 +13,7 @@ from dspy.utils.exceptions import LMError, LMInvalidRequestError
 
 from eval.metrics import Metric
 from eval.runs.recorded_calls import RecordedCalls, Stopped
-from eval.runs.runner import without_url_secrets
+from retrieval.secrets import without_url_secrets
 
 __all__ = ["Failures", "one_line"]
 

@@ -5,7 +5,6 @@ An exit code is 0; 2 after a mistake or a failure that has a message of one line
 
 import argparse
 import os
-import re
 import sys
 from collections.abc import Callable
 from typing import NoReturn
@@ -13,8 +12,9 @@ from typing import NoReturn
 from dspy.utils.exceptions import LMError
 
 from retrieval.errors import OdqaError
+from retrieval.secrets import without_secrets
 
-__all__ = ["Parser", "run", "say", "without_secrets"]
+__all__ = ["Parser", "run", "say"]
 
 
 class Parser(argparse.ArgumentParser):
@@ -52,11 +52,3 @@ def run(prog: str, command: Callable[[], None]) -> NoReturn:
 def say(line: str) -> None:
     """Print a line on stderr. Stdout is for data."""
     print(line, file=sys.stderr)
-
-
-def without_secrets(line: str) -> str:
-    """The line with *** for the value of every environment variable that holds a key, token, secret or password."""
-    for name, value in os.environ.items():
-        if re.search(r"KEY|TOKEN|SECRET|PASSWORD", name) and len(value) > 7:
-            line = line.replace(value, "***")
-    return line

@@ -11,12 +11,11 @@ import dspy
 
 from eval.figures.comparison import best_of
 from eval.runs.ceiling import is_oracle, load_oracle
-from eval.runs.runner import without_url_secrets
 from eval.runs.store import Run, read
 from programs.commands import flags
 from programs.instruments.adapters import adapter_name
 from retrieval import Retriever
-from retrieval.command_line import without_secrets
+from retrieval.secrets import without_secrets, without_url_secrets
 
 __all__ = [
     "add_data",

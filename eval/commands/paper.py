@@ -18,7 +18,7 @@ from eval.runs.recorded_calls import Limits
 from programs.commands.flags import adapter_of, add_lm
 from retrieval import FORMS, Retriever, UsageError
 from retrieval import load as load_retriever
-from retrieval.command_line import without_secrets
+from retrieval.secrets import without_secrets
 
 if TYPE_CHECKING:
     from eval.papers.setup import MakeLM

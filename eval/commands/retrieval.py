@@ -13,11 +13,11 @@ from tqdm import tqdm
 from eval.commands.options import task_name
 from eval.reports.retrieval import retrieval_table
 from eval.runs.retrieval import evaluate_retriever
-from eval.runs.runner import without_url_secrets
 from eval.tasks import load
 from retrieval import FORMS
 from retrieval import load as load_retriever
 from retrieval.command_line import say
+from retrieval.secrets import without_url_secrets
 
 
 def add_flags(parser: ArgumentParser) -> None:

@@ -34,14 +34,15 @@ from eval.reports.text import table
 from eval.runs.fingerprints import fingerprints
 from eval.runs.record import Row
 from eval.runs.recorded_calls import Limits
-from eval.runs.runner import evaluate, without_url_secrets
+from eval.runs.runner import evaluate
 from eval.runs.store import read
 from eval.tasks import SEED, load
 from eval.tasks.demonstrations.training import show
 from programs.commands.flags import adapter_of, add_environment, load_retriever, make, settings_of
 from programs.instruments.plan import price
 from retrieval import OdqaError, UsageError
-from retrieval.command_line import say, without_secrets
+from retrieval.command_line import say
+from retrieval.secrets import without_secrets, without_url_secrets
 
 _NOT_IN_MANIFEST = {
     *("command", "run", "data", "threads", "lm_calls", "retries", "max_calls", "max_usd", "max_minutes", "mlflow"),

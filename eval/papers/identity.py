@@ -8,7 +8,7 @@ import dspy
 
 from eval.runs.ceiling import label
 from eval.runs.record import plain
-from eval.runs.runner import without_url_secrets
+from retrieval.secrets import without_url_secrets
 
 __all__ = ["adapter_identity", "describe", "lm_identity"]
 

@@ -31,12 +31,13 @@ from eval.papers.setup import MakeLM, Setup
 from eval.papers.tables import Column, Table, TableRow
 from eval.papers.unanswered import ANSWER_LAST, NoAnswer
 from eval.runs.fingerprints import fingerprints
-from eval.runs.runner import evaluate, without_url_secrets
+from eval.runs.runner import evaluate
 from eval.runs.store import read
 from eval.tasks import SEED
 from eval.tasks.demonstrations.training import show
 from programs.instruments.state import load_state
 from retrieval import Retriever, UsageError
+from retrieval.secrets import without_url_secrets
 
 __all__ = ["Cell", "TableRun", "run"]
 

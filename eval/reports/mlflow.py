@@ -18,9 +18,9 @@ from typing import Any
 
 from eval.figures.costs import costs
 from eval.figures.summary import Figures, Summary, summarise
-from eval.runs.runner import without_url_secrets
 from eval.runs.store import Run
 from retrieval import OdqaError, Passage, Retriever, UsageError
+from retrieval.secrets import without_url_secrets
 
 try:
     import mlflow

@@ -36,7 +36,7 @@ _COMPARISON_LEGEND = """\
 Means in percent, over all these questions or the (m) for which the metric is defined; a failed question counts 0.
 [ , ]: 95 % confidence intervals over questions: Wilson's of scores of 0 and 1, Bonett and Price's of their differences,
 else a bootstrap (BCa). p: the randomisation test for pairs, two-sided, which for scores of 0 and 1 is McNemar's exact
-test; corrected: for as many comparisons as the table has lines, by Holm's method. LM calls to seconds: per question,
+test; corrected: for as many comparisons as the table has lines, by Holm's method. All costs are per question,
 without a judge's; tokens and US dollars as they were when first paid for."""
 
 

@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping, Set
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer
 
 from programs.instruments.cost import Cost, Spent
 from programs.instruments.trace import Trace
@@ -122,9 +122,14 @@ class Manifest(BaseModel):
     best_of: tuple["Manifest", ...] = ()
     """The runs that this one takes the best answers of; see `eval.figures.comparison.best_of`."""
 
-    def entries(self) -> dict[str, Any]:
+    @model_serializer(mode="wrap")
+    def _said(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """All that is known, by name; what was not said is left out."""
-        return self.model_dump(mode="json", exclude_unset=True)
+        return {name: value for name, value in serialize(self).items() if name in self.model_fields_set}
+
+    def entries(self) -> dict[str, Any]:
+        """All that is known, by name, as JSON; what was not said is left out."""
+        return self.model_dump(mode="json")
 
 
 def plain(value: Any, held: Set[tuple[str, str]] = frozenset()) -> Any:

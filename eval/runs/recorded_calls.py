@@ -184,7 +184,7 @@ class RecordedCalls(BaseCallback):
     # What DSPy asks of its cache.
 
     def get(self, request: dict[str, Any], ignored_args_for_cache_key: list[str] | None = None) -> Any:
-        """The reply to this request; None when the call has to be made."""
+        """The recorded reply to this request; None if there is none, and then DSPy makes the call."""
         current = self._current()
         if current is not None:
             key = _key(request)

@@ -39,8 +39,9 @@ from programs.instruments.cost import Cost, Spent, measured
 from programs.instruments.searches import Search, observed
 from programs.instruments.trace import Trace, trace
 from retrieval import Passage, UsageError
+from retrieval.secrets import without_url_secrets
 
-__all__ = ["evaluate", "without_url_secrets"]
+__all__ = ["evaluate"]
 
 logger = logging.getLogger(__name__)
 
@@ -144,12 +145,6 @@ def evaluate(
         summary = summarise(list(store.rows), len(examples), store.manifest, calls.stopped)
         store.conclude(summary)
     return summary
-
-
-def without_url_secrets(text: str) -> str:
-    """The text with the parts of URLs that may be secret, user with password and query, replaced by ***."""
-    text = re.sub(r"(\w://)[^/\s]*@", r"\1***@", text)
-    return re.sub(r"(\w://[^?\s]*\?)[^\s\"')]+", r"\1***", text)
 
 
 class _Tried(NamedTuple):

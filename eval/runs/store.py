@@ -73,7 +73,7 @@ def read(directory: str | Path) -> Run:
 
 
 class Store:
-    """Makes the directory of a run, or takes up the run in it that was cut short.
+    """Makes the directory of a run, or goes on with the run in it that was cut short.
 
     Attributes:
         manifest: As given, with what the store adds.

@@ -107,7 +107,8 @@ def _string(value: Any) -> str:
 
 
 def check_archive(archive: Path, size: int | None, sha256: str | None, progress: ByteProgress) -> str:
-    """The SHA-256 of an archive, in hexadecimal, when its size and SHA-256 are as expected; None expects nothing.
+    """The SHA-256 of an archive, in hexadecimal, when its size and SHA-256 are as expected; where they are
+    not known they are not checked.
 
     Raises:
         RetrievalError: the archive is another file.

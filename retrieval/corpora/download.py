@@ -25,7 +25,7 @@ from retrieval.http import TRY_AGAIN, asked_wait, one_line, parse_url, seconds_t
 
 __all__ = ["Fetched", "fetch"]
 
-_RETRIES = 4  # in a row; an attempt that got further begins the count anew
+_RETRIES = 4  # in a row without getting further; after progress the count starts again at 0
 _BACKOFF = 1.0  # seconds before the first retry
 _LONGEST_WAIT = 60.0  # seconds between two attempts, whatever the server asks for
 _TIMEOUT = 30.0  # seconds that the server may take to connect, and may stay silent

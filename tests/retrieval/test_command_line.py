@@ -6,7 +6,7 @@ import sys
 import pytest
 from dspy.utils.exceptions import LMError
 
-from retrieval.command_line import Parser, run, say, without_secrets
+from retrieval.command_line import Parser, run, say
 from retrieval.errors import RetrievalError, UsageError
 
 
@@ -71,13 +71,6 @@ def test_an_error_of_the_parser_is_one_line_and_2(capsys: pytest.CaptureFixture[
 def test_talk_goes_to_stderr(capsys: pytest.CaptureFixture[str]) -> None:
     say("so it is")
     assert capsys.readouterr() == ("", "so it is\n")
-
-
-def test_secrets_are_the_values_of_variables_with_telling_names(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HUB_TOKEN", "hf_12345678")
-    monkeypatch.setenv("SHORT_TOKEN", "port")  # too short: it would blot out ordinary words
-    monkeypatch.setenv("A_PLACE", "somewhere")
-    assert without_secrets("hf_12345678 at port of somewhere") == "*** at port of somewhere"
 
 
 @pytest.mark.parametrize("module", ["eval", "programs.blendfilter", "optimizers", "retrieval"])

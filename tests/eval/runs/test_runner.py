@@ -16,7 +16,7 @@ from support.scripted import Function, engine_lm, render
 from eval.figures.summary import Figures
 from eval.metrics import STANDARD, em, f1, recall_passages
 from eval.runs.record import Prediction, Row, Shown
-from eval.runs.runner import evaluate, without_url_secrets
+from eval.runs.runner import evaluate
 from eval.runs.store import read
 from programs.instruments.trace import Found, Query
 from programs.steps.ask import ask
@@ -269,11 +269,6 @@ def test_arguments_that_cannot_be_used(tmp_path: Path, arguments: dict[str, Any]
             **{"examples": questions("a"), "metrics": [em], "directory": tmp_path, **arguments},
         )
     assert not list(tmp_path.iterdir())
-
-
-def test_secrets_in_urls() -> None:
-    assert without_url_secrets("colbertv2:http://me:pw@host:1/a?k=1 is") == "colbertv2:http://***@host:1/a?*** is"
-    assert without_url_secrets("mail me@host, a/b?c: http://host/x") == "mail me@host, a/b?c: http://host/x"
 
 
 # A run in a process of its own. The questions of `blocked` are answered when the file `go` is there.

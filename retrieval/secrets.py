@@ -1,0 +1,20 @@
+"""Texts without the secrets that may be in them, for messages, manifests and reports."""
+
+import os
+import re
+
+__all__ = ["without_secrets", "without_url_secrets"]
+
+
+def without_secrets(line: str) -> str:
+    """The line with *** for the value of every environment variable that holds a key, token, secret or password."""
+    for name, value in os.environ.items():
+        if re.search(r"KEY|TOKEN|SECRET|PASSWORD", name) and len(value) > 7:
+            line = line.replace(value, "***")
+    return line
+
+
+def without_url_secrets(text: str) -> str:
+    """The text with the parts of URLs that may be secret, user with password and query, replaced by ***."""
+    text = re.sub(r"(\w://)[^/\s]*@", r"\1***@", text)
+    return re.sub(r"(\w://[^?\s]*\?)[^\s\"')]+", r"\1***", text)

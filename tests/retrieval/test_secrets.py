@@ -1,0 +1,15 @@
+import pytest
+
+from retrieval.secrets import without_secrets, without_url_secrets
+
+
+def test_secrets_are_the_values_of_variables_with_telling_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HUB_TOKEN", "hf_12345678")
+    monkeypatch.setenv("SHORT_TOKEN", "port")  # too short: it would blot out ordinary words
+    monkeypatch.setenv("A_PLACE", "somewhere")
+    assert without_secrets("hf_12345678 at port of somewhere") == "*** at port of somewhere"
+
+
+def test_secrets_in_urls() -> None:
+    assert without_url_secrets("colbertv2:http://me:pw@host:1/a?k=1 is") == "colbertv2:http://***@host:1/a?*** is"
+    assert without_url_secrets("mail me@host, a/b?c: http://host/x") == "mail me@host, a/b?c: http://host/x"
