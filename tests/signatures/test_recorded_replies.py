@@ -12,7 +12,7 @@ from support.recorded_replies import Recorded, read_after, read_before, recorded
 (FILE,) = (Path(__file__).parents[1] / "data").glob("recorded_replies.jsonl*")
 REPLIES = recorded(FILE)
 WAYS = ["chat", "json", "xml", "schema"]
-FLOOR = {"chat": 0.0, "json": 0.0, "xml": 0.0, "schema": 0.0}
+FLOOR = {"chat": 0.597, "json": 0.708, "xml": 0.462, "schema": 0.954}
 """The share that was read when the replies were recorded."""
 
 
