@@ -112,7 +112,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--lm", help="the model, such as gguf:FILE")
     parser.add_argument("--out", type=Path, help="the file that the replies are added to")
     parser.add_argument("--each", type=int, default=3, help="replies per signature and way (default: 3)")
-    parser.add_argument("--tokens", type=int, default=48, help="length of a reply in tokens (default: 48)")
+    parser.add_argument("--tokens", type=int, default=40, help="length of a reply in tokens (default: 40)")
     parser.add_argument("--shares", type=Path, metavar="FILE", help="show the shares of recorded replies")
     args = parser.parse_args(arguments)
     if args.shares:
