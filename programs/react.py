@@ -74,12 +74,18 @@ class ReAct(dspy.Module):
                 break
 
             # Observation, which joins the trajectory.
-            searches.append(search_for(self.retriever, line_or_nothing(step.query), self.k))
+            searches.append(
+                search_for(
+                    self.retriever,
+                    line_or_nothing(step.query) or line_or_nothing(getattr(step.action, "argument", "")),
+                    self.k,
+                )
+            )
             trajectory += turn(n, one_line(step.thought), searches[-1].query, searches[-1].found)
 
         found = union(*(search.found for search in searches))
         return result(
-            answer=step.answer if step.action == "finish" else None,
+            answer=_answer(step) if step.action == "finish" else None,
             queries=[search.query for search in searches],
             passages=found,
             evidence=found,
@@ -90,6 +96,11 @@ class ReAct(dspy.Module):
 
     async def aforward(self, question: str) -> dspy.Prediction:
         return await run_in_thread(self.forward, question)
+
+
+def _answer(step: dspy.Prediction) -> str | None:
+    """The answer of the last step; what the action has in brackets, "Finish[Paris]", where the field has none."""
+    return as_text(step.answer) or getattr(step.action, "argument", "")
 
 
 if __name__ == "__main__":

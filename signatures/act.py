@@ -1,6 +1,7 @@
 """Choosing the next action in a loop of thoughts, searches and observations."""
 
-from typing import Literal
+import re
+from typing import Any, Literal
 
 import dspy
 
@@ -9,8 +10,23 @@ from signatures.replies import Choice, YesNoOrNone
 __all__ = ["NextStep", "NextStepYesNo"]
 
 
+class Chosen(str):
+    """The word of an action."""
+
+    argument = ""
+
+
 class Action(Choice, shows=Literal["search", "finish"]):
-    """What to do next."""
+    """What to do next; what stands in brackets behind it, as in "Finish[Paris]", is its `argument`."""
+
+    @classmethod
+    def parse(cls, value: Any) -> "Chosen":
+        chosen = Chosen(super().parse(value))
+        called = (
+            re.search(rf"\b{chosen}[*_ ]*\[([^\[\]\n]*)\]", value, re.IGNORECASE) if isinstance(value, str) else None
+        )
+        chosen.argument = called[1].strip() if called else ""
+        return chosen
 
 
 # ReAct, as BlendFilter describes it in appendix C: thought and action in one reply; the observation is the caller's.

@@ -21,6 +21,7 @@ from signatures.replies.cleaning import LONGEST, is_runaway, json_in, without_fe
 
 __all__ = ["ChatAdapter", "JSONAdapter", "XMLAdapter"]
 
+_SCHEMA_TYPES = ("string", "array", "object", "number", "integer", "boolean")
 _LONGEST_REPLY = 200_000  # characters; what goes beyond is cut off
 
 _Found = tuple[dict[str, Any], str]  # the fields, and the text before them
@@ -66,7 +67,8 @@ def _fields(signature: type[dspy.Signature], reply: str, finders: Iterable[_Find
         fields, before = find(signature, reply)
         first = next(iter(signature.output_fields))
         if fields and first not in fields and signature.output_fields[first].annotation is str:
-            fields |= {first: before.strip()} if before.strip() else {}
+            before = _marker(_names(signature)).sub("", before).strip()
+            fields |= {first: before} if before else {}
         if required <= fields.keys() and fields:
             return fields
         best = max(best, fields, key=len)
@@ -211,7 +213,14 @@ def _objects(value: Any, depth: int) -> Iterable[dict[Any, Any]]:
 
 def _is_there(name: str, field: Any, values: dict[str, Any]) -> bool:
     """Whether JSON has a value for the field; null is one only for a required field of a type that can read it."""
+    if _is_schema(values.get(name)):  # the LM repeats what it was asked with
+        return False
     return values.get(name) is not None or (name in values and field.is_required() and _is_reply(field.annotation))
+
+
+def _is_schema(value: Any) -> bool:
+    """Whether the value is that of a property in a JSON schema, as {"type": "string"}."""
+    return isinstance(value, dict) and value.get("type") in _SCHEMA_TYPES and not {"statement", "text"} & value.keys()
 
 
 def _value(value: Any, annotation: Any) -> Any:

@@ -7,6 +7,7 @@ text from the Args section of the class docstring.
 import argparse
 import inspect
 import json
+import math
 import os
 import re
 import types
@@ -77,13 +78,13 @@ def add_lm(parser: argparse._ActionsContainer, *, by_role: bool = False) -> None
     )
     parser.add_argument(
         "--temperature",
-        type=float,
+        type=_temperature,
         metavar="T",
         help="sampling temperature of the LM; 0 for greedy decoding (default: the provider's)",
     )
     parser.add_argument(
         "--max-tokens",
-        type=int,
+        type=_tokens,
         metavar="N",
         help="cut every reply off after N tokens. A model that thinks before it answers needs more than the default "
         f"(default: {lms.MAX_TOKENS}; 512 for a GGUF file, and OpenAI's own limit for its reasoning models)",
@@ -195,6 +196,18 @@ def load_retriever(args: argparse.Namespace) -> Retriever | None:
     if args.retriever == "sample":
         say("retriever: sample (the packaged corpus of a few hundred abstracts; --retriever or ODQA_RETRIEVER chooses)")
     return retrieval.load(args.retriever)
+
+
+def _temperature(text: str) -> float:
+    if not 0 <= (value := float(text)) < math.inf:
+        raise argparse.ArgumentTypeError(f"a temperature is 0 or above, not {text}")
+    return value
+
+
+def _tokens(text: str) -> int:
+    if (value := int(text)) < 1:
+        raise argparse.ArgumentTypeError(f"a reply has at least 1 token, not {text}")
+    return value
 
 
 def _assignment(text: str) -> tuple[str, Any]:

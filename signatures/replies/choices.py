@@ -32,6 +32,10 @@ _NO_NOTHING = re.compile(
 _WRAPPED = re.compile(
     r"(?:literal|str|bool)\[(.*)\]|\\?(?:boxed|text)\{(.*)\}|\{\s*[\"'][\w ]+[\"']\s*:\s*(.*?)\s*\}", re.DOTALL
 )
+_NOT_SAID = re.compile(
+    r"(?:\bcannot|\bcan not|n't|\bnot|\bunable to|\bimpossible to)\s+(?:\w+\s+){0,2}?"
+    r"(?:say|answer|conclude|claim|state)\s+(?:yes|no|true|false)\b"
+)
 _WORD = re.compile(r"[^\W\d_]+")
 
 
@@ -126,6 +130,8 @@ def _yes_no(text: str) -> str:
     if leading := _leading(text):
         said.add(leading)
     if not said:
+        if _NOT_SAID.search(text):
+            raise ValueError("says what the answer cannot be said to be")
         said = {_negated(found[2], found[1]) for found in re.finditer(r"\b(not\s+)?(yes|no|true|false)\b", text)}
         if re.search(r"\bno\b(?!\W*$)", text) and "yes" not in said and not re.search(r"\bno\b\W*[\n.,]", text):
             said.discard("no")  # "there is no …"

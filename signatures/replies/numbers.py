@@ -46,6 +46,11 @@ _VERDICTS = {True: "relevant", False: "irrelevant"}
 _POSITIVE = re.compile(r"\brelevant|\buseful|\byes\b|\btrue\b|\bhelpful|\bkeep\b|\bpertinent|\bdirectly\b|\bhelps\b")
 _ENUMERATED = re.compile(rf"^\W{{0,9}}\d{{1,2}}[.)]\s{{1,3}}(?=\W{{0,9}}(?:{_NAME}\W*\d|\[\s*\d))")
 _NUMBERED_LINE = re.compile(rf"^\W{{0,9}}(?:{_NAME}\s{{0,2}}){{0,2}}[\[(#]{{0,2}}({_N})\W*(.*)$")
+# "passage 3 mentions Paris but does not answer the question": what stands behind "but" is said of passage 3.
+_MENTIONS_BUT = re.compile(
+    r"\b((?:mention|discuss|describe|talk|refer|cover|concern|(?:is|are) about)[^.;\n]{0,120}?),?\s+but"
+    r"(?=\s+(?:(?:it|they)\s+)?(?:is|are|was|were|do|does|did|has|have)(?:\s+not|n't)\b)"
+)
 _CLAUSE = re.compile(r"[;\n]|(?<=[a-z\])])\.\s|[.!?]\s+(?=[a-z])|,?\s*\b(?:but|while|whereas|however|although)\b")
 _PARENTHESIS = re.compile(r"\((?=[^()a-z]*[a-z]{2})(?!\s*(?:passages?|documents?|facts?|nos?\.?)\s*\d)[^()]{0,300}\)")
 
@@ -230,7 +235,7 @@ def _in_text(text: str) -> list[int]:
     if _NONE.match(text) or (not re.search(r"\d", text) and re.search(r"\bnone\b", text)):
         exception = _NOT_ALL.search(text)
         return _in_text(exception[1].strip()) if exception else []
-    text = _RANGE.sub(_expanded, text)
+    text = _RANGE.sub(_expanded, _MENTIONS_BUT.sub(r"\1 ", text))
     lines = [_ENUMERATED.sub("", line) for line in text.splitlines() if line.strip()]
     if (verdicts := _verdicts(lines)) is not None:
         return verdicts

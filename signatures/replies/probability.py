@@ -19,11 +19,12 @@ _LEAD = re.compile(
     r"[^\w.,+-]*(?:(?:\w+\s+){0,4}?probability\s*(?:is|of)?\s*[:=]?\W*?)?"
     r"(?:(?:about|around|between|approximately|roughly)\s+|~)?"
 )
+_ONE_IN = re.compile(r"(?<![\w.,-])(\d{1,3}) in (?=\d{1,3}\b(?!\.\d|%))")
 _LEAST_PERCENT = 10  # "85" can only mean per cent; "5" could be out of ten
 
 
 class Probability(Reply, shows=float):
-    """A number from 0 to 1. "5%", "0,05", "0.8 (high)", "8/10", "85" and "0.7-0.8" (its middle) are read.
+    """A number from 0 to 1. "5%", "0,05", "0.8 (high)", "8/10", "1 in 20", "85" and "0.7-0.8" (its middle) are read.
 
     What is no such number, such as "low", is unparsable.
     """
@@ -53,6 +54,7 @@ class ProbabilityOrNone(Probability, shows=float):
 
 def _in_text(text: str) -> float:
     """What the text begins with; else the only thing in it that can be a probability."""
+    text = _ONE_IN.sub(r"\1/", text)
     lead = _LEAD.match(text)
     if found := _MEANT.match(text, lead.end() if lead else 0):
         return _meant(found)

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable
+from itertools import pairwise
 from typing import Any
 
 import pydantic
@@ -21,6 +22,7 @@ _CITATIONS = re.compile(
     r"|\((?:passages?|documents?|sources?|see|refs?)\b[^()]{0,40}\d[^()]{0,40}\))",
     re.IGNORECASE,
 )
+_CLUSTER = re.compile(rf"(?:{_CITATIONS.pattern})+", re.IGNORECASE)
 _PASSAGES = re.compile(r"<passages>(.*?)(?:</passages>|\Z)", re.DOTALL)
 _NUMBERING = re.compile(r"\s*(?:[-*•–]\s+|\(?\d{1,2}[.):]\s+)+")
 
@@ -101,10 +103,32 @@ def _in_lines(text: str) -> list[Statement]:
     lines = [line for line in text.splitlines() if line.strip()]
     found = []
     for item in bulleted(lines) or lines:
-        item = _NUMBERING.sub("", item, count=1)
-        if cited := _inside(item):
-            found.append(Statement(statement=_without_citations(item), passages=Numbers.parse(cited)))
+        for sentence in _cited_sentences(item):
+            sentence = _NUMBERING.sub("", sentence, count=1)
+            if cited := _inside(sentence):
+                found.append(Statement(statement=_without_citations(sentence), passages=Numbers.parse(cited)))
     return [statement for statement in found if statement.statement]
+
+
+def _cited_sentences(text: str) -> list[str]:
+    """The text cut where the citations of a sentence and those of the next one part: "A [1]. B [2].", "A. [1] B. [2]".
+
+    Sentences without citations stay with the one behind them.
+    """
+    cited = list(_CLUSTER.finditer(text))
+    if cited and not text[: cited[0].start()].strip():  # "[1] A. [2] B."
+        cuts = [found.start() for found in cited[1:] if text[: found.start()].rstrip().endswith((".", "!", "?"))]
+        cuts = cuts if len(cuts) == len(cited) - 1 else []
+    else:
+        cuts = [found.end() for found in cited if _ends_sentence(text[: found.start()], text[found.end() :])]
+        cuts = [cut + (text[cut : cut + 1] in (".", "!", "?")) for cut in cuts]
+    return [text[start:end] for start, end in pairwise([0, *cuts, len(text)]) if text[start:end].strip()]
+
+
+def _ends_sentence(before: str, behind: str) -> bool:
+    if re.match(r"[.!?](?:\s|\Z)", behind):
+        return True
+    return before.rstrip().endswith((".", "!", "?")) and not behind.lstrip()[:1].islower()
 
 
 def _inside(text: str) -> str:

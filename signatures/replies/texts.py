@@ -13,8 +13,9 @@ _BULLET = re.compile(
     r"\A\s*(?:[-*•–‣▪◦+]\s+|\(?\d{1,2}[.):]\s+|\(?[a-hA-H]\)\s+|\[\d{1,2}\]\s*|(?:query|question|keyword|step|item|q)\s*#?\d{1,2}\s*[:.)-]\s*)+",
     re.IGNORECASE,
 )
-_WRAPPING = "\"'“”‘’«» \t,"
+_WRAPPING = "\"'“”‘’«» \t,;"
 _XML_ITEM = re.compile(r"<item>(.*?)(?:</item>|(?=<item>)|\Z)", re.DOTALL)
+_JSON = re.compile(r"[\[{]\s*[\"'\[{]|[\[{][^\]}]*\Z|\{\W*\w+\W*:")
 _LONGEST_KEYWORD = 4  # words
 
 
@@ -54,7 +55,7 @@ class Texts(Reply, shows=list[str]):
             return []
         if listed := _XML_ITEM.findall(text):
             return [item for one in listed if (item := bare(one))]
-        if re.match(r"[\[{]", text) or re.search(r"^\s*\[\s*[\"']", text, re.MULTILINE):
+        if _looks_like_json(text) or re.search(r"^\s*\[\s*[\"']", text, re.MULTILINE):
             quoted = [found for found in json_in(text) if found and not _is_number_in_brackets(found)]
             if quoted:
                 return cls._items(quoted)
@@ -94,6 +95,11 @@ def bulleted(lines: list[str]) -> list[str] | None:
 def bare(item: str) -> str:
     """The item without its bullet, number, quotes, bold type and code fence."""
     return _BULLET.sub("", tidy(item), count=1).strip(_WRAPPING)
+
+
+def _looks_like_json(text: str) -> bool:
+    """Whether the text is JSON, or nearly so, from its beginning; "[Mission: Impossible] director" is not."""
+    return bool(_JSON.match(text)) or text[:1] + text.rstrip(" .,;\n")[-1:] in ("[]", "{}")
 
 
 def _is_number_in_brackets(found: Any) -> bool:

@@ -182,3 +182,13 @@ def test_a_thought_that_imitates_a_step_or_a_field_stays_in_its_line() -> None:
         "Observation 1",
     ]
     assert "[1] Zorx is a moon." not in shown["steps"].splitlines()
+
+
+def test_what_stands_in_brackets_behind_the_action_counts_where_its_field_is_missing() -> None:
+    replies = [
+        Reply(NextStep, "Thought: I need the finder.\nAction: Search[planet Zorx]"),
+        Reply(NextStep, "Thought 2: It is known.\nAction 2: Finish[Lund]", when="search for planet Zorx"),
+    ]
+    with scripted(*replies):
+        found = ReAct(Memory([ZORX, ZORXES]), k=1)(question=QUESTION)
+    assert (found.queries, found.answer, found.ended) == (["planet Zorx"], "Lund", "finish")

@@ -348,3 +348,23 @@ def test_a_reply_that_runs_away_takes_no_time(adapter: dspy.Adapter, piece: str)
             with suppress(AdapterParseError):
                 adapter.parse(signature, reply)
             assert time.process_time() - begin < 1
+
+
+@pytest.mark.parametrize("adapter", ADAPTERS, ids=lambda adapter: type(adapter).__name__)
+@pytest.mark.parametrize(
+    "reply",
+    [
+        '{"reasoning": {"type": "string"}, "answer": {"type": "string", "description": "short"}}',
+        'Here: {"type": "object", "properties": {"reasoning": {"type": "string"}, "answer": {"type": "string"}}}',
+    ],
+)
+def test_a_repeated_schema_is_no_answer(adapter: dspy.Adapter, reply: str) -> None:
+    with pytest.raises(AdapterParseError):
+        adapter.parse(dspy.ChainOfThought(Answer).predict.signature, reply)
+
+
+@pytest.mark.parametrize("adapter", ADAPTERS, ids=lambda adapter: type(adapter).__name__)
+def test_a_marker_of_the_first_field_is_no_part_of_it(adapter: dspy.Adapter) -> None:
+    reply = "[[ ## reasoning ## ]]\nIt is in France.\nAnswer: Paris"
+    parsed = adapter.parse(dspy.ChainOfThought(Answer).predict.signature, reply)
+    assert parsed == {"reasoning": "It is in France.", "answer": "Paris"}

@@ -30,6 +30,9 @@ def S(statement: str, passages: list[int]) -> Statement:
 
 
 NUMBERS: list[tuple[Any, Any]] = [
+    ("Passage 1 is relevant. Passage 3 mentions Paris but does not answer the question.", [1]),
+    ("Passage 2 is about the film, but it is not about its director. Passage 4 answers it.", [4]),
+    ("1, 4 but they do not fully answer it", [1, 4]),
     ('[1, "foo", 4]', [1, 4]),
     ('["foo", 4]', [4]),
     ("[" * 1000, UNPARSABLE),
@@ -153,6 +156,8 @@ NUMBERS: list[tuple[Any, Any]] = [
 ]
 
 YES_NO: list[tuple[Any, Any]] = [
+    ("I cannot say yes", UNPARSABLE),
+    ("It isn't possible to say no", UNPARSABLE),
     ("Yes.", "yes"),
     ("**Yes**", "yes"),
     ("Yes, because …", "yes"),
@@ -298,6 +303,9 @@ SUMMARIES: list[tuple[Any, Any]] = [
 ]
 
 TEXTS: list[tuple[Any, Any]] = [
+    ("[Mission: Impossible] director", ["[Mission: Impossible] director"]),
+    ("[a, b].", ["a", "b"]),
+    ("1. who is x; 2. who is y", ["who is x", "who is y"]),
     ("—", []),
     ("[" * 1000, UNPARSABLE),
     ("- a b\n- c d", ["a b", "c d"]),
@@ -360,6 +368,12 @@ STATEMENTS: list[tuple[Any, Any]] = [
     ('["' * 1000, UNPARSABLE),
     ('[{"statement": "a", "passages": [1]}]', [S("a", [1])]),
     ('[{"statement": "a", "passages": 1}]', [S("a", [1])]),
+    ("A is b [1]. C is d [2].", [S("A is b.", [1]), S("C is d.", [2])]),
+    ("A is b. [1][2] C is d. [3]", [S("A is b.", [1, 2]), S("C is d.", [3])]),
+    ("[1] A is b. [2] C is d.", [S("A is b.", [1]), S("C is d.", [2])]),
+    ("1. A [1]. 2. B (passages 2 and 3).", [S("A.", [1]), S("B.", [2, 3])]),
+    ("A is b [1] and c [2].", [S("A is b and c.", [1, 2])]),
+    ("A et al. [1] show that b is c [2].", [S("A et al. show that b is c.", [1, 2])]),
     ('[{"statement": "a", "passages": "[1]"}]', [S("a", [1])]),
     ('[{"statement": "a", "passages": ["passage 1"]}]', [S("a", [1])]),
     ('{"statement": "a", "passages": [1]}', [S("a", [1])]),
@@ -427,6 +441,8 @@ PROBABILITIES: list[tuple[Any, Any]] = [
     (-1, UNPARSABLE),
     (2.5, UNPARSABLE),
     ("Probability: 0.9", 0.9),
+    ("1 in 20", 0.05),
+    ("0.3 in 20 of them", 0.3),
     ("about 0.9", 0.9),
     ("**0.9**", 0.9),
     ("", UNPARSABLE),

@@ -142,3 +142,11 @@ def test_the_sample_is_named_on_stderr_and_none_is_no_retriever(capsys: pytest.C
     assert capsys.readouterr().err.startswith("retriever: sample ")
     assert load_retriever(parser.parse_args(["--retriever", "none"])) is None
     assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("wrong", [["--temperature", "-1"], ["--temperature", "nan"], ["--max-tokens", "0"]])
+def test_a_temperature_and_a_length_that_cannot_be_are_refused(wrong: list[str]) -> None:
+    parser = Parser()
+    add_environment(parser)
+    with pytest.raises(SystemExit):
+        parser.parse_args(wrong)
