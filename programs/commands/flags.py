@@ -199,15 +199,19 @@ def load_retriever(args: argparse.Namespace) -> Retriever | None:
 
 
 def _temperature(text: str) -> float:
-    if not 0 <= (value := float(text)) < math.inf:
-        raise argparse.ArgumentTypeError(f"a temperature is 0 or above, not {text}")
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value < math.inf:
+        raise argparse.ArgumentTypeError(f"a temperature is a number from 0 on, not {text}")
     return value
 
 
 def _tokens(text: str) -> int:
-    if (value := int(text)) < 1:
-        raise argparse.ArgumentTypeError(f"a reply has at least 1 token, not {text}")
-    return value
+    if not text.isascii() or not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"the length of a reply is a whole number of tokens from 1 on, not {text}")
+    return int(text)
 
 
 def _assignment(text: str) -> tuple[str, Any]:
