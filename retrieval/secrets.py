@@ -3,7 +3,14 @@
 import os
 import re
 
-__all__ = ["without_secrets", "without_url_secrets"]
+__all__ = ["names_a_secret", "without_secrets", "without_url_secrets"]
+
+_SECRET = re.compile(r"key|secret|password|credential|auth|header|cookie|token(?!s)", re.IGNORECASE)
+
+
+def names_a_secret(name: str) -> bool:
+    """Whether an argument with this name may hold a secret; max_tokens, for example, does not."""
+    return _SECRET.search(name) is not None
 
 
 def without_secrets(line: str) -> str:

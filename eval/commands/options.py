@@ -1,7 +1,6 @@
 """Options that several commands have, and what is made from them."""
 
 import os
-import re
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,7 +14,7 @@ from eval.runs.store import Run, read
 from programs.commands import flags
 from programs.instruments.adapters import adapter_name
 from retrieval import Retriever
-from retrieval.secrets import without_secrets, without_url_secrets
+from retrieval.secrets import names_a_secret, without_secrets, without_url_secrets
 
 __all__ = [
     "add_data",
@@ -28,8 +27,6 @@ __all__ = [
     "read_runs",
     "task_name",
 ]
-
-_SECRET = re.compile(r"key|secret|password|credential|auth|header|cookie|token(?!s)", re.IGNORECASE)
 
 
 def add_runs(parser: ArgumentParser, more: str = "") -> None:
@@ -118,10 +115,10 @@ def lm_record(args: Namespace, lm: dspy.LM) -> dict[str, Any]:
 def _public(name: str, value: Any) -> Any:
     """The value of a setting, with *** in place of what its name or the environment says is secret, and in URLs."""
     if isinstance(value, dict):
-        return {inner: "***" if _SECRET.search(name) else _public(inner, item) for inner, item in value.items()}
+        return {inner: "***" if names_a_secret(name) else _public(inner, item) for inner, item in value.items()}
     if isinstance(value, list):
         return [_public(name, item) for item in value]
-    if value is not None and _SECRET.search(name):
+    if value is not None and names_a_secret(name):
         return "***"
     return without_url_secrets(without_secrets(value)) if isinstance(value, str) else value
 

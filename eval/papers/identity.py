@@ -1,6 +1,5 @@
 """What decides how an LM replies: part of a run's identity, and of what is printed beside its figures."""
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -8,12 +7,9 @@ import dspy
 
 from eval.runs.ceiling import label
 from eval.runs.record import plain
-from retrieval.secrets import without_url_secrets
+from retrieval.secrets import names_a_secret, without_url_secrets
 
 __all__ = ["adapter_identity", "describe", "lm_identity"]
-
-_SECRET = re.compile(r"key|secret|password|credential|auth|header|cookie|token(?!s)", re.IGNORECASE)
-"""In the names of arguments that may hold secrets. None of these changes a reply, and so they are left out."""
 
 
 def lm_identity(lm: dspy.LM | None) -> dict[str, Any] | None:
@@ -54,7 +50,7 @@ def _public(settings: Mapping[str, Any]) -> dict[str, Any]:
     """The settings that have a value, as JSON, without secrets."""
     found: dict[str, Any] = {}
     for name, value in settings.items():
-        if value is None or _SECRET.search(name):
+        if value is None or names_a_secret(name):  # no secret changes a reply
             continue
         shown = plain(value)
         found[name] = _public(shown) if isinstance(shown, dict) else shown

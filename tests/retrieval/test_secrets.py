@@ -1,6 +1,6 @@
 import pytest
 
-from retrieval.secrets import without_secrets, without_url_secrets
+from retrieval.secrets import names_a_secret, without_secrets, without_url_secrets
 
 
 def test_secrets_are_the_values_of_variables_with_telling_names(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -13,3 +13,11 @@ def test_secrets_are_the_values_of_variables_with_telling_names(monkeypatch: pyt
 def test_secrets_in_urls() -> None:
     assert without_url_secrets("colbertv2:http://me:pw@host:1/a?k=1 is") == "colbertv2:http://***@host:1/a?*** is"
     assert without_url_secrets("mail me@host, a/b?c: http://host/x") == "mail me@host, a/b?c: http://host/x"
+
+
+@pytest.mark.parametrize(
+    ("name", "secret"),
+    [("api_key", True), ("Authorization", True), ("extra_headers", True), ("hub_token", True), ("max_tokens", False)],
+)
+def test_names_of_arguments_tell_secrets(name: str, secret: bool) -> None:
+    assert names_a_secret(name) is secret
