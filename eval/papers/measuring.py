@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from eval import metrics
 from eval.figures.costs import costs
+from eval.figures.statistics import gain_interval, mean_interval
 from eval.figures.summary import Summary
 from eval.papers.migres_studies import STUDIES
 from eval.papers.reported import reported
@@ -37,6 +38,8 @@ class Measured:
     """Where its 95 % confidence interval begins; None where it has none."""
     high: float | None = None
     """Where it ends."""
+    scores: Mapping[str, float] = field(default_factory=dict)
+    """Of a metric: its scores from 0 to 1, by the question's id; a failed question has 0."""
 
 
 def needs_answers(table: Table, program: str, task: str) -> bool:
@@ -71,7 +74,7 @@ def measure(
             raise NotRun(f"{column.ratio} is undefined here")
         return Measured(ratio.value, summary.total.n, ratio.low, ratio.high)
     if column.metric:
-        return _score(column.metric, table, summary, setup)
+        return _score(column.metric, table, summary, rows, setup)
     value = _reported(column.reported, rows) if column.reported else _count(column, summary, rows)
     if value is None:
         name = column.reported or column.count or ""
@@ -95,13 +98,27 @@ def compute(column: Column, row: TableRow, measured: Mapping[tuple[str, str], Me
     if column.gain.of == row.name:
         return None
     own, best = (_figure(name, column.gain.column, measured) for name in (row.name, column.gain.of))
-    if not own.value:
-        raise NotRun(f"the figure in {column.gain.column} is 0, and so a gain over it is undefined")
-    return Measured(100 * (best.value - own.value) / own.value, min(own.n, best.n))
+    return _gain(own, best, column.gain.column)
 
 
 def _mean(figures: Sequence[Measured]) -> Measured:
-    return Measured(sum(figure.value for figure in figures) / len(figures), sum(figure.n for figure in figures))
+    low, high = None, None
+    parts = [(f.value, f.low, f.high) for f in figures if f.low is not None and f.high is not None]
+    if len(parts) == len(figures):
+        low, high = mean_interval(parts)
+    value, n = sum(figure.value for figure in figures) / len(figures), sum(figure.n for figure in figures)
+    return Measured(value, n, low, high)
+
+
+def _gain(own: Measured, best: Measured, column: str) -> Measured:
+    """By how many per cent one figure is above another, over the questions that both are of."""
+    shared = [question for question in own.scores if question in best.scores]
+    base, better = ([figure.scores[question] for question in shared] for figure in (own, best))
+    if not sum(base):
+        raise NotRun(f"the figure in {column} is 0, and so a gain over it is undefined")
+    ends = gain_interval(better, base)
+    low, high = (None, None) if ends is None else (100 * end for end in ends)
+    return Measured(100 * (sum(better) / sum(base) - 1), len(shared), low, high)
 
 
 def _figure(row: str, column: str, measured: Mapping[tuple[str, str], Measured]) -> Measured:
@@ -114,12 +131,13 @@ def _named(metric: str, setup: Setup) -> str:
     return f"{_JUDGED}:{setup.judge}" if metric == _JUDGED else metric
 
 
-def _score(metric: str, table: Table, summary: Summary, setup: Setup) -> Measured:
+def _score(metric: str, table: Table, summary: Summary, rows: Sequence[Row], setup: Setup) -> Measured:
     name = _named(metric, setup)
     if name not in summary.total.scores:
         raise NotRun("needs --judge LM" if metric == _JUDGED and not setup.judge else f"{name} is undefined here")
     score = summary.total.scores[name]
-    return Measured(table.scale * score.mean, score.n, table.scale * score.low, table.scale * score.high)
+    scores = {row.id: row.scores[name] or 0.0 for row in rows if name in row.scores}
+    return Measured(table.scale * score.mean, score.n, table.scale * score.low, table.scale * score.high, scores)
 
 
 def _count(column: Column, summary: Summary, rows: Sequence[Row]) -> float | None:

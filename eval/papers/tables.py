@@ -160,6 +160,14 @@ class Table(_Model):
                 )
         return self
 
+    @model_validator(mode="after")
+    def _means_are_of_different_questions(self) -> "Table":
+        tasks = {column.name: column.task for column in self.columns}
+        for column in self.columns:
+            if len({tasks[name] for name in column.mean or ()}) < len(column.mean or ()):
+                raise ValueError(f"{self.name}: the column {column.name!r} is a mean of two columns of one task")
+        return self
+
 
 class Paper(_Model):
     """A paper, with the tables and figures of it that are evaluations."""
