@@ -7,6 +7,7 @@ import functools
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, NoReturn
@@ -16,9 +17,10 @@ import tqdm
 
 import programs
 from eval import metrics, tasks
-from eval.commands.options import add_data, add_judge_api_base, add_threads, lm_record
+from eval.commands.options import add_data, add_judge_api_base, add_threads
 from eval.metrics import Metric
 from eval.reports.text import table
+from eval.runs.asking import how_asked
 from eval.runs.recorded_calls import Limits
 from optimizers import check, filter_f1, load, names, why_no_state
 from optimizers.changes import changes
@@ -157,7 +159,8 @@ def _compile(args: argparse.Namespace) -> None:
         "recipe": args.recipe,
         "recipe_settings": settings,
         "task": args.task,
-        **lm_record(args, lm),
+        **asdict(how_asked(lm)),
+        "cache": args.cache,
         "retriever": args.retriever and without_url_secrets(args.retriever),
         "from_state": args.state and sha256(Path(args.state).read_bytes()).hexdigest(),
     }

@@ -6,6 +6,7 @@ Runs that exist already are used again.
 import os
 import sys
 from argparse import ArgumentParser, Namespace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,7 +14,15 @@ from typing import TYPE_CHECKING
 import dspy
 from tqdm import tqdm
 
-from eval.commands.options import add_data, add_demonstrations, add_judge_api_base, add_threads, load_lm
+from eval.commands.options import (
+    add_attempts,
+    add_data,
+    add_demonstrations,
+    add_judge_api_base,
+    add_threads,
+    load_lm,
+    seeds_of,
+)
 from eval.runs.recorded_calls import Limits
 from programs.commands.flags import adapter_of, add_lm
 from retrieval import FORMS, Retriever, UsageError
@@ -59,6 +68,7 @@ def add_flags(parser: ArgumentParser) -> None:
         "--runs", default="runs/paper", metavar="DIR", help="directory for the runs (default: %(default)s)"
     )
     add_threads(parser)
+    add_attempts(parser, "each with tables of its own")
     parser.add_argument("--max-calls", type=int, metavar="N", help="stop each run after N LM calls")
     parser.add_argument(
         "--retriever",
@@ -84,6 +94,7 @@ def main(args: Namespace) -> None:
     if args.show:
         print("\n\n".join(map(printing.show, tables)))
         return
+    seeds = seeds_of(args)
     bar = tqdm(unit="question", disable=None, file=sys.stderr)
     with dspy.context(adapter=adapter_of(args)), bar:
         made = setup.Setup(
@@ -104,7 +115,10 @@ def main(args: Namespace) -> None:
             on_row=lambda row: bar.update(),
             clean=without_secrets,
         )
-        results = [printing.beside(running.run(table, made)) for table in tables]
+        results = []
+        for seed in seeds:
+            results += [f"Seed {seed}"] if len(seeds) > 1 else []
+            results += [printing.beside(running.run(table, replace(made, seed=seed))) for table in tables]
     print("\n\n".join(results))
 
 

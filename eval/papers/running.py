@@ -7,7 +7,7 @@ task look at what was found alone, no answers are asked for.
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from decimal import Decimal
 from functools import partial
 from hashlib import sha256
@@ -22,7 +22,6 @@ import programs
 from eval.figures.comparison import best_of
 from eval.figures.summary import summarise
 from eval.papers.differences import RowRun, differences
-from eval.papers.identity import adapter_identity, lm_identity
 from eval.papers.measuring import Measured, NotRun, compute, measure, metrics_for, needs_answers
 from eval.papers.migres_studies import STUDIES, prepared
 from eval.papers.questions import Questions, find_questions
@@ -30,6 +29,7 @@ from eval.papers.roles import fill
 from eval.papers.setup import MakeLM, Setup
 from eval.papers.tables import Column, Table, TableRow
 from eval.papers.unanswered import ANSWER_LAST, NoAnswer
+from eval.runs.asking import how_asked
 from eval.runs.fingerprints import fingerprints
 from eval.runs.runner import evaluate
 from eval.runs.store import read
@@ -236,20 +236,19 @@ def _attempt(
     if not examples:
         raise NotRun(f"there is no gold that it takes in {questions.where}")
     shown = _demonstrations(made, task, examples, setup)
-    reader, planner = (make and make(examples, made.retriever) for make in (made.reader, made.planner))
+    reader, planner = (make and make(examples, made.retriever, setup.seed) for make in (made.reader, made.planner))
     if planner:
         for predictor in made.planned:
             predictor.lm = planner.copy(cache=True)  # the run's records stand in the place of the cache
     lm = reader.copy(top_p=top_p) if reader and top_p is not None else reader
-    reads, plans = lm_identity(lm), lm_identity(planner)
+    reads, plans = (asked and asdict(how_asked(asked)) for asked in (lm, planner))
     manifest = {
         "task": task,
         "program": made.program,
-        "lm": lm and lm.model,
-        "reader": reads,
+        **(reads or {"lm": None}),
         "planner": plans if plans != reads else None,
-        "adapter": adapter_identity(),
         "cache": setup.cache,
+        "seed": setup.seed,
         "top_p": top_p,
         "answers": made.answers,
         "retriever": without_url_secrets(made.retriever_spec),
@@ -260,7 +259,7 @@ def _attempt(
         "judge": setup.judge,
         "sample": questions.where,
         "fingerprints": fingerprints(made.retriever_spec) | fingerprints(str(made.settings.get("against", "none"))),
-        "seed": SEED,
+        "sample_seed": SEED,
     }
     sign = sha256(json.dumps(manifest, sort_keys=True).encode()).hexdigest()[:12]
     directory = setup.directory / f"{made.program}-{task.replace(':', '-')}-{sign}"
@@ -279,7 +278,9 @@ def _attempt(
         )
     if summary.total.n and summary.total.failed == summary.total.n:
         raise NotRun(f"all {summary.total.n} questions that were asked failed, the first with {summary.first_error}")
-    return RowRun(row, summary, read(directory), questions, lm_identity(reader), lm_identity(planner))
+    return RowRun(
+        row, summary, read(directory), questions, reader and how_asked(reader), planner and how_asked(planner)
+    )
 
 
 def _demonstrations(

@@ -17,8 +17,8 @@ from retrieval import Retriever, UsageError
 
 __all__ = ["MakeLM", "Setup", "State", "assigned", "states"]
 
-MakeLM = Callable[[Sequence[dspy.Example], Retriever | None], dspy.LM]
-"""Gives the LM for questions and a retriever."""
+MakeLM = Callable[[Sequence[dspy.Example], Retriever | None, int], dspy.LM]
+"""Gives the LM for questions, a retriever and a seed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Setup:
     """What the rows are run with.
 
     Attributes:
-        lms: By role, what gives the LM for questions and a retriever; called for every run. The role is one of
+        lms: By role, what gives the LM for questions, a retriever and a seed; called for every run. The role is one of
             `eval.papers.roles.lm_roles`, or "" for all that are not named.
         retrievers: By role, the name of a retriever and the retriever itself. The role is one of
             `eval.papers.roles.retriever_roles`, or "" for all that are not named, except `oracle`, whose corpus has the
@@ -52,6 +52,7 @@ class Setup:
         demonstrations: How many labelled demonstrations each predictor gets, in rows where the paper shows some and
             there is no state file; None for none.
         on_demonstrations: Called with the demonstrations of each run.
+        seed: Number of this attempt at the questions, for the LMs; another one gives other runs.
         threads: Questions in flight at the same time.
         limits: When to stop, for each run.
         cache: Use the replies in DSPy's cache; see `eval.runs.runner.evaluate`.
@@ -70,6 +71,7 @@ class Setup:
     states: Sequence[State] = ()
     demonstrations: int | None = None
     on_demonstrations: Callable[[Shown], object] = lambda shown: None
+    seed: int = 0
     threads: int = 8
     limits: Limits = Limits()  # noqa: RUF009  # it is immutable
     cache: bool = False

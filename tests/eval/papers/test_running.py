@@ -19,6 +19,7 @@ from eval.papers.tables import choose as choose_parts
 from eval.tasks import choose, load
 from eval.tasks.demonstrations.training import Shown
 from lms.extractive import extractive_lm
+from programs.instruments.adapters import load_adapter
 from programs.instruments.state import save_state
 from retrieval import Memory, Passage, Retriever
 from retrieval import load as load_retriever
@@ -206,7 +207,7 @@ def test_temperature_and_server_make_another_run(
     assert (exact_match(wrong, 0.0), wrong.asked) == ("0.000", 2)
     assert (exact_match(right, 0.0), right.asked) == ("1.000", 1)
     assert (exact_match(wrong, 1.0), wrong.asked) == ("0.000", 2)
-    assert {(m["reader"]["temperature"], m["reader"]["api_base"]) for m in manifests(tmp_path)} == {
+    assert {(m["temperature"], m["api_base"]) for m in manifests(tmp_path)} == {
         (1.0, wrong.url),
         (0.0, wrong.url),
         (0.0, right.url),
@@ -216,10 +217,10 @@ def test_temperature_and_server_make_another_run(
 def test_another_adapter_makes_another_run(sample: Retriever, data: Path, tmp_path: Path) -> None:
     made = setup(tmp_path / "runs", sample, limit=1, data=data)
     table = with_rows({"name": "One", "program": "direct"})
-    for adapter in (dspy.ChatAdapter(), dspy.JSONAdapter()):
-        with dspy.context(adapter=adapter):
-            assert f"Adapter: {type(adapter).__name__}" in run_and_print(table, made)
-    assert {m["adapter"]["adapter"] for m in manifests(tmp_path)} == {"ChatAdapter", "JSONAdapter"}
+    for name in "chat", "json":
+        with dspy.context(adapter=load_adapter(name)):
+            assert f"Adapter: {name}" in run_and_print(table, made)
+    assert {m["adapter"] for m in manifests(tmp_path)} == {"chat", "json"}
 
 
 def test_a_rows_own_settings_win_over_the_callers(sample: Retriever, data: Path, tmp_path: Path) -> None:
@@ -276,7 +277,7 @@ def test_the_planner_writes_the_plan_and_the_reader_all_else(
     # Without augmentation there is no plan: one answer; with it one plan, one passage from memory, one answer.
     assert (planner.asked, reader.asked) == (1, 1 + 2)
     (augmented,) = (m for m in manifests(tmp_path) if m["settings"]["augment"])
-    assert (augmented["lm"], augmented["planner"]["model"]) == ("openai/reader", "openai/planner")
+    assert (augmented["lm"], augmented["planner"]["lm"]) == ("openai/reader", "openai/planner")
     rows = [json.loads(path.read_text()) for path in (tmp_path / "runs").glob("*/rows.jsonl")]
     assert {row["prediction"]["own"]["plan"] for row in rows} == {"", "1. Look for Rashomon."}
     assert run_and_print(table, made) == printed
