@@ -83,7 +83,8 @@ def measure(
 
 
 def compute(column: Column, row: TableRow, measured: Mapping[tuple[str, str], Measured]) -> Measured | None:
-    """The figure of a column that rests on other figures; None for the row that a gain is of.
+    """The figure of a column that rests on other figures; None where one of the row itself is missing, for which there
+    is a reason already, and for the row that a gain is of.
 
     Args:
         column: The column.
@@ -91,14 +92,18 @@ def compute(column: Column, row: TableRow, measured: Mapping[tuple[str, str], Me
         measured: Our figures, by the names of their row and column.
 
     Raises:
-        NotRun: one of the other figures is missing, or the gain is over 0.
+        NotRun: the figure of the row that gains is missing, or the gain is over 0.
     """
+    own = [measured[row.name, name] for name in column.rests_on() if (row.name, name) in measured]
+    if len(own) < len(column.rests_on()):
+        return None
     if column.gain is None:
-        return _mean([_figure(row.name, name, measured) for name in column.mean or ()])
+        return _mean(own)
     if column.gain.of == row.name:
         return None
-    own, best = (_figure(name, column.gain.column, measured) for name in (row.name, column.gain.of))
-    return _gain(own, best, column.gain.column)
+    if (best := measured.get((column.gain.of, column.gain.column))) is None:
+        raise NotRun(f"a gain needs the row {column.gain.of!r} too")
+    return _gain(*own, best, column.gain.column)
 
 
 def _mean(figures: Sequence[Measured]) -> Measured:
@@ -119,12 +124,6 @@ def _gain(own: Measured, best: Measured, column: str) -> Measured:
     ends = gain_interval(better, base)
     low, high = (None, None) if ends is None else (100 * end for end in ends)
     return Measured(100 * (sum(better) / sum(base) - 1), len(shared), low, high)
-
-
-def _figure(row: str, column: str, measured: Mapping[tuple[str, str], Measured]) -> Measured:
-    if (row, column) not in measured:
-        raise NotRun(f"needs our figure of {row!r} in {column!r}")
-    return measured[row, column]
 
 
 def _named(metric: str, setup: Setup) -> str:

@@ -1,5 +1,6 @@
 """The papers' tables as text: the list of them, a table as the paper has it, and the paper's figures beside ours."""
 
+from collections import defaultdict
 from decimal import Decimal
 
 from eval.papers.running import Cell, TableRun
@@ -33,8 +34,11 @@ def beside(ran: TableRun) -> str:
         for cell in ran.cells
     ]
     parts = [*_heading(ran.table), "", align([["", "", "paper", "ours", "95 %", "n"], *rows], left=(0, 1))]
-    missing = dict.fromkeys(f"{cell.row.name}: {cell.why_not}" for cell in ran.cells if cell.why_not)
-    parts += ["", "Not run:", *(f"  {text}" for text in missing)] if missing else []
+    missing: dict[str, dict[str, None]] = defaultdict(dict)  # names of rows, by the reason
+    for cell in ran.cells:
+        if cell.why_not:
+            missing[cell.why_not][cell.row.name] = None
+    parts += ["", "Not run:", *(f"  {'; '.join(names)}: {text}" for text, names in missing.items())] if missing else []
     parts += ["", "What differs from the paper:", *(f"  {text}" for text in ran.differences)] if ran.differences else []
     return "\n".join(parts)
 

@@ -140,6 +140,9 @@ def test_rows_and_columns_are_chosen_by_name_or_part_of_a_name() -> None:
     tables = [find("migres:table3"), find("migres:table4")]
     assert choose(tables, [], []) == tables
     assert names(choose(tables, ["MIGRES", "ask"], ["nq em"])) == [("migres:table3", ["MIGRES", "Self-Ask"], ["NQ EM"])]
+    (gains,) = choose([find("blendfilter:table1")], ["ReAct"], ["StrategyQA IMP"])
+    assert names([gains]) == [("blendfilter:table1", ["ReAct"], ["StrategyQA Accuracy", "StrategyQA IMP"])]
+    assert gains.rows[0].figures == (Decimal("0.658"), Decimal("13.1"))
     (costs,) = choose(tables, ["iter_"], ["NQ", "WikiHop # API"])
     assert names([costs]) == [
         ("migres:table4", ["ITER_RETGEN"], ["WikiHop # API", "NQ # API", "NQ # Iter", "NQ # Passages"])
