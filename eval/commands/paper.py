@@ -27,6 +27,7 @@ from eval.runs.recorded_calls import Limits
 from programs.commands.flags import adapter_of, add_lm
 from retrieval import FORMS, Retriever, UsageError
 from retrieval import load as load_retriever
+from retrieval.command_line import say
 from retrieval.secrets import without_secrets
 
 if TYPE_CHECKING:
@@ -94,7 +95,8 @@ def main(args: Namespace) -> None:
     if args.show:
         print("\n\n".join(map(printing.show, tables)))
         return
-    seeds = seeds_of(args)
+    seeds, settings = seeds_of(args), setup.assigned(args.set)
+    setup.check_settings(settings, tables)
     bar = tqdm(unit="question", disable=None, file=sys.stderr)
     with dspy.context(adapter=adapter_of(args)), bar:
         made = setup.Setup(
@@ -105,20 +107,25 @@ def main(args: Namespace) -> None:
             data=args.data,
             judge=args.judge,
             judge_api_base=args.judge_api_base,
-            settings=setup.assigned(args.set),
+            settings=settings,
             states=setup.states(args.state),
             demonstrations=args.demonstrations,
             on_demonstrations=lambda shown: bar.write(str(shown), file=sys.stderr),
             threads=args.threads,
             limits=Limits(calls=args.max_calls),
             cache=args.cache,
+            on_run=lambda row, task, directory: bar.write(f"{row}, {task}: {directory}", file=sys.stderr),
             on_row=lambda row: bar.update(),
             clean=without_secrets,
         )
         results = []
-        for seed in seeds:
-            results += [f"Seed {seed}"] if len(seeds) > 1 else []
-            results += [printing.beside(running.run(table, replace(made, seed=seed))) for table in tables]
+        try:
+            for seed in seeds:
+                results += [f"Seed {seed}"] if len(seeds) > 1 else []
+                results += [printing.beside(running.run(table, replace(made, seed=seed))) for table in tables]
+        except KeyboardInterrupt:
+            say("interrupted; to continue, repeat the command")
+            raise
     print("\n\n".join(results))
 
 

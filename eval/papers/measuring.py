@@ -103,7 +103,7 @@ def compute(column: Column, row: TableRow, measured: Mapping[tuple[str, str], Me
         return None
     if (best := measured.get((column.gain.of, column.gain.column))) is None:
         raise NotRun(f"a gain needs the row {column.gain.of!r} too")
-    return _gain(*own, best, column.gain.column)
+    return _gain(own[0], best, column.gain.column)
 
 
 def _mean(figures: Sequence[Measured]) -> Measured:

@@ -18,7 +18,6 @@ from typing import Any, TypeVar
 
 import dspy
 
-import programs
 from eval.figures.comparison import best_of
 from eval.figures.summary import summarise
 from eval.papers.differences import RowRun, differences
@@ -26,7 +25,7 @@ from eval.papers.measuring import Measured, NotRun, compute, measure, metrics_fo
 from eval.papers.migres_studies import STUDIES, prepared
 from eval.papers.questions import Questions, find_questions
 from eval.papers.roles import fill
-from eval.papers.setup import MakeLM, Setup
+from eval.papers.setup import MakeLM, Setup, program_of
 from eval.papers.tables import Column, Table, TableRow
 from eval.papers.unanswered import ANSWER_LAST, NoAnswer
 from eval.runs.asking import how_asked
@@ -168,7 +167,7 @@ def _prepare(table: Table, row: TableRow, task: str, setup: Setup) -> _Prepared:
     Raises:
         NotRun: it lacks a setting, a state file, a retriever or an LM.
     """
-    program = STUDIES[row.program].module if row.program in STUDIES else programs.load(row.program)
+    program = program_of(row.program)
     known = {name: p for name, p in signature(program.__init__).parameters.items() if p.kind is Parameter.KEYWORD_ONLY}
     name, _, _ = task.partition(":")
     wanted = {**table.settings_by_task.get(name, {}), **table.settings, **setup.settings, **row.settings}
@@ -263,6 +262,7 @@ def _attempt(
     }
     sign = sha256(json.dumps(manifest, sort_keys=True).encode()).hexdigest()[:12]
     directory = setup.directory / f"{made.program}-{task.replace(':', '-')}-{sign}"
+    setup.on_run(row.name, task, directory)
     with dspy.context(lm=lm):
         summary = evaluate(
             made.module,

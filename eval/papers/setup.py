@@ -3,19 +3,23 @@
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from inspect import Parameter, signature
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import dspy
+from pydantic import TypeAdapter, ValidationError
 
 import programs
+from eval.papers.migres_studies import STUDIES
+from eval.papers.tables import Table
 from eval.runs.record import Row
 from eval.runs.recorded_calls import Limits
 from eval.tasks import choose
 from eval.tasks.demonstrations.training import Shown
 from retrieval import Retriever, UsageError
 
-__all__ = ["MakeLM", "Setup", "State", "assigned", "states"]
+__all__ = ["MakeLM", "Setup", "State", "assigned", "check_settings", "program_of", "settings_of", "states"]
 
 MakeLM = Callable[[Sequence[dspy.Example], Retriever | None, int], dspy.LM]
 """Gives the LM for questions, a retriever and a seed."""
@@ -56,6 +60,7 @@ class Setup:
         threads: Questions in flight at the same time.
         limits: When to stop, for each run.
         cache: Use the replies in DSPy's cache; see `eval.runs.runner.evaluate`.
+        on_run: Called with the name of a row, the task and the directory, before the row is run there.
         on_row: Called with each row of each run.
         clean: Applied to the message of every error before it is written.
     """
@@ -75,6 +80,7 @@ class Setup:
     threads: int = 8
     limits: Limits = Limits()  # noqa: RUF009  # it is immutable
     cache: bool = False
+    on_run: Callable[[str, str, Path], object] = lambda row, task, directory: None
     on_row: Callable[[Row], object] = lambda row: None
     clean: Callable[[str], str] = str
 
@@ -85,6 +91,18 @@ class Setup:
         return files.get(task, files.get(None))
 
 
+def program_of(name: str) -> type[dspy.Module]:
+    """What a row runs: a program, or the module of a study."""
+    return STUDIES[name].module if name in STUDIES else programs.load(name)
+
+
+def settings_of(name: str) -> dict[str, Any]:
+    """The settings of what a row runs, with their types."""
+    made_by = program_of(name).__init__
+    hints = get_type_hints(made_by)
+    return {name: hints[name] for name, p in signature(made_by).parameters.items() if p.kind is Parameter.KEYWORD_ONLY}
+
+
 def assigned(assignments: Sequence[str]) -> dict[str, Any]:
     """Settings by name, from NAME=VALUE: true or false, a number or a word.
 
@@ -92,6 +110,26 @@ def assigned(assignments: Sequence[str]) -> dict[str, Any]:
         UsageError: one is not of that form.
     """
     return {name.replace("-", "_"): _value(value) for name, value in _pairs(assignments, "a setting is given as NAME")}
+
+
+def check_settings(settings: Mapping[str, Any], tables: Sequence[Table]) -> None:
+    """Check that the programs of these tables can be made with the settings, apart from those that a row has itself.
+
+    Raises:
+        UsageError: no program has a setting of this name, or a program cannot have the value.
+    """
+    rows = [(row, settings_of(row.program)) for table in tables for row in table.rows]
+    for name, value in settings.items():
+        if not any(name in hints for _, hints in rows):
+            there = sorted({one for _, hints in rows for one in hints})
+            raise UsageError(f"no program here has the setting {name!r}; there are: {', '.join(there)}")
+        for row, hints in rows:
+            if name in hints and name not in row.settings:
+                try:
+                    TypeAdapter(hints[name]).validate_python(value, strict=True)
+                except ValidationError as error:
+                    what = error.errors()[0]["msg"].removeprefix("Input ")
+                    raise UsageError(f"the setting {name} of {row.program} {what}, not {value!r}") from None
 
 
 def states(assignments: Sequence[str]) -> list[State]:

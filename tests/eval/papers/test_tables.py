@@ -1,4 +1,3 @@
-import inspect
 from decimal import Decimal
 
 import pytest
@@ -6,6 +5,7 @@ import pytest
 import programs
 from eval import metrics
 from eval.papers.migres_studies import STUDIES
+from eval.papers.setup import check_settings, settings_of
 from eval.papers.tables import PAPERS, Table, TableRow, all_tables, choose, find, paper, parse
 from eval.tasks import choose as choose_task
 from retrieval import Memory, UsageError
@@ -26,11 +26,6 @@ def test_all_tables_and_figures_are_there() -> None:
     assert len(LISTED) == 31
 
 
-def settings_of(program: str) -> set[str]:
-    module = STUDIES[program].module if program in STUDIES else programs.load(program)
-    return set(inspect.signature(module.__init__).parameters)
-
-
 @pytest.mark.parametrize("name", LISTED)
 def test_every_row_can_be_run(name: str) -> None:
     table = find(name)
@@ -39,9 +34,9 @@ def test_every_row_can_be_run(name: str) -> None:
     assert len({row.name for row in table.rows}) == len(table.rows)
     assert len({column.name for column in table.columns}) == len(table.columns)
     for row in table.rows:
-        assert {*row.settings, *row.needs} <= settings_of(row.program), row
-    for setting in table.settings:
-        assert any(setting in settings_of(row.program) for row in table.rows), setting
+        assert {*row.settings, *row.needs} <= settings_of(row.program).keys(), row
+        check_settings(row.settings, [table.model_copy(update={"rows": (row.model_copy(update={"settings": {}}),)})])
+    check_settings(table.settings, [table])
     studies = [STUDIES[row.program] for row in table.rows if row.program in STUDIES]
     for column in table.columns:
         if column.task:
