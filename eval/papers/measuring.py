@@ -14,7 +14,7 @@ from eval.papers.setup import Setup
 from eval.papers.tables import Column, Table, TableRow, all_tables
 from eval.runs.record import Row
 
-__all__ = ["Measured", "NotRun", "compute", "measure", "metrics_for", "needs_answers"]
+__all__ = ["Measured", "NotRun", "check_judge", "compute", "measure", "metrics_for", "needs_answers"]
 
 _JUDGED = "acc_judge"
 _OF_SEARCHES = re.compile(
@@ -46,6 +46,13 @@ def needs_answers(table: Table, program: str, task: str) -> bool:
     """Whether a column of the table for this task depends on the program's answers."""
     columns = [column for column in table.columns if column.task == task]
     return program in STUDIES or not all(_OF_SEARCHES.fullmatch(column.metric or "") for column in columns)
+
+
+def check_judge(column: Column, setup: Setup) -> None:
+    """Raise NotRun for a column that needs a judge, where the caller names none: a run for it alone would be paid for
+    nothing."""
+    if column.metric == _JUDGED and not setup.judge:
+        raise NotRun("needs --judge LM")
 
 
 def metrics_for(task: str, program: str, setup: Setup, answers: bool = True) -> list[metrics.Metric]:
@@ -133,7 +140,7 @@ def _named(metric: str, setup: Setup) -> str:
 def _score(metric: str, table: Table, summary: Summary, rows: Sequence[Row], setup: Setup) -> Measured:
     name = _named(metric, setup)
     if name not in summary.total.scores:
-        raise NotRun("needs --judge LM" if metric == _JUDGED and not setup.judge else f"{name} is undefined here")
+        raise NotRun(f"{name} is undefined here")
     score = summary.total.scores[name]
     scores = {row.id: row.scores[name] or 0.0 for row in rows if name in row.scores}
     return Measured(table.scale * score.mean, score.n, table.scale * score.low, table.scale * score.high, scores)

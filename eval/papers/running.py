@@ -21,7 +21,7 @@ import dspy
 from eval.figures.comparison import best_of
 from eval.figures.summary import summarise
 from eval.papers.differences import RowRun, differences
-from eval.papers.measuring import Measured, NotRun, compute, measure, metrics_for, needs_answers
+from eval.papers.measuring import Measured, NotRun, check_judge, compute, measure, metrics_for, needs_answers
 from eval.papers.migres_studies import STUDIES, prepared
 from eval.papers.questions import Questions, find_questions
 from eval.papers.roles import fill
@@ -84,6 +84,7 @@ def run(table: Table, setup: Setup) -> TableRun:
             if column.task is None:
                 continue
             try:
+                check_judge(column, setup)
                 ran = _once(done, column.task, partial(_run_row, table, row, column.task, questions, setup))
                 found[row.name, column.name] = measure(table, row, column, ran.summary, ran.run.rows, setup)
             except NotRun as error:

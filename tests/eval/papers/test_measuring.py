@@ -6,7 +6,7 @@ from support.records import a_manifest, a_row
 
 from eval.figures.statistics import ratio_interval
 from eval.figures.summary import Summary, summarise
-from eval.papers.measuring import Measured, NotRun, compute, measure, metrics_for, needs_answers
+from eval.papers.measuring import Measured, NotRun, check_judge, compute, measure, metrics_for, needs_answers
 from eval.papers.setup import Setup
 from eval.papers.tables import Table, all_tables, find
 from eval.runs.record import Row
@@ -65,8 +65,10 @@ def test_a_number_that_the_program_reports_for_every_question() -> None:
 
 def test_a_judge_is_named_by_the_caller() -> None:
     ways = find("migres:table5")
+    (accuracy,) = (column for column in ways.columns if column.name == "NQ Acc")
+    check_judge(accuracy, setup(judge="openai/gpt-4o"))
     with pytest.raises(NotRun, match="needs --judge LM"):
-        column_of(ways, "NQ Acc")
+        check_judge(accuracy, setup())
     rows = [a_row("1", scores={"acc_judge:openai/gpt-4o": 1.0})]
     assert column_of(ways, "NQ Acc", rows, judge="openai/gpt-4o").value == 100
 
