@@ -277,7 +277,9 @@ def _attempt(
             on_row=setup.on_row,
             clean=setup.clean,
         )
-    if summary.total.n and summary.total.failed == summary.total.n:
+    if not summary.total.n:
+        raise NotRun(f"{summary.stopped} before a question was answered; to continue, repeat the command with another")
+    if summary.total.failed == summary.total.n:
         raise NotRun(f"all {summary.total.n} questions that were asked failed, the first with {summary.first_error}")
     return RowRun(
         row, summary, read(directory), questions, reader and how_asked(reader), planner and how_asked(planner)
