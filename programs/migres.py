@@ -35,9 +35,7 @@ __all__ = ["MIGRES"]
 _ROUNDS = {"multihop": 5, "odqa": 3, "commonsense": 5}  # T in Table 11
 _COMPRESSORS = {"summary": SummarizePassage, "snippet": ExtractSnippet}
 _SUB_QUERIES = 3  # per round, at most (3.2)
-_MAX_USES = (
-    2  # of a passage: each round that shows it counts as one, and so does each round in which it supports a fact
-)
+_MAX_USES = 2  # of a passage: the rounds that show it, and those in which it supports a fact
 _TOO_SHORT = 10  # characters; a shorter description of what is missing says nothing
 
 
