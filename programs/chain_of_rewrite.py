@@ -27,7 +27,7 @@ from programs.steps.result import PerPassage, Ranking, Reading, result
 from programs.steps.scorer import scorer_or_none
 from programs.steps.settings import Count, checked
 from programs.steps.side_by_side import side_by_side
-from programs.steps.text import as_text, blend, clean_list, one_line
+from programs.steps.text import as_text, blend, clean_list, one_line, simplify
 from retrieval import AnyRetriever, Passage, as_retriever, number, union
 from retrieval.ranking.fuse import reciprocal_rank_fusion
 from signatures.answer import AnswerEntity
@@ -107,7 +107,8 @@ class ChainOfRewrite(Method):
         query_feedback: Search once more with the candidates, and answer again (Table 2 leaves it out).
         unknown: Where p(unknown) comes from: "logprobs" takes the probabilities of the candidate's tokens, as in the
             paper, and asks an LM that has none as "stated" does; "stated" asks the LM for a number; "binary" is 1 where
-            the candidate is unknown and else 0, which also replaces a missing number.
+            the candidate is unknown and else 0, which also replaces a missing number, and log-probabilities where the
+            LM says that there is no answer in other words than "unknown".
         upr: Scorer that ranks too, fused with p(unknown) by reciprocal rank: upr:MODEL for a local language model, or
             none. Paper: UPR (2.3.2).
         analyse_top: Analyse at most this many documents for ranking, the best by retrieval score (section 6); all n by
@@ -290,6 +291,9 @@ class ChainOfRewrite(Method):
             reply = ask(self.candidate, signature=_with_probability(self.candidate), **inputs)
             p, measured_by = reply.get("unknown_probability"), "stated"
         candidate = parse_answer(reply.candidate) or _UNKNOWN
+        # The tokens of a refusal in other words say nothing of the probability of the word itself.
+        if measured_by == "logprobs" and candidate == _UNKNOWN != simplify(reply.candidate or ""):
+            p = None
         if p is None:
             p, measured_by = float(candidate == _UNKNOWN), "binary"
         return candidate, p, measured_by
