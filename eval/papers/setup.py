@@ -3,12 +3,11 @@
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from inspect import Parameter, signature
+from inspect import signature
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any
 
 import dspy
-from pydantic import TypeAdapter, ValidationError
 
 import programs
 from eval.papers.migres_studies import STUDIES
@@ -17,6 +16,7 @@ from eval.runs.record import Row
 from eval.runs.recorded_calls import Limits
 from eval.tasks import choose
 from eval.tasks.demonstrations.training import Shown
+from programs.steps.settings import check
 from retrieval import Retriever, UsageError
 
 __all__ = ["MakeLM", "Setup", "State", "assigned", "check_settings", "program_of", "settings_of", "states"]
@@ -96,11 +96,9 @@ def program_of(name: str) -> type[dspy.Module]:
     return STUDIES[name].module if name in STUDIES else programs.load(name)
 
 
-def settings_of(name: str) -> dict[str, Any]:
-    """The settings of what a row runs, with their types."""
-    made_by = program_of(name).__init__
-    hints = get_type_hints(made_by)
-    return {name: hints[name] for name, p in signature(made_by).parameters.items() if p.kind is Parameter.KEYWORD_ONLY}
+def settings_of(name: str) -> set[str]:
+    """The names of the settings of what a row runs."""
+    return {p.name for p in signature(program_of(name).__init__).parameters.values() if p.kind is p.KEYWORD_ONLY}
 
 
 def assigned(assignments: Sequence[str]) -> dict[str, Any]:
@@ -118,18 +116,14 @@ def check_settings(settings: Mapping[str, Any], tables: Sequence[Table]) -> None
     Raises:
         UsageError: no program has a setting of this name, or a program cannot have the value.
     """
-    rows = [(row, settings_of(row.program)) for table in tables for row in table.rows]
-    for name, value in settings.items():
-        if not any(name in hints for _, hints in rows):
-            there = sorted({one for _, hints in rows for one in hints})
-            raise UsageError(f"no program here has the setting {name!r}; there are: {', '.join(there)}")
-        for row, hints in rows:
-            if name in hints and name not in row.settings:
-                try:
-                    TypeAdapter(hints[name]).validate_python(value, strict=True)
-                except ValidationError as error:
-                    what = error.errors()[0]["msg"].removeprefix("Input ")
-                    raise UsageError(f"the setting {name} of {row.program} {what}, not {value!r}") from None
+    rows = [row for table in tables for row in table.rows]
+    known = {name for row in rows for name in settings_of(row.program)}
+    if unknown := sorted(settings.keys() - known):
+        raise UsageError(f"no program here has the setting {unknown[0]!r}; there are: {', '.join(sorted(known))}")
+    for row in rows:
+        program = program_of(row.program)
+        given = {name: settings[name] for name in settings.keys() - row.settings.keys()}
+        check(program.__init__, program.__name__, given)
 
 
 def states(assignments: Sequence[str]) -> list[State]:

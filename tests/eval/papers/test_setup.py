@@ -18,9 +18,9 @@ def test_settings_are_read_as_numbers_truth_values_or_words() -> None:
     ("assignment", "complaint"),
     [
         ("nosuch=1", "no program here has the setting 'nosuch'; there are: external, filter, hops, internal, k, orig"),
-        ("k=zero", "the setting k of blendfilter should be a valid integer, not 'zero'"),
-        ("k=2.5", "the setting k of blendfilter should be a valid integer, not 2.5"),
-        ("filter=nosuch", "the setting filter of blendfilter should be 'each', 'union' or 'off', not 'nosuch'"),
+        ("k=zero", "BlendFilter: k must be a valid integer, not 'zero'"),
+        ("k=2.5", "BlendFilter: k must be a valid integer, not 2.5"),
+        ("filter=nosuch", "BlendFilter: filter must be 'each', 'union' or 'off', not 'nosuch'"),
     ],
 )
 def test_settings_are_such_as_the_programs_have(assignment: str, complaint: str) -> None:
