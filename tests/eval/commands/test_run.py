@@ -118,7 +118,7 @@ GOOD = ["sample", "--program", "blendfilter", "--lm", "extractive"]
         (["hotpotqa:first", *GOOD[1:]], "hotpotqa has no variant 'first'; there are: all, blendfilter, "),
         ([*GOOD, "--demonstrations", "2"], "all questions of sample are asked, and none is left for demonstrations"),
         ([*GOOD, "--demonstrations", "0"], "the number of demonstrations must be at least 1, not 0"),
-        ([*GOOD, "--hops", "0"], "hops must be at least 1, not 0"),
+        ([*GOOD, "--hops", "0"], "BlendFilter: hops must be at least 1, not 0"),
         ([*GOOD, "--style", "long"], "argument --style: invalid choice: 'long'"),
         ([*GOOD, "--beam", "2"], "unrecognized arguments: --beam 2"),
         ([*GOOD, "--run", "here"], "here holds other files than a run's"),
