@@ -44,7 +44,8 @@ class BlendFilter(dspy.Module):
         reasoning: the reasoning that led to the answer.
 
     Args:
-        retriever: Finds the passages. The paper uses ColBERTv2, and BM25 in Table 4, over the Wikipedia 2017 abstracts.
+        retriever: Finds the passages. The paper uses ColBERTv2, and in 4.3 to 4.5 also BM25, over the abstracts of
+            Wikipedia of 2017.
         k: Passages per query. Paper: 5 (appendix D); 3 to 8 in Fig. 3.
         style: Form of the answers: "short" for a short phrase, filtering with a topic (HotPotQA, 2WikiMultiHopQA);
             "yesno" for yes or no, filtering without one (StrategyQA).

@@ -17,6 +17,7 @@ from programs.steps.side_by_side import run_in_thread
 from programs.steps.text import as_text
 from retrieval import Retriever, number
 from signatures.answer import (
+    REASONING,
     AnswerInThreeWords,
     AnswerInThreeWordsFromMemory,
     AnswerShort,
@@ -62,7 +63,7 @@ class CoT(dspy.Module):
         self.retriever = retriever
         self.k = k
         closed_book, over_passages = _PROMPTS[style]
-        self.answer = chain_of_thought(closed_book if retriever is None else over_passages)
+        self.answer = chain_of_thought(closed_book if retriever is None else over_passages, REASONING)
 
     def forward(self, question: str) -> dspy.Prediction:
         # Closed book, the prompt has no field for passages.
