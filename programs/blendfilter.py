@@ -19,7 +19,7 @@ from programs.steps.side_by_side import run_in_thread, side_by_side
 from programs.steps.text import as_text, blend, one_line
 from retrieval import Passage, Retriever, UsageError, number, pick, union
 from signatures.answer import REASONING, AnswerShort, AnswerYesNo
-from signatures.select import NameTopic, SelectPassages, SelectPassagesOrNone
+from signatures.select import NameTopic, SelectPassages, SelectPassagesOrNone, set_aside
 from signatures.write import WritePassage
 
 __all__ = ["BlendFilter"]
@@ -157,14 +157,8 @@ class BlendFilter(dspy.Module):
         """Numbers of the passages that the LM keeps; None where its reply could not be parsed."""
         if not found:
             return []
-        about = {"topic": _set_aside(topic)} if self.topic else {}
+        about = {"topic": set_aside(one_line(topic).rstrip("."))} if self.topic else {}
         return ask(self.select, context=number(found), question=question, **about).relevant  # type: ignore[no-any-return]
-
-
-def _set_aside(topic: str | None) -> str:
-    """The request to judge without knowledge of the topic; without a topic, of what the question is about."""
-    name = one_line(topic).rstrip(".") or "what the question is about"
-    return f"Set aside whatever you know about {name}."
 
 
 if __name__ == "__main__":

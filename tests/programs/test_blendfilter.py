@@ -169,7 +169,7 @@ def test_an_unparsable_selection_keeps_its_list_whole_and_is_counted() -> None:
 def test_unparsable_augmentations_leave_the_question_as_the_query() -> None:
     garbled = [Reply(to, UNPARSABLE) for to in (AnswerShort, WritePassage, NameTopic) for _ in range(2)]
     selects = [
-        Reply(SelectPassages, {"reasoning": "", "relevant": "[1]"}, when="know about what the question is about.")
+        Reply(SelectPassages, {"reasoning": "", "relevant": "[1]"}, when="know about the topic of the question.")
         for _ in range(3)
     ]
     with scripted(*garbled, *selects, Reply(AnswerShort, "nothing"), Reply(AnswerShort, "")), measured() as cost:
