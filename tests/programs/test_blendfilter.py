@@ -6,7 +6,7 @@ from typing import Any
 
 import dspy
 import pytest
-from support.prompt_reading import inputs
+from support.prompt_reading import inputs, wanted
 from support.scripted import UNPARSABLE, Reply, scripted
 
 from programs.blendfilter import BlendFilter
@@ -106,9 +106,10 @@ def test_the_case_of_figure_6() -> None:
     assert in_order(inputs(user) for _, user in script.prompts) == in_order(
         {**each, "question": QUESTION} for each in asked
     )
-    drafting = next(user for _, user in script.prompts if "[5] Sarah Douglas" in user and "topic" not in user)
-    # What the draft is to write, because it is searched with.
-    assert all("sentences that name the people" in system for system, user in script.prompts if user == drafting)
+    # Draft and answer are asked in the same words, which suit a draft that is searched with.
+    draft, answer = [system for system, user in script.prompts if wanted(user) == ["reasoning", "answer"]]
+    assert "sentences that name the people" in draft
+    assert draft == answer
 
 
 @pytest.mark.parametrize("slow", range(6))
