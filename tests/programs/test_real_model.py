@@ -4,6 +4,7 @@ It is slow, and slowest in reading. So passages, replies and loops are as short 
 schema right after it was asked plainly, and one call is computed at a time: what prompts begin with is read once.
 """
 
+import asyncio
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -98,3 +99,17 @@ def test_it_answers_plainly_and_by_schema_and_asks_as_often_as_promised(name: st
         probabilities = list(seen.probabilities.values())
         assert all(0 < p < 1 for p in probabilities)
         assert len(set(probabilities)) == len(probabilities) == 2
+
+
+def test_the_answer_of_a_program_is_streamed() -> None:
+    program = load("direct")(Memory(PASSAGES, {QUESTION: ["tal", "riga"]}), **PROMISES["direct"].settings)
+    listener = dspy.streaming.StreamListener(signature_field_name="answer")
+    streamed = dspy.streamify(program, stream_listeners=[listener])
+
+    async def ask_and_listen() -> list[Any]:
+        return [value async for value in streamed(question=QUESTION)]
+
+    with dspy.context(lm=lm(), adapter=load_adapter(structured="on")):
+        *chunks, seen = asyncio.run(ask_and_listen())
+    assert len(chunks) > 2
+    assert "".join(chunk.chunk for chunk in chunks).strip(' "') == seen.answer != ""  # as JSON, which may be cut off
