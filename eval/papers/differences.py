@@ -42,7 +42,9 @@ def differences(table: Table, runs: Sequence[RowRun]) -> list[str]:
 def _lms(ran: RowRun) -> Iterator[str]:
     state = ran.summary.manifest.state
     shown = ran.summary.manifest.entries().get("demonstrations")
-    shots = f"with the state {state['file']}" if state else "zero-shot"
+    shots = "zero-shot, as in the paper" if ran.row.demonstrations == "none" else "zero-shot"
+    if state:
+        shots = f"with the state {state['file']}"
     if shown:
         shots = f"{shown['count']} labelled demonstrations of {shown['source']}"
     for role, lm, name in (("Reader", ran.reader, ran.row.reader), ("Planner", ran.planner, ran.row.planner)):

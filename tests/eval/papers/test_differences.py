@@ -57,7 +57,7 @@ def test_a_run_is_described_by_its_lm_retriever_and_questions() -> None:
     table = find("migres:table9")
     both = [ran(table.name, row.name, retriever="sample") for row in table.rows]
     assert differences(table, [*both, *both]) == [
-        "Reader: openai/a, temperature 0.5 (paper: gpt-3.5-1106); zero-shot",
+        "Reader: openai/a, temperature 0.5 (paper: gpt-3.5-1106); zero-shot, as in the paper",
         "Retrieval: sample (paper: bm25)",
         "Retrieval: sample (paper: mixture)",
         "One retriever stands for bm25, mixture: rows that differ in it alone have the same figures",
