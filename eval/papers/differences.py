@@ -46,7 +46,8 @@ def _lms(ran: RowRun) -> Iterator[str]:
     if state:
         shots = f"with the state {state['file']}"
     if shown:
-        shots = f"{shown['count']} labelled demonstrations of {shown['source']}"
+        lacking = f" without {shown['without']}" if shown["without"] else ""
+        shots = f"{shown['count']} labelled demonstrations of {shown['source']}{lacking}"
     for role, lm, name in (("Reader", ran.reader, ran.row.reader), ("Planner", ran.planner, ran.row.planner)):
         if lm is not None:
             yield f"{role}: {describe(lm)} (paper: {name or 'not named'}); {shots}"

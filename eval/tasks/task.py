@@ -94,13 +94,16 @@ class Task:
     name: str
     hub: str
     """Its id on the Hugging Face hub; `datasets` reads it, and keeps what it downloads."""
-    example: Callable[[RawQuestion, int], dict[str, Any]]
-    """Turns a raw question and its number in the split, from 0, into the fields of `eval.tasks.jsonl.example`."""
+    example: Callable[[RawQuestion, str], dict[str, Any]]
+    """Turns a raw question into the fields of `eval.tasks.jsonl.example`, with an id for data sets that have none: its
+    number in the split, from 0, with the name of the split in front if that is the training set."""
     variants: Mapping[str, Variant]
     """The variants by name; the name of the task alone stands for `all`."""
     config: str | None = None
     contexts: Callable[[RawQuestion], Iterable[tuple[str, str]]] | None = None
     """The passages of a raw question, gold and distracting, as pairs of title and text; None if it brings none."""
+    leads: str | None = None
+    """The field that says how an answer is found, from which demonstrations take their reasoning; None for none."""
     release: tuple[str, Callable[[Path], Iterable[tuple[str, str]]]] | None = None
     """Where only the authors' release has the passages: the name of its file, and how to read pairs from it."""
 
@@ -121,10 +124,11 @@ class Task:
         if (file := self.local_copy(variant, data)) is not None:
             return chosen.take(list(read(file)), str(file))
         where = f"the split {chosen.split} of {self.hub}"
+        split = "train-" if chosen.split == "train" else ""
         questions = []
         for n, row in enumerate(self._rows(chosen, data)):
             try:
-                questions.append(example(self.example(row, n)))
+                questions.append(example(self.example(row, f"{split}{n}")))
             except (KeyError, TypeError, ValueError, AttributeError) as error:
                 problem = f"no {error}" if isinstance(error, KeyError) else error
                 raise UsageError(f"row {n} of {where} is not as it should be: {problem}") from error

@@ -67,6 +67,12 @@ def test_a_run_is_described_by_its_lm_retriever_and_questions() -> None:
     ]
 
 
+def test_demonstrations_are_named_with_what_their_copy_lacks() -> None:
+    shown = {"count": 2, "source": "2wikimultihopqa:train", "without": "evidences"}
+    told = differences(find("migres:table3"), [ran("migres:table3", "MIGRES*", demonstrations=shown)])
+    assert told[0].endswith("; 2 labelled demonstrations of 2wikimultihopqa:train without evidences")
+
+
 def test_a_state_and_a_run_without_answers_are_named() -> None:
     table = find("qpaug:table4")
     found = differences(table, [ran(table.name, "SBERT", rows=2, state={"file": "s.json"}, answers=False)])
