@@ -20,6 +20,8 @@ from retrieval import Retriever, UsageError
 __all__ = ["Shown", "show"]
 
 _TRIED = 10  # questions for each demonstration: not every question has all that is needed
+# The fields that are made of what leads to the answer.
+_LED = {"reasoning", "thought", "statements", "explanation", "missing", "queries", "follow_up"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +35,8 @@ class Shown:
     questions: tuple[dspy.Example, ...]
     """The questions that they are of."""
     without: str | None
-    """The field that says how an answer is found, if some of these questions lack it: the data set has it, but not this
-    copy. Sentences of the gold passages stand in for it."""
+    """The field that says how an answer is found, if demonstrations were made of questions that lack it: the data set
+    has it, but not this copy. Sentences of the gold passages stand in for it."""
     by_predictor: dict[str, int]
     """How many each predictor got."""
     sha256: str
@@ -95,16 +97,16 @@ def show(
         for name, made in for_predictors(program, labels, count).items()
     }
     if not any(shown.values()):
-        raise UsageError(_why_none(program, source, labels))
+        raise UsageError(_why_none(program, retriever, source, labels))
     for name, made in shown.items():
         predictors[name].demos = [demonstration for _, demonstration in made]
-    used = [drawn[n] for n in sorted({n for made in shown.values() for n, _ in made})]
+    used = sorted({n for made in shown.values() for n, _ in made})
     plain = {name: [dict(demonstration.items()) for _, demonstration in made] for name, made in shown.items()}
     return Shown(
         count,
         source,
-        tuple(used),
-        _lacking(source, used),
+        tuple(drawn[n] for n in used),
+        _lacking(source, [drawn[n] for made in shown.values() for n, call in made if _LED & {*call.keys()}]),
         {name: len(made) for name, made in shown.items()},
         sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest(),
     )
@@ -136,7 +138,7 @@ def _training_questions(
     return source, left
 
 
-def _why_none(program: dspy.Module, source: str, labels: Sequence[Sequence[Call]]) -> str:
+def _why_none(program: dspy.Module, retriever: Retriever | None, source: str, labels: Sequence[Sequence[Call]]) -> str:
     """Why no predictor of the program gets a demonstration, and what to do."""
     name = type(program).__name__
     if any(for_predictors(program, labels, 1).values()):
@@ -148,15 +150,23 @@ def _why_none(program: dspy.Module, source: str, labels: Sequence[Sequence[Call]
             "leave out --demonstrations, or give --state a file that python -m optimizers --recipe bootstrap_few_shot "
             "has made of the program's own right answers"
         )
+    none = f"none of {len(labels)} questions of {source} makes a demonstration for {name}"
+    if retriever is None:
+        field = _leads(source) or "steps"
+        return (
+            f"{none}: closed book, their reasoning has to come from the data's {field}, and these questions have none"
+        )
     return (
-        f"none of {len(labels)} questions of {source} makes a demonstration for {name}: the retriever does not find "
-        "their gold passages, or they have none. Its index has to hold the passages of training questions, too"
+        f"{none}: the retriever does not find their gold passages, or they have none. Its index has to hold the "
+        "passages of training questions, too"
     )
 
 
 def _lacking(source: str, questions: Sequence[dspy.Example]) -> str | None:
     """The field that the data set has to say how an answer is found, if one of the questions lacks it."""
-    if source == "sample" or source.startswith("file:"):
-        return None
-    field = choose(source)[0].leads
+    field = _leads(source)
     return field if field and not all(example.get(field) for example in questions) else None
+
+
+def _leads(source: str) -> str | None:
+    return None if source == "sample" or source.startswith("file:") else choose(source)[0].leads

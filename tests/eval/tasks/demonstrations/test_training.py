@@ -8,7 +8,9 @@ from support.training_rows import KINDS, WORLD
 from eval.tasks import load
 from eval.tasks.demonstrations.training import show
 from programs.blendfilter import BlendFilter
+from programs.cot import CoT
 from programs.das import DAS
+from programs.direct import Direct
 from programs.react import ReAct
 from programs.sure import SuRe
 from retrieval import Memory, Passage, UsageError
@@ -87,6 +89,9 @@ def test_a_copy_without_the_evidences_of_its_data_set_is_named(data: Path) -> No
     shown = show(program, 2, task="2wikimultihopqa", asked=[], data=data)
     assert shown.record()["without"] == "evidences"
     assert "this copy has no evidences for them" in str(shown)
+    assert show(Direct(WORLD), 2, task="2wikimultihopqa", asked=[], data=data).without is None  # it shows no reasoning
+    with pytest.raises(UsageError, match="closed book, their reasoning has to come from the data's evidences, and"):
+        show(CoT(None), 2, task="2wikimultihopqa", asked=[], data=data)
     assert {"It was found in 2190 by Ada Quill" in demo.reasoning for demo in program.answer.predict.demos} == {
         True,
         False,
