@@ -94,7 +94,7 @@ class _Known:
     context: list[Passage]
     """The gold passages among others."""
     facts: list[Passage]
-    """The sentence of each gold passage that matters."""
+    """What matters of each gold passage: one or two of its sentences."""
     steps: list[Worded]
     reasoning: Call
     retriever: Retriever
