@@ -1,7 +1,7 @@
 """What LMs are shown: the prompts of all programs, with labelled demonstrations of all kinds of questions."""
 
 import inspect
-from typing import Any
+from typing import Any, get_args
 
 import dspy
 import pytest
@@ -26,7 +26,13 @@ def variants(name: str) -> list[dspy.Module]:
     """The program with its defaults, and with each setting that changes its prompts."""
     program = programs.load(name)
     settings = inspect.signature(program.__init__).parameters
-    changed: list[dict[str, Any]] = [{s: value} for s, values in CHOICES.items() if s in settings for value in values]
+    changed: list[dict[str, Any]] = [
+        {s: value}
+        for s, values in CHOICES.items()
+        if s in settings
+        for value in values
+        if value in (get_args(settings[s].annotation) or values)
+    ]
     return [program(WORLD, **some) for some in [{}, *changed]]
 
 
