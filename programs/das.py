@@ -55,6 +55,7 @@ class DAS(Method):
         in_flight: How many passages are read at the same time.
     """
 
+    zero_shot: ClassVar[tuple[str, ...]] = ("candidate",)  # the paper's reader is a zero-shot one
     reads: ClassVar[dict[str, Reading]] = {
         "ranked": Ranking(),
         "candidates": PerPassage(),

@@ -40,9 +40,12 @@ def differences(table: Table, runs: Sequence[RowRun]) -> list[str]:
 def _lms(ran: RowRun) -> Iterator[str]:
     state = ran.summary.manifest.state
     shown = ran.summary.manifest.entries().get("demonstrations")
-    shots = f"with the state {state['file']}" if state else "zero-shot"
+    shots = "zero-shot, as in the paper" if ran.row.demonstrations == "none" else "zero-shot"
+    if state:
+        shots = f"with the state {state['file']}"
     if shown:
-        shots = f"{shown['count']} labelled demonstrations of {shown['source']}"
+        lacking = f" without {shown['without']}" if shown["without"] else ""
+        shots = f"{shown['count']} labelled demonstrations of {shown['source']}{lacking}"
     for role, lm, name in (("Reader", ran.reader, ran.row.reader), ("Planner", ran.planner, ran.row.planner)):
         if lm is not None:
             yield f"{role}: {lm} (paper: {name or 'not named'}); {shots}"

@@ -58,7 +58,7 @@ def test_a_run_is_described_by_its_lm_retriever_and_questions() -> None:
     table = find("migres:table9")
     both = [ran(table.name, row.name, retriever="sample") for row in table.rows]
     assert differences(table, [*both, *both]) == [
-        "Reader: openai/a, temperature 0.5 (paper: gpt-3.5-1106); zero-shot",
+        "Reader: openai/a, temperature 0.5 (paper: gpt-3.5-1106); zero-shot, as in the paper",
         "Retrieval: sample (paper: bm25)",
         "Retrieval: sample (paper: mixture)",
         "One retriever stands for bm25, mixture: rows that differ in it alone have the same figures",
@@ -67,6 +67,12 @@ def test_a_run_is_described_by_its_lm_retriever_and_questions() -> None:
         "MIGRES, BM25: INCOMPLETE, 1 of 2 questions",
         "MIGRES, Mixture: INCOMPLETE, 1 of 2 questions",
     ]
+
+
+def test_demonstrations_are_named_with_what_their_copy_lacks() -> None:
+    shown = {"count": 2, "source": "2wikimultihopqa:train", "without": "evidences"}
+    told = differences(find("migres:table3"), [ran("migres:table3", "MIGRES*", demonstrations=shown)])
+    assert told[0].endswith("; 2 labelled demonstrations of 2wikimultihopqa:train without evidences")
 
 
 def test_a_state_and_a_run_without_answers_are_named() -> None:

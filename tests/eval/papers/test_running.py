@@ -134,7 +134,9 @@ def test_labelled_demonstrations_are_made_where_the_paper_shows_some_and_are_par
     made = setup(tmp_path / "runs", sample, limit=1, data=data, demonstrations=2)
     assert "Two; Three: cannot " in run_and_print(table, made)  # no training questions
     assert len(list((tmp_path / "runs").iterdir())) == 1
-    (data / "hotpotqa.train.jsonl").write_text((data / "hotpotqa.dev.jsonl").read_text())
+    asked_first, *others = (data / "hotpotqa.dev.jsonl").read_text().splitlines()
+    (data / "hotpotqa.dev.jsonl").write_text(asked_first)
+    (data / "hotpotqa.train.jsonl").write_text("\n".join([asked_first, *others]))
     told: list[Shown] = []
     made = setup(tmp_path / "runs", sample, limit=1, data=data, demonstrations=2, on_demonstrations=told.append)
     printed = run_and_print(table, made)

@@ -102,6 +102,11 @@ def test_rows_name_the_lms_and_the_retriever_that_the_paper_has_for_them() -> No
     assert roles(row_of("migres:table9", "MIGRES, Mixture")) == ("gpt-3.5-1106", None, "mixture")
 
 
+@pytest.mark.parametrize("name", ["qpaug", "chain_of_rewrite"])
+def test_papers_that_are_zero_shot_show_no_demonstrations(name: str) -> None:
+    assert {row.demonstrations for table in paper(name).tables for row in table.rows} == {"none"}
+
+
 def test_what_a_row_needs_and_shows() -> None:
     assert row_of("chain_of_rewrite:table4", "BM25 + UPR").needs == ("upr",)
     assert row_of("migres:table8", "MIGRES*").demonstrations == "required"
