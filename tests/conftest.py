@@ -7,6 +7,7 @@ import signal
 import tempfile
 
 os.environ["DSPY_CACHEDIR"] = tempfile.mkdtemp(prefix="dspy-odqa-tests-")
+os.environ["HOME"] = tempfile.mkdtemp(prefix="dspy-odqa-tests-")  # where the index of the sample is kept
 os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
 os.environ["MLFLOW_DISABLE_TELEMETRY"] = "true"
 for name in ("ODQA_LM", "ODQA_API_BASE", "ODQA_RETRIEVER", "OPENAI_API_KEY"):

@@ -29,6 +29,7 @@ from eval.runs.record import PaidCall
 from eval.runs.store import CallLog
 from programs.instruments.adapters import adapter_name
 from programs.instruments.cost import REPLAYED, Spent, stated_price
+from programs.instruments.watching import watching
 from retrieval import UsageError
 from retrieval.files import json_line
 
@@ -104,7 +105,9 @@ class RecordedCalls(BaseCallback):
         self._limits = limits
         self._end = None if limits.minutes is None else time.monotonic() + 60 * limits.minutes
         self._stop = threading.Event()
+        self._at_once = at_once
         self._free = threading.Semaphore(at_once)
+        self._writing = threading.Lock()  # guards the file: who looks a reply up need not wait for the disk
         self._lock = threading.Lock()  # guards what follows, and `paid`
         self._replies: dict[str, dict[str, list[Any]]] = defaultdict(lambda: defaultdict(list))  # by question and key
         for spent in before:
@@ -113,6 +116,7 @@ class RecordedCalls(BaseCallback):
             self._count(call.usd)
             if call.question not in done:
                 self._replies[call.question][call.key].append(call.reply)
+        self._last = threading.local()  # the last request of each thread and its key
         self._behind: Any = None
         self._shared = cache
         self._repeats = repeats
@@ -128,8 +132,14 @@ class RecordedCalls(BaseCallback):
             self._shared, self._repeats = self._shared and lm.cache, self._repeats and lm.cache
             if (rollout := lm.kwargs.get("rollout_id")) is not None:
                 self._rollout = {"run": rollout}  # a predictor that draws several replies has rollout ids of its own
-        settings = {"callbacks": [*dspy.settings.callbacks, self], "lm": None if lm is None else lm.copy(cache=True)}
-        with self._log.appending() as self._write, dspy.context(**settings):
+        settings = {
+            "lm": None if lm is None else lm.copy(cache=True),
+            # Else DSPy keeps 10,000 prompts per module and their trace. A history of as many entries as there are calls
+            # at once cannot run empty while DSPy drops the oldest from it in several threads.
+            "max_history_size": self._at_once,
+            "trace": None,
+        }
+        with self._log.appending() as self._write, watching(self), dspy.context(**settings):
             self._behind, dspy.cache = dspy.cache, self
             try:
                 yield
@@ -187,7 +197,7 @@ class RecordedCalls(BaseCallback):
         """The recorded reply to this request; None if there is none, and then DSPy makes the call."""
         current = self._current()
         if current is not None:
-            key = _key(request)
+            key = self._key(request)
             with self._lock:
                 nth = current.asked[key]
                 current.asked[key] += 1
@@ -224,12 +234,13 @@ class RecordedCalls(BaseCallback):
             reply = _plain(value)
             if _is_nothing(reply):
                 raise LMServerError("the server's reply is no completion: it has neither text nor usage")
-            key = _key(request)
+            key = self._key(request)
             usd = _usd(reply)
             call = PaidCall(question=current.question, key=key, usd=usd, reply=reply)
             line = json_line(call.model_dump())
-            with self._lock:
+            with self._writing:
                 self._write(line)
+            with self._lock:
                 self._replies[current.question][key].append(reply)
                 self._count(usd)
             request = request | self._rollout
@@ -238,6 +249,14 @@ class RecordedCalls(BaseCallback):
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._behind, name)
+
+    def _key(self, request: dict[str, Any]) -> str:
+        """The request's key. DSPy asks for a reply and hands it over in one thread: the key is computed once."""
+        adapter = adapter_name(dspy.settings.adapter)
+        if getattr(self._last, "asked", None) != (request, adapter):
+            self._last.asked, self._last.key = (request, adapter), _key(request, adapter)
+        key: str = self._last.key
+        return key
 
     def _current(self) -> "_Try | None":
         current = dspy.settings.get(_QUESTION)
@@ -257,14 +276,14 @@ class _Try:
         self.asked: Counter[str] = Counter()  # how often each request was made
 
 
-def _key(request: Mapping[str, Any]) -> str:
+def _key(request: Mapping[str, Any], adapter: str) -> str:
     """A hash of the request, its server and settings included, and of the adapter that will read the reply.
 
     DSPy's own hash leaves the server out, and some requests have none. Only the provider's key may change from sitting
     to sitting.
     """
     kept = {name: value for name, value in request.items() if name != "api_key"}
-    kept["adapter"] = adapter_name(dspy.settings.adapter)
+    kept["adapter"] = adapter
     return hashlib.sha256(json.dumps(kept, sort_keys=True, default=repr).encode()).hexdigest()
 
 

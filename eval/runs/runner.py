@@ -35,7 +35,7 @@ from eval.runs.record import Error, Prediction, Row, plain
 from eval.runs.record import prediction as recorded
 from eval.runs.recorded_calls import Limits, RecordedCalls, Stopped
 from eval.runs.store import Store
-from programs.instruments.cost import Cost, Spent, measured
+from programs.instruments.cost import Cost, PredictorNames, Spent, measured
 from programs.instruments.searches import Search, observed
 from programs.instruments.trace import Trace, trace
 from retrieval import Passage, UsageError
@@ -135,7 +135,7 @@ def evaluate(
     done = {row.id for row in store.rows}
     before = list(store.manifest.self_tests.values())
     calls = RecordedCalls(store.calls, done=done, at_once=lm_calls, limits=limits, before=before, cache=cache)
-    for row in store.rows:
+    for row in store.whole_rows():
         on_row(row)
     run = _Run(program, metrics, store, calls, on_row, clean, retries, pause)
     try:
@@ -178,6 +178,7 @@ class _Run:
         self._clean = clean
         self._retries = retries
         self._pause = pause
+        self._names = PredictorNames()
         self._state = threading.Condition()  # guards the store and what follows
         self._working = 0
         self._in_flight = 0
@@ -275,7 +276,7 @@ class _Run:
         judging: dict[str, Spent] = {}
         with self._calls.for_question(example.id):
             try:
-                with observed() as searches, measured() as cost:
+                with observed() as searches, measured(self._names) as cost:
                     prediction = self._program(**example.inputs())
                 if not isinstance(prediction, dspy.Prediction) or "answer" not in prediction:
                     raise UsageError(

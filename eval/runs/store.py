@@ -14,7 +14,7 @@ import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
@@ -23,8 +23,9 @@ from pydantic_core import to_jsonable_python
 
 from eval.figures.summary import Summary
 from eval.runs.record import Manifest, PaidCall, Row
+from programs.instruments.trace import Trace
 from retrieval import Passage, UsageError, union
-from retrieval.files import json_line, json_page, write_whole
+from retrieval.files import json_line, json_page, replaced, write_whole
 
 __all__ = ["CallLog", "Run", "Store", "read"]
 
@@ -77,8 +78,9 @@ class Store:
 
     Attributes:
         manifest: As given, with what the store adds.
-        rows: The rows so far. When a run is taken up, those of the answered questions; the rows of failed questions are
-            dropped from the file, and these questions are asked again.
+        rows: The rows so far, with no more of each than its figures: id, type, scores, error and what it cost. Whole rows
+            of a large run would fill the memory. When a run is taken up, those of the answered questions; the rows of
+            failed questions are dropped from the file, and these questions are asked again.
 
     Args:
         directory: The directory, made where it is missing.
@@ -126,7 +128,11 @@ class Store:
         """Write a row; when this returns, the row outlives this process."""
         with self._usable(), open(self._rows_file, "ab") as file:
             file.write(json_line(row.model_dump(mode="json")))
-        self.rows.append(row)
+        self.rows.append(_figures_of(row))
+
+    def whole_rows(self) -> Iterator[Row]:
+        """The rows so far, as they are on disk."""
+        return (row for row, _ in _lines(self._rows_file, Row.model_validate))
 
     def hold(self, passages: Sequence[Passage]) -> set[tuple[str, str]]:
         """Write those of the passages that were not written before; they are safe when this returns.
@@ -154,7 +160,8 @@ class Store:
             old = _manifest(self._directory)
             was = old.entries()
             different = [key for key in {**manifest, **was} if key not in _OWN and was.get(key) != manifest.get(key)]
-            self.rows = [row for row, _ in _lines(self._rows_file, Row.model_validate) if row.error is None]
+            if not different:
+                self._drop_failed()
         if different:
             raise UsageError(
                 f"{self._directory} holds another run, with different {', '.join(different)}; choose another directory"
@@ -162,12 +169,18 @@ class Store:
         if self._passages_file.exists():
             end = 0
             with _reading(f"cannot use {self._passages_file}", f"{self._passages_file} is damaged; {_ELSEWHERE}"):
-                for passage, size in _lines(self._passages_file, _passage):
-                    end += size
+                for passage, line in _lines(self._passages_file, _passage):
+                    end += len(line)
                     self._texts[passage.id] = hash(passage.text)
             os.truncate(self._passages_file, end)
-        write_whole(self._rows_file, b"".join(json_line(row.model_dump(mode="json")) for row in self.rows))
         return old
+
+    def _drop_failed(self) -> None:
+        with replaced(self._rows_file) as file:
+            for row, line in _lines(self._rows_file, Row.model_validate):
+                if row.error is None:
+                    file.write(line)
+                    self.rows.append(_figures_of(row))
 
     @contextmanager
     def _usable(self) -> Iterator[None]:
@@ -187,21 +200,19 @@ class CallLog:
     def __init__(self, path: Path) -> None:
         self._path = path
 
-    def read(self) -> list[PaidCall]:
-        """The calls so far. A last line that is cut off is removed from the file.
+    def read(self) -> Iterator[PaidCall]:
+        """The calls so far, one at a time. When all are read, a last line that is cut off is removed from the file.
 
         Raises:
             UsageError: the file cannot be used or is damaged.
         """
-        calls: list[PaidCall] = []
         end = 0
         with _reading(f"cannot use {self._path}", f"{self._path} is damaged; {_ELSEWHERE}"):
-            for call, size in _lines(self._path, PaidCall.model_validate):
-                calls.append(call)
-                end += size
+            for call, line in _lines(self._path, PaidCall.model_validate):
+                end += len(line)
+                yield call
             if self._path.exists():
                 os.truncate(self._path, end)
-        return calls
 
     @contextmanager
     def appending(self) -> Iterator[Callable[[bytes], object]]:
@@ -234,15 +245,21 @@ def _passage(content: Any) -> Passage:
     return Passage(**content)
 
 
-def _lines(path: Path, parse: Callable[[Any], _Parsed]) -> Iterator[tuple[_Parsed, int]]:
-    """What each line of a file holds, with the length of the line in bytes. A last line that is cut off is left out; a
-    file that is missing has no lines."""
+def _figures_of(row: Row) -> Row:
+    """The row without its texts."""
+    without = {"question": None, "answers": (), "gold_titles": None, "gold_passages": None, "prediction": None}
+    return row.model_copy(update={**without, "trace": Trace(), "cost": replace(row.cost, predictors={})})
+
+
+def _lines(path: Path, parse: Callable[[Any], _Parsed]) -> Iterator[tuple[_Parsed, bytes]]:
+    """What each line of a file holds, and the line. A last line that is cut off is left out; a file that is missing has
+    no lines."""
     if not path.exists():
         return
     with path.open("rb") as file:
         for line in file:
             if line.endswith(b"\n"):
-                yield parse(json.loads(line)), len(line)
+                yield parse(json.loads(line)), line
 
 
 def _gap(directory: Path, manifest: Manifest, rows: Sequence[Row]) -> str | None:
