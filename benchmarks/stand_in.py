@@ -3,9 +3,9 @@
     with stand_in() as address:
         lm = dspy.LM("openai/gpt-4o-mini", api_base=f"{address}/0.2", api_key="none", cache=False)
 
-The path of the address says after how many seconds it answers. The server is a process of its own, as a real one is: its
-work does not slow down the program that is measured. It keeps its replies, so that requests that are made again cost it
-next to nothing: ask everything once at `/0` before you measure.
+The path of the address says after how many seconds it answers. The server is a process of its own, as a real one is:
+its work does not slow down the program that is measured. It keeps its replies, so that requests that are made again
+cost it next to nothing: ask everything once at `/0` before you measure.
 """
 
 import asyncio

@@ -17,6 +17,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Set
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import cycle
 from typing import Any
 
 import dspy
@@ -35,6 +36,7 @@ from retrieval.files import json_line
 
 __all__ = ["Limits", "RecordedCalls", "Stopped"]
 
+_CONNECTIONS = 100  # that DSPy's engine opens for one LM
 _QUESTION = "odqa_question"  # a setting, which DSPy carries to every thread in which the question makes calls
 
 
@@ -128,12 +130,13 @@ class RecordedCalls(BaseCallback):
         if isinstance(dspy.cache, RecordedCalls):
             raise UsageError("another run is under way in this process; start one when the other has ended")
         lm = dspy.settings.lm
+        self._lms = cycle([None] if lm is None else _copies(lm, self._at_once))
         if lm is not None:
             self._shared, self._repeats = self._shared and lm.cache, self._repeats and lm.cache
             if (rollout := lm.kwargs.get("rollout_id")) is not None:
                 self._rollout = {"run": rollout}  # a predictor that draws several replies has rollout ids of its own
         settings = {
-            "lm": None if lm is None else lm.copy(cache=True),
+            "lm": next(self._lms),
             # Else DSPy keeps 10,000 prompts per module and their trace. A history of as many entries as there are calls
             # at once cannot run empty while DSPy drops the oldest from it in several threads.
             "max_history_size": self._at_once,
@@ -149,7 +152,9 @@ class RecordedCalls(BaseCallback):
     @contextmanager
     def for_question(self, question: str) -> Iterator[None]:
         """The LM calls in the block belong to one try at the question."""
-        with dspy.context(**{_QUESTION: _Try(self, question)}):
+        with self._lock:
+            lm = next(self._lms)
+        with dspy.context(**{_QUESTION: _Try(self, question), "lm": lm}):
             yield
 
     def forget(self, question: str) -> None:
@@ -265,6 +270,16 @@ class RecordedCalls(BaseCallback):
     def _count(self, usd: float | None, calls: int = 1) -> None:
         self.paid += calls
         self.paid_usd = None if usd is None or self.paid_usd is None else self.paid_usd + usd
+
+
+def _copies(lm: dspy.LM, at_once: int) -> list[dspy.LM]:
+    """The LM with its cache on: as many of it as have connections for so many calls. One LM of DSPy's has 100."""
+    copies = [lm.copy(cache=True)]
+    if isinstance(getattr(lm, "engine", None), str):  # an engine of the user's own has its own connections
+        while len(copies) * _CONNECTIONS < at_once:
+            copies.append(lm.copy(cache=True))
+            copies[-1].__setstate__(copies[-1].__getstate__())  # as when it is unpickled: with connections of its own
+    return copies
 
 
 class _Try:

@@ -78,9 +78,9 @@ class Store:
 
     Attributes:
         manifest: As given, with what the store adds.
-        rows: The rows so far, with no more of each than its figures: id, type, scores, error and what it cost. Whole rows
-            of a large run would fill the memory. When a run is taken up, those of the answered questions; the rows of
-            failed questions are dropped from the file, and these questions are asked again.
+        rows: The rows so far, with no more of each than its figures: id, type, scores, error and what it cost. Whole
+            rows of a large run would fill the memory. When a run is taken up, those of the answered questions; the rows
+            of failed questions are dropped from the file, and these questions are asked again.
 
     Args:
         directory: The directory, made where it is missing.

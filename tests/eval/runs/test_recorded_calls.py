@@ -186,6 +186,26 @@ def test_no_more_calls_at_once_than_asked_for(provider: Provider, tmp_path: Path
     assert provider.most == 2
 
 
+def test_more_calls_at_once_than_one_lm_of_dspy_has_connections(provider: Provider, tmp_path: Path) -> None:
+    together = threading.Barrier(110, timeout=60)
+
+    class OneCall(dspy.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.read = dspy.Predict("question -> answer")
+
+        def forward(self, question: str) -> dspy.Prediction:
+            return ask(self.read, question=question)
+
+    provider.arrived = lambda number: (together.wait(), None)[1]
+    provider.reply = lambda prompt, before: render({"answer": "a"})
+    with dspy.context(lm=lm(provider.url)):
+        summary = evaluate(
+            OneCall(), questions(110), metrics=[em], directory=tmp_path, threads=110, lm_calls=110, retries=0
+        )
+    assert (summary.total.n, summary.total.failed) == (110, 0)
+
+
 def test_a_run_stops_at_a_number_of_calls_and_goes_on_from_there(provider: Provider, tmp_path: Path) -> None:
     summary = run(tmp_path / "run", provider.url, 5, threads=1, limits=Limits(calls=6))
     assert (summary.complete, summary.stopped) == (False, "the limit of 6 LM calls is reached")

@@ -29,7 +29,9 @@ def taken_up(directory: Path, **manifest: Any) -> Store:
 def test_what_was_written_is_read(tmp_path: Path) -> None:
     store = made(tmp_path)
     run = read(tmp_path)
-    assert run == Run(str(tmp_path), (tmp_path,), store.manifest, list(store.whole_rows()), "it was killed, or is under way")
+    assert run == Run(
+        str(tmp_path), (tmp_path,), store.manifest, list(store.whole_rows()), "it was killed, or is under way"
+    )
     assert run.passages() == {f"p{n}": Passage(f"p{n}", f"text {n}", f"Title {n}") for n in range(2)}
 
 

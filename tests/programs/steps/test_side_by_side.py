@@ -10,7 +10,7 @@ from support.scripted import Function, engine_lm, render
 
 import lms
 from programs.blendfilter import BlendFilter
-from programs.steps.side_by_side import run_in_thread, side_by_side
+from programs.steps.side_by_side import _idle, run_in_thread, side_by_side
 from retrieval import Memory, Passage
 
 
@@ -98,6 +98,49 @@ def test_calls_that_still_wait_for_their_turn_are_not_made_after_an_exception() 
         side_by_side(slow_failure, quick_failure, *later, at_most=2)
     assert "slow" in made
     assert len(made) <= 3  # at most the one that took the thread of the quick failure
+
+
+def test_threads_are_kept_for_the_next_calls() -> None:
+    def threads() -> set[int]:
+        meeting = threading.Barrier(3, timeout=10)
+        return set(side_by_side(*[lambda: (meeting.wait(), threading.get_ident())[1]] * 3))
+
+    first = threads()
+    assert len(first) == 3
+    assert threading.get_ident() in first  # the caller does not idle
+    while len(_idle) < 2:  # a thread is free a moment after its call has ended
+        time.sleep(0.001)
+    before = threading.active_count()
+    threads()
+    assert threading.active_count() <= before
+
+
+def test_a_thread_that_has_waited_long_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("programs.steps.side_by_side._IDLE", 0.0)
+    seen = side_by_side(threading.current_thread, threading.current_thread)
+    for thread in seen:
+        if thread is not threading.current_thread():
+            thread.join(20)
+            assert not thread.is_alive()
+    assert side_by_side(lambda: 1, lambda: 2) == [1, 2]
+
+
+def test_an_interrupt_is_raised_when_all_have_ended_and_goes_before_other_exceptions() -> None:
+    both = threading.Barrier(2, timeout=10)
+    ended: list[str] = []
+
+    def fail() -> None:
+        both.wait()
+        ended.append("other")
+        raise ValueError
+
+    def interrupted() -> None:
+        both.wait()
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        side_by_side(fail, interrupted)
+    assert ended == ["other"]
 
 
 def test_settings_of_the_caller_hold_in_the_calls_and_nothing_leaks_back() -> None:
