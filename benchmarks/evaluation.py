@@ -8,7 +8,10 @@ does to slow down all alike: compare rows of one run only.
 calls one by one   the LM calls of a question, each by its predictor with the same inputs, cache off, nothing recorded
 program            the program in a loop: with its searches, nothing recorded
 dspy.Evaluate      as many threads as calls in flight, exact match
-run                `eval.runs.runner.evaluate`: records, accounts, standard metrics; as many questions as calls in flight
+run                `eval.runs.runner.evaluate`: records, accounts, standard metrics; no more calls in flight than that
+
+dspy.Evaluate bounds the questions in flight and not the calls: where methods make calls side by side, it has more calls
+in flight than the run, and may be faster than the ideal.
 
 CPU is that of this process, per LM call. The ideal time is calls times seconds, divided by the calls in flight.
 """

@@ -113,7 +113,7 @@ def test_damaged_passages_and_calls_are_said_in_one_line(tmp_path: Path) -> None
     store = made(tmp_path)
     (tmp_path / "passages.jsonl").write_text("[1]\n")
     (tmp_path / "calls.jsonl").write_text("[1]\n")
-    for use in lambda: taken_up(tmp_path), store.calls.read:
+    for use in lambda: taken_up(tmp_path), lambda: list(store.calls.read()):
         with pytest.raises(UsageError, match=r"\.jsonl is damaged; choose another directory"):
             use()
     with pytest.raises(UsageError, match=r"the passages of .* are damaged$"):
