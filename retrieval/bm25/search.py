@@ -90,10 +90,14 @@ class BM25(Retriever):
         kept = map(self.passage, kept_rows(self._corpus, delete).tolist())
         with updating(self.path, DESCRIPTION, self._opened) as work:
             new = work / "index"
-            shutil.rmtree(new, ignore_errors=True)  # of an update that broke off
+            shutil.rmtree(new, ignore_errors=True)  # of an update that was killed
             new.mkdir()
-            write_index(chain(kept, add), new, self.analyser, self._k1, self._b, lambda steps: steps)
-            replace_directory(self.path, new)
+            try:
+                write_index(chain(kept, add), new, self.analyser, self._k1, self._b, iter)
+                replace_directory(self.path, new)
+            except BaseException:
+                shutil.rmtree(work)  # nothing in it helps the next update
+                raise
         return BM25(self.path)
 
     def _check_analyser(self) -> None:

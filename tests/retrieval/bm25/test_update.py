@@ -86,5 +86,4 @@ def test_an_update_that_fails_changes_nothing(index: BM25, tmp_path: Path) -> No
         with pytest.raises(UsageError, match=message):
             index.update(**change)
     assert files(index.path) == before
-    index.update(add=PASSAGES[15:16])
     assert [path.name for path in tmp_path.iterdir()] == ["index"]
