@@ -58,6 +58,16 @@ class Run:
         with _reading(f"cannot read the passages of {self.name}", f"the passages of {self.name} are damaged"):
             return {passage.id: passage for file in files for passage, _ in _lines(file, _passage)}
 
+    def calls(self) -> Iterator[PaidCall]:
+        """The LM calls that were paid for, in the order in which they were answered.
+
+        Raises:
+            UsageError: a file cannot be read or is damaged.
+        """
+        with _reading(f"cannot read the calls of {self.name}", f"the calls of {self.name} are damaged"):
+            for directory in self.directories:
+                yield from (call for call, _ in _lines(directory / "calls.jsonl", PaidCall.model_validate))
+
 
 def read(directory: str | Path) -> Run:
     """A run, finished or not.

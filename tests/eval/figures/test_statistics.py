@@ -90,7 +90,9 @@ def test_properties_of_differences(pairs: list[tuple[float, float]]) -> None:
     p = paired_test(differences)
     assert 0 < p <= 1 + 1e-9
     assert paired_test([-d for d in differences]) == pytest.approx(p, abs=1e-6)
-    assert paired_test([*differences, 0.0, 0.0]) == pytest.approx(p, abs=1e-6)  # questions on which the runs agree say nothing
+    assert paired_test([*differences, 0.0, 0.0]) == pytest.approx(
+        p, abs=1e-6
+    )  # questions on which the runs agree say nothing
 
 
 @settings(max_examples=200, deadline=None)
