@@ -1,4 +1,4 @@
-"""Intervals and tests against values of SciPy 1.17.1 and of random draws, written down since the project does without SciPy."""
+"""Intervals and tests against values of SciPy 1.17.1, which the project does without, and of random draws."""
 
 import pytest
 
