@@ -1,7 +1,7 @@
 """A run scored anew, by other metrics or another judge: nothing that was asked of the program is asked again.
 
-The rescored run is a run in a directory of its own. Its manifest says under `rescored` which run it comes from, how that
-one was scored, and when; traces, costs and errors are those of that run. The first run is left as it is.
+The rescored run is a run in a directory of its own. Its manifest says under `rescored` which run it comes from, by what
+metrics that one was scored, and when it was made; traces and costs are those of that run, which is left as it is.
 """
 
 import contextvars
@@ -34,9 +34,9 @@ def rescore(
 ) -> Summary:
     """Score the rows of a run by these metrics and write a run with them.
 
-    What was paid for is not paid again: a judge's replies are recorded as in `eval.runs.runner.evaluate`, and those that
-    the first run recorded are used where the same judge is asked the same thing. A rescoring that was cut short goes on
-    when it is started again. A question that had failed has failed, unless a metric was what had failed.
+    What was paid for is not paid again: a judge's replies are recorded as in `eval.runs.runner.evaluate`, and those
+    that the first run recorded are used where the same judge is asked the same thing. A rescoring that was cut short
+    goes on when it is started again. A question that had failed has failed, unless a metric was what had failed.
 
     Args:
         run: As `eval.runs.store.read` gives it; of its questions those that have rows are scored.
@@ -89,8 +89,8 @@ def rescore(
     return summary
 
 
-class _Asked(dspy.Example):  # type: ignore[misc]
-    """A question as a row has it. What a metric looks for and the row does not have is no 'undefined', but a mistake."""
+class _Asked(dspy.Example):
+    """A question as a row has it. Where a metric looks for something else, its score is not undefined, but unknown."""
 
     def get(self, key: str, default: Any = None) -> Any:
         if key not in self and key != "answer":
