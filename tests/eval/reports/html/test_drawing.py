@@ -1,4 +1,4 @@
-from itertools import combinations
+from itertools import combinations, pairwise
 
 import pytest
 from hypothesis import given, settings
@@ -73,7 +73,7 @@ def test_numbers_for_which_there_is_no_room_are_left_out() -> None:
     ticks = chart([point("a", 1e-5, 0), point("b", 900, 1)], across="s", up="EM").costs
     shown = [(tick.place - 3.5 * len(tick.text), tick.place + 3.5 * len(tick.text)) for tick in ticks if tick.text]
     assert 3 < len(shown) < len(ticks)
-    assert all(one[1] < other[0] for one, other in zip(shown, shown[1:], strict=False))
+    assert all(one[1] < other[0] for one, other in pairwise(shown))
 
 
 def test_an_interval_is_where_it_should_be() -> None:

@@ -54,5 +54,5 @@ def test_every_table_and_drawing_of_a_page_is_a_file(tmp_path: Path) -> None:
         assert ElementTree.fromstring(text).tag == "{http://www.w3.org/2000/svg}svg"
         assert "var(" not in text  # programs that read SVG files know no variables
     (tmp_path / "file").write_text("")
-    with pytest.raises(UsageError, match="cannot write into .*file"):
+    with pytest.raises(UsageError, match=r"cannot write into .*file"):
         write_files(made.files, tmp_path / "file")
