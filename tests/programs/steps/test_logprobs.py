@@ -283,7 +283,7 @@ def test_an_lm_that_does_not_offer_them_is_not_asked() -> None:
 
 
 def test_a_reply_that_cannot_be_parsed() -> None:
-    with dspy.context(lm=engine_lm(Offers(lambda system, user: "what?"))):
+    with dspy.context(lm=engine_lm(Offers(lambda system, user: "{}"))):
         scored = ask_with_logprobs(dspy.Predict(Act), question="q")
     assert scored is not None
     assert (scored[0].candidate, scored[1]) == (None, [])
