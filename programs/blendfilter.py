@@ -13,11 +13,13 @@ from typing import ClassVar, Literal
 import dspy
 
 from programs.steps.ask import ask, chain_of_thought
+from programs.steps.method import Method
 from programs.steps.result import Filtered, Reading, result
 from programs.steps.search import Search, search_for, search_with_drafts
-from programs.steps.side_by_side import run_in_thread, side_by_side
+from programs.steps.settings import Count, checked
+from programs.steps.side_by_side import side_by_side
 from programs.steps.text import as_text, blend, one_line
-from retrieval import Passage, Retriever, UsageError, number, pick, union
+from retrieval import AnyRetriever, Passage, UsageError, as_retriever, number, pick, union
 from signatures.answer import REASONING, AnswerShort, AnswerYesNo
 from signatures.select import NameTopic, SelectPassages, SelectPassagesOrNone
 from signatures.write import WritePassage
@@ -25,7 +27,7 @@ from signatures.write import WritePassage
 __all__ = ["BlendFilter"]
 
 
-class BlendFilter(dspy.Module):
+class BlendFilter(Method):
     """Search with the question, with a draft answer and with a passage from memory; filter what each finds; answer.
 
     The question alone often finds too little, above all where the answer takes several steps. The draft and the
@@ -60,26 +62,25 @@ class BlendFilter(dspy.Module):
     reads: ClassVar[dict[str, Reading]] = {"kept": Filtered(found="found", whole="unfiltered")}
     zero_shot: ClassVar[tuple[str, ...]] = ("recall", "topic", "select")  # no demonstrations in the paper's prompts
 
+    @checked
     def __init__(
         self,
-        retriever: Retriever,
+        retriever: AnyRetriever,
         *,
-        k: int = 5,
+        k: Count = 5,
         style: Literal["short", "yesno"] = "short",
         original: bool = True,
         external: bool = True,
         internal: bool = True,
         filter: Literal["each", "union", "off"] = "each",
-        hops: int = 1,
+        hops: Count = 1,
     ) -> None:
         super().__init__()
         if not (original or external or internal):
             raise UsageError(
                 "BlendFilter needs at least one of the queries: set original, external or internal to True"
             )
-        if hops < 1:
-            raise UsageError(f"hops must be at least 1, not {hops}; external=False turns the augmentation off")
-        self.retriever = retriever
+        self.retriever = as_retriever(retriever)
         self.k = k
         self.original = original
         self.hops = hops
@@ -132,9 +133,6 @@ class BlendFilter(dspy.Module):
             unfiltered=unfiltered,
             reasoning=as_text(reply.reasoning),
         )
-
-    async def aforward(self, question: str) -> dspy.Prediction:
-        return await run_in_thread(self.forward, question)
 
     def _external(self, question: str) -> list[Search]:
         """K_q = R(q), then per hop a_ex = M(CoT(q, K)), q_ex = a_ex || q and K_qex = R(q_ex)."""

@@ -13,11 +13,13 @@ from typing import Literal
 import dspy
 
 from programs.steps.ask import ask
+from programs.steps.method import Method
 from programs.steps.result import result
 from programs.steps.search import search_for
-from programs.steps.side_by_side import run_in_thread, side_by_side
+from programs.steps.settings import Count, checked
+from programs.steps.side_by_side import side_by_side
 from programs.steps.text import blend, passage_or_nothing, plan_or_nothing
-from retrieval import Passage, Retriever, UsageError, number
+from retrieval import AnyRetriever, Passage, UsageError, as_retriever, number
 from signatures.answer import AnswerInThreeWords, AnswerInThreeWordsFromBoth
 from signatures.query import PlanQuestion
 from signatures.write import WritePassageOrNone
@@ -25,7 +27,7 @@ from signatures.write import WritePassageOrNone
 __all__ = ["QPaug"]
 
 
-class QPaug(dspy.Module):
+class QPaug(Method):
     """Search with the question and a plan of simpler questions, add a passage from memory, answer over both.
 
     The plan makes a question with several steps easier to search for. The passage from memory fills gaps of the corpus.
@@ -53,11 +55,12 @@ class QPaug(dspy.Module):
             as in the released code.
     """
 
+    @checked
     def __init__(
         self,
-        retriever: Retriever,
+        retriever: AnyRetriever,
         *,
-        k: int | None = None,
+        k: Count | None = None,
         augment: bool = True,
         generate: bool = True,
         query: Literal["question+plan", "plan"] = "question+plan",
@@ -66,7 +69,7 @@ class QPaug(dspy.Module):
         super().__init__()
         if query == "plan" and not augment:
             raise UsageError('without augment there is no plan to search with: set query to "question+plan"')
-        self.retriever = retriever
+        self.retriever = as_retriever(retriever)
         self.k = (9 if generate else 10) if k is None else k
         self.query = query
         self.generate_from = generate_from
@@ -99,9 +102,6 @@ class QPaug(dspy.Module):
             plan=plan,
             knowledge=knowledge,
         )
-
-    async def aforward(self, question: str) -> dspy.Prediction:
-        return await run_in_thread(self.forward, question)
 
     def _plan(self, question: str) -> str:
         """q_aug = M(P_aug(q))."""

@@ -64,8 +64,8 @@ class AnalyseDocument(dspy.Signature):
 
 # Chain-of-Rewrite, section 2.1, and the second prompt in appendix A.2.
 class NameCandidate(dspy.Signature):
-    """Going by the analysis, take from the document the entity that answers the question. Where the document has
-    nothing that bears on it, the answer is: unknown"""
+    """Going by the analysis, take from the document the entity that answers the question. Where the document has no
+    information that bears on the question, write: unknown"""
 
     question: str = dspy.InputField()
     title: str = dspy.InputField(desc="title of the document; may be empty")

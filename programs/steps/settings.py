@@ -1,16 +1,54 @@
-"""Checks of a method's settings."""
+"""Checks of a method's settings, from their annotations."""
+
+import functools
+import inspect
+import typing
+from collections.abc import Callable
+from typing import Annotated, Any, Concatenate, ParamSpec, TypeVar
+
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
 from retrieval import UsageError
 
-__all__ = ["require_counts"]
+__all__ = ["Count", "Temperature", "checked"]
+
+P = ParamSpec("P")
+Self = TypeVar("Self")
+
+Count = Annotated[int, Field(ge=1)]
+"""A setting that counts something: at least 1."""
+
+Temperature = Annotated[float, Field(ge=0)]
+"""A sampling temperature: 0 or more."""
+
+_STRICT = ConfigDict(strict=True, allow_inf_nan=False)
 
 
-def require_counts(**counts: int | None) -> None:
-    """Check settings that count something; None stands for a default.
+def checked(init: Callable[Concatenate[Self, P], None]) -> Callable[Concatenate[Self, P], None]:
+    """Decorates the `__init__` of a method, to check the keyword-only settings by their annotations.
 
     Raises:
-        UsageError: a count is below 1; the message names the setting.
+        UsageError: a setting has another type than its annotation, or a value that this does not allow. The message
+            names the setting and what it can be.
     """
-    for name, count in counts.items():
-        if count is not None and count < 1:
-            raise UsageError(f"{name} must be at least 1, not {count}")
+
+    @functools.cache
+    def adapters() -> dict[str, TypeAdapter[Any]]:
+        hints = typing.get_type_hints(init, include_extras=True)
+        parameters = inspect.signature(init).parameters.values()
+        return {p.name: TypeAdapter(hints[p.name], config=_STRICT) for p in parameters if p.kind is p.KEYWORD_ONLY}
+
+    @functools.wraps(init)
+    def __init__(self: Self, *args: P.args, **kwargs: P.kwargs) -> None:
+        for name, adapter in adapters().items():
+            if name not in kwargs:
+                continue
+            try:
+                adapter.validate_python(kwargs[name])
+            except ValidationError as error:
+                reason = error.errors()[0]["msg"].removeprefix("Input should be ")
+                reason = reason.replace("greater than or equal to", "at least").replace("greater than", "above")
+                raise UsageError(f"{type(self).__name__}: {name} must be {reason}, not {kwargs[name]!r}") from None
+        init(self, *args, **kwargs)
+
+    return __init__  # type: ignore[return-value]  # mypy asks for a named self

@@ -26,7 +26,7 @@ _SENTENCE = re.compile(
 _KEY = re.compile(rf"{_NAME}(?: name)?|name|response|text|value")  # in an object that was written for an answer
 _OBJECT = re.compile(r"\{\s*[\"'].*\}|\[\s*\".*\"\s*\]", re.DOTALL)
 _TITLE = re.compile(r"The [A-Z]")
-_TAGGED = re.compile(r"<(\w{1,30})>(.*)</\1>", re.DOTALL)
+_TAGGED = re.compile(r"<(\w{1,30})>((?:(?!</\1>).)*)</\1>", re.DOTALL)
 _CITATIONS = re.compile(
     r"(?:\[\d{1,2}\],?[ ]?){1,9}\Z|\((?:passages?|documents?|docs?|facts?|sources?)\s\[?\d[^()]{0,30}\)\Z",
     re.IGNORECASE,

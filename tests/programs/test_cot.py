@@ -46,7 +46,7 @@ def test_closed_book_the_prompt_knows_of_no_passages() -> None:
     assert inputs(prompts[0][1]) == {"question": QUESTION}
     assert wanted(prompts[0][1]) == ["reasoning", "answer"]
     assert not any("passage" in message for message in prompts[0])
-    assert seen.toDict() == {
+    assert dict(seen.items()) == {
         "answer": "Lund",
         "queries": [],
         "passages": [],

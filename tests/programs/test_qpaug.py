@@ -257,7 +257,7 @@ def test_all_of_it_at_once() -> None:
         {"question": SPOUSE.augmented},
         {"context": shown(nine), "knowledge": WRITTEN, "question": SPOUSE.question},
     ]
-    assert seen.toDict() == {
+    assert dict(seen.items()) == {
         "answer": "Catherine Robbe-Grillet",
         "queries": [SPOUSE.augmented],
         "passages": [Passage(id_, text) for id_, text in nine.items()],

@@ -78,7 +78,7 @@ CHECKS = {"Malmö": ["no"], "Lund": ["yes"], "Ystad": ["no"]}
 
 def test_the_answer_that_stands_up_to_verification_wins() -> None:
     seen, cost, sampler = run(CASE, CHECKS)
-    assert seen.toDict() == {
+    assert dict(seen.items()) == {
         "answer": "Lund",
         "queries": [],
         "passages": [],

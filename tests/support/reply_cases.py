@@ -358,6 +358,7 @@ SHORT_ANSWERS: list[tuple[Any, Any]] = [
     ("{Lund}", "{Lund}"),
     ("[Lund]", "[Lund]"),
     ("<b>Lund</b>", "Lund"),
+    ("<b>Lund</b> and <b>Rome</b>", "<b>Lund</b> and <b>Rome</b>"),
     ("\\textbf{Lund}", "Lund"),
     ("\\(\\boxed{Lund}\\)", "Lund"),
     ("$\\text{Lund}$", "Lund"),
