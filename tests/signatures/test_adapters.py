@@ -46,6 +46,12 @@ class Answer(dspy.Signature):
     answer: str = dspy.OutputField()
 
 
+class AnswerShortly(Answer):
+    """Answer it."""
+
+    answer: ShortAnswer = dspy.OutputField()  # type: ignore[assignment]
+
+
 class Decide(dspy.Signature):
     """Decide it."""
 
@@ -209,8 +215,8 @@ class Streamed:
         yield end
 
 
-def streamed(adapter: dspy.Adapter, reply: str) -> tuple[list[str], str]:
-    program = dspy.streamify(dspy.Predict(Answer), stream_listeners=[dspy.streaming.StreamListener("answer")])
+def streamed(adapter: dspy.Adapter, reply: str, signature: Any = Answer) -> tuple[list[str], str]:
+    program = dspy.streamify(dspy.Predict(signature), stream_listeners=[dspy.streaming.StreamListener("answer")])
 
     async def parts() -> list[Any]:
         return [part async for part in program(question="?")]
@@ -231,7 +237,7 @@ def streamed(adapter: dspy.Adapter, reply: str) -> tuple[list[str], str]:
 def test_a_field_is_streamed_as_with_the_adapters_of_dspy(name: str, reply: str) -> None:
     ours = {"ChatAdapter": ChatAdapter, "JSONAdapter": JSONAdapter, "XMLAdapter": XMLAdapter}[name]
     chunks, answer = streamed(ours(), reply)
-    assert (chunks, answer) == streamed(getattr(dspy, name)(), reply)
+    assert (chunks, answer) == streamed(getattr(dspy, name)(), reply) == streamed(ours(), reply, AnswerShortly)
     assert answer == "Paris is it"
     assert len(chunks) > 1
 
