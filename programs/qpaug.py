@@ -44,8 +44,8 @@ class QPaug(Method):
         evidence: the retrieved passages, and behind them the generated one, with the id lm:passage.
 
     Args:
-        retriever: Finds the passages. The paper uses SBERT, ANCE and Contriever, with exact search over the 21,015,324
-            Wikipedia passages of DPR.
+        retriever: Finds the passages. The paper uses SBERT, ANCE and Contriever, over the 21,015,324 Wikipedia passages
+            of DPR.
         k: Passages to retrieve. Paper: 9 beside the generated one, 10 without it (4.1), which is what None stands for;
             10, 50 and 100 in Fig. 2.
         augment: Augment the question with a plan (Qaug). Tables 5 to 7 leave it out.

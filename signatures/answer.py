@@ -31,14 +31,14 @@ __all__ = [
 ]
 
 REASONING = "two or three sentences that name the people, works, places and dates that lead to the answer"
-"""Description of the reasoning where it is searched with: BlendFilter, ITER-RETGEN."""
+"""Description of the reasoning in front of an answer. BlendFilter and ITER-RETGEN search with it; CoT has it too."""
 
 
 # BlendFilter, appendix F, the answer prompts of HotPotQA and 2WikiMultiHopQA: reasoning first, then one or few words.
 # The paper asks for the two in two completions; asked with dspy.ChainOfThought, one reply carries both.
 class AnswerShort(dspy.Signature):
-    """Answer the question. Reason from the numbered passages and say which facts you use; where they do not suffice or
-    there are none, fall back on what you know. Then give the answer alone, as short as it can be."""
+    """Answer the question. Reason step by step from the numbered passages; where they do not suffice or there are none,
+    from what you know. Then give the answer alone, in one or a few words."""
 
     context: str = dspy.InputField(desc="numbered passages, one per line; may be empty")
     question: str = dspy.InputField()
@@ -47,8 +47,8 @@ class AnswerShort(dspy.Signature):
 
 # BlendFilter, appendix F, the answer prompt of StrategyQA: Yes or No and nothing else.
 class AnswerYesNo(dspy.Signature):
-    """Decide whether the answer to the question is yes. Reason from the numbered passages and say which facts you use;
-    where they do not suffice or there are none, fall back on what you know. Always decide for one of the two."""
+    """Answer the question with yes or no. Reason step by step from the numbered passages; where they do not suffice or
+    there are none, from what you know. Always decide for one of the two."""
 
     context: str = dspy.InputField(desc="numbered passages, one per line; may be empty")
     question: str = dspy.InputField(desc="a question to be answered with yes or no")
@@ -67,8 +67,8 @@ class AnswerShortDirectly(dspy.Signature):
 
 # The same for StrategyQA.
 class AnswerYesNoDirectly(dspy.Signature):
-    """Decide from the numbered passages whether the answer to the question is yes; where they do not suffice or there
-    are none, from what you know. Always decide for one of the two, without any explanation."""
+    """Answer the question with yes or no, from the numbered passages; where they do not suffice or there are none, from
+    what you know. Always decide for one of the two, without any explanation."""
 
     context: str = dspy.InputField(desc="numbered passages, one per line; may be empty")
     question: str = dspy.InputField(desc="a question to be answered with yes or no")
@@ -85,7 +85,7 @@ class AnswerShortFromMemory(dspy.Signature):
 
 # The same for StrategyQA.
 class AnswerYesNoFromMemory(dspy.Signature):
-    """Decide from what you know whether the answer to the question is yes. Always decide for one of the two."""
+    """Answer the question with yes or no, from what you know. Always decide for one of the two."""
 
     question: str = dspy.InputField(desc="a question to be answered with yes or no")
     answer: YesNo = dspy.OutputField(desc="yes or no")

@@ -14,6 +14,7 @@ from eval.tasks.steps import Step, decomposition_of, steps_of
 from programs.steps.trajectory import turn
 from retrieval import Passage, Retriever, number, union
 from retrieval.ranking.sentences import split_sentences
+from signatures.select import set_aside
 
 __all__ = ["Call", "labelled_calls"]
 
@@ -131,12 +132,12 @@ class _Known:
 
 
 def _selections(known: _Known, shown: Call) -> list[Call]:
-    """The selection of the gold passages, without a topic and with one: the question, as where none was named."""
+    """The selection of the gold passages, without a topic to set aside and with one, as where none was named."""
     relevant = [one["passages"][0] for one in known.statements]
     judged = " ".join(f"Passage {one['passages'][0]} is relevant: {one['statement']}" for one in known.statements)
     others = " The others state nothing that the answer depends on." if len(relevant) < len(known.context) else ""
     selection = {**shown, "reasoning": judged + others, "relevant": relevant}
-    return [selection, {**selection, "topic": known.example.question}]
+    return [selection, {**selection, "topic": set_aside("")}]
 
 
 def _from_facts(known: _Known) -> list[Call]:

@@ -46,7 +46,10 @@ def test_gold_passages_stand_among_distractors_and_are_named() -> None:
         f"Passage {number} is relevant: Zorx is a planet found by Ada Quill . "
         "The others state nothing that the answer depends on."
     )
-    assert [call.get("topic") for call in selections] == [None, QUESTION]
+    assert [call.get("topic") for call in selections] == [
+        None,
+        "Set aside whatever you know about the topic of the question.",
+    ]
 
 
 @pytest.mark.parametrize(
