@@ -108,7 +108,8 @@ class ChainOfRewrite(Method):
         unknown: Where p(unknown) comes from: "logprobs" takes the probabilities of the candidate's tokens, as in the
             paper, and asks an LM that has none as "stated" does; "stated" asks the LM for a number; "binary" is 1 where
             the candidate is unknown and else 0, which also replaces a missing number, and log-probabilities where the
-            LM says that there is no answer in other words than "unknown".
+            LM says that there is no answer in other words than "unknown". A candidate with a missing number ranks
+            behind the others.
         upr: Scorer that ranks too, fused with p(unknown) by reciprocal rank: upr:MODEL for a local language model, or
             none. Paper: UPR (2.3.2).
         analyse_top: Analyse at most this many documents for ranking, the best by retrieval score (section 6); all n by
@@ -233,7 +234,7 @@ class ChainOfRewrite(Method):
         rankings = []
         if self.rerank_feedback:
             analysed = [passage for passage in documents if passage.id in analyses]
-            rankings.append(sorted(analysed, key=lambda passage: -analyses[passage.id].relevance))
+            rankings.append(_by_relevance(analysed, analyses))
         if self.scorer:
             rankings.append(sorted(documents, key=lambda passage: -likelihoods[passage.id]))
         ranked = union(reciprocal_rank_fusion(rankings, _CONSTANT), documents)
@@ -281,10 +282,10 @@ class ChainOfRewrite(Method):
     def _judge(self, **inputs: str) -> tuple[str, float, str]:
         """The candidate, p(unknown), and where p(unknown) comes from."""
         p, measured_by = None, "binary"
-        scored = ask_with_logprobs(self.candidate, **inputs) if self.unknown == "logprobs" else None
+        scored = ask_with_logprobs(self.candidate, "candidate", **inputs) if self.unknown == "logprobs" else None
         if scored:
-            reply, tokens = scored
-            p, measured_by = word_probability(_UNKNOWN, "candidate", tokens), "logprobs"
+            reply, field = scored
+            p, measured_by = word_probability(_UNKNOWN, field) if field else None, "logprobs"
         elif self.unknown == "binary":
             reply = ask(self.candidate, **inputs)
         else:
@@ -343,6 +344,23 @@ def _best(lists: Iterable[Sequence[Passage]], n: int) -> list[Passage]:
         if passage.id not in best or _score(passage) > _score(best[passage.id]):
             best[passage.id] = passage
     return sorted(best.values(), key=_score, reverse=True)[:n]
+
+
+def _by_relevance(documents: Sequence[Passage], analyses: dict[str, _Analysis]) -> list[Passage]:
+    """The most relevant documents first, equal ones in order.
+
+    A candidate whose p(unknown) was not measured ranks behind the last measured one: nothing says how sure the LM is.
+    """
+    found = [analyses[passage.id] for passage in documents]
+    least = min(
+        (one.relevance for one in found if one.measured_by != "binary" and one.candidate != _UNKNOWN), default=1.0
+    )
+
+    def key(passage: Passage) -> tuple[float, bool]:
+        unmeasured = (analysis := analyses[passage.id]).measured_by == "binary"
+        return -min(analysis.relevance, least if unmeasured else 1.0), unmeasured
+
+    return sorted(documents, key=key)
 
 
 def _score(passage: Passage) -> float:

@@ -10,6 +10,7 @@ from signatures.replies import ShortAnswer, Statements, YesNo
 
 __all__ = [
     "REASONING",
+    "THREE_WORDS",
     "AnswerCiting",
     "AnswerCitingYesNo",
     "AnswerEntity",
@@ -32,6 +33,8 @@ __all__ = [
 
 REASONING = "two or three sentences that name the people, works, places and dates that lead to the answer"
 """Description of the reasoning in front of an answer. BlendFilter and ITER-RETGEN search with it; CoT has it too."""
+THREE_WORDS = "at most three words"
+"""In the description of an answer: how long QPaug and SuRe let it be."""
 
 
 # BlendFilter, appendix F, the answer prompts of HotPotQA and 2WikiMultiHopQA: reasoning first, then one or few words.
@@ -116,7 +119,7 @@ class AnswerInThreeWordsFromMemory(dspy.Signature):
     """Answer the question in at most three words."""
 
     question: str = dspy.InputField()
-    answer: ShortAnswer = dspy.OutputField(desc="at most three words")
+    answer: ShortAnswer = dspy.OutputField(desc=THREE_WORDS)
 
 
 # QPaug, Fig. 5: the question with the retrieved passages alone.
@@ -125,7 +128,7 @@ class AnswerInThreeWords(dspy.Signature):
 
     context: str = dspy.InputField(desc="numbered passages, one per line; may be empty")
     question: str = dspy.InputField()
-    answer: ShortAnswer = dspy.OutputField(desc="at most three words")
+    answer: ShortAnswer = dspy.OutputField(desc=THREE_WORDS)
 
 
 # QPaug, section 3.3, Eq. 7, and Fig. 6: the generated passage is labelled as the LM's own.
@@ -135,7 +138,7 @@ class AnswerInThreeWordsFromBoth(dspy.Signature):
     context: str = dspy.InputField(desc="numbered passages that were retrieved, one per line; may be empty")
     knowledge: str = dspy.InputField(desc="your knowledge: what you wrote about the question; not retrieved")
     question: str = dspy.InputField()
-    answer: ShortAnswer = dspy.OutputField(desc="at most three words")
+    answer: ShortAnswer = dspy.OutputField(desc=THREE_WORDS)
 
 
 # Chain-of-Rewrite, appendix A.3.
@@ -190,7 +193,7 @@ class NameAnswer(dspy.Signature):
 
 
 # The same with the limit of QPaug's prompts (Figs 4 to 6), for its Table 2.
-NameAnswerInThreeWords = NameAnswer.with_updated_fields("candidate", desc="at most three words")
+NameAnswerInThreeWords = NameAnswer.with_updated_fields("candidate", desc=THREE_WORDS)
 
 
 # DAS (Cho et al. 2023), its instruction that lets the LM turn a document down.
@@ -210,7 +213,5 @@ class ProposeTwoAnswers(dspy.Signature):
 
     context: str = dspy.InputField(desc="numbered passages, one per line; may be empty")
     question: str = dspy.InputField()
-    answer: ShortAnswer = dspy.OutputField(desc="the likeliest candidate, at most three words")
-    alternative: ShortAnswer = dspy.OutputField(
-        desc="another entity, date or number that it could be, at most three words"
-    )
+    answer: ShortAnswer = dspy.OutputField(desc=f"the likeliest candidate, {THREE_WORDS}")
+    alternative: ShortAnswer = dspy.OutputField(desc=f"another entity, date or number that it could be, {THREE_WORDS}")

@@ -283,6 +283,7 @@ class TestUnknown:
         stated = self.stating(genre="1990", hop="NaN", italy="-0.1", film="1.5", series="0.125")
         seen, _ = self.run(CLARIFY, *EXPAND, *stated, answer("sitcom"), offered=False)
         assert seen.relevance == {"genre": 0.0, "hop": 0.0, "italy": 1.0, "film": 1.0, "series": 0.875}
+        assert seen.ranked == ["series", "film", "italy", "genre", "hop"]  # what was measured comes first
         assert seen.measured_by == {"stated": 1, "binary": 4}
 
     @pytest.mark.parametrize("offered", [False, True])

@@ -35,6 +35,8 @@ def test_no_prompt_says_that_something_is_not_supplied(name: str, kind: str) -> 
         for at, shown in for_predictors(program, labels, 2).items():
             signature = predictors[at].signature
             demonstrations = [call.toDict() for _, call in shown]
+            texts = [field for field, info in signature.fields.items() if info.annotation is str]
+            assert "None" not in [call[field] for call in demonstrations for field in texts]  # what is empty is ""
             for adapter in dspy.ChatAdapter(), ChatAdapter(), dspy.JSONAdapter(), dspy.XMLAdapter():
                 inputs = dict.fromkeys(signature.input_fields, "x")
                 prompt = adapter.format(signature, demonstrations, inputs)
