@@ -53,7 +53,9 @@ def difference_interval(differences: Sequence[float]) -> tuple[float, float]:
         differences: First score less second, of each question; at least one.
     """
     values, counts = _with_one_on_either_side(differences)
-    return _quantile(values, counts, _LEVEL / 2), _quantile(values, counts, 1 - _LEVEL / 2)
+    mean = math.fsum(differences) / len(differences)
+    low, high = _quantile(values, counts, _LEVEL / 2), _quantile(values, counts, 1 - _LEVEL / 2)
+    return min(low, mean), max(high, mean)  # the mean of differences that are all 1 lies above all of the distribution
 
 
 def ratio_interval(over: Sequence[float], under: Sequence[float]) -> tuple[float, float]:

@@ -101,7 +101,7 @@ function calls(id, n) {
     if (!runs[n].length) box.append(make("p", "quiet", "None: its replies came from a cache, or it made no call."));
     runs[n].forEach((call, number) => box.append(unfold(`${number + 1}. ${call.predictor || "call"}`, () => call_of(call))));
     document.documentElement.dataset.unpacked = id;
-  });
+  }).catch((error) => box.append(make("p", "error", `This browser cannot unpack them: ${error.message}`)));
   return box;
 }
 
