@@ -3,8 +3,9 @@
 import re
 from typing import Any
 
+from lms.extractive.passages import NumberedPassage, passages
 from lms.extractive.prompt import Field, Prompt, clean
-from lms.extractive.reading import NumberedPassage, Reader, passages
+from lms.extractive.reading import Reader
 
 __all__ = ["fill"]
 
@@ -187,7 +188,7 @@ class _Filler:
 
     def _truth(self, field: Field) -> bool:
         """The answer to a yes/no question if the field's name asks for it; else whether the question is covered."""
-        if self._reader.kind == "yesno" and re.search(r"answer(?!able)|result|verdict|true", field.name):
+        if self._reader.asked.kind == "yesno" and re.search(r"answer(?!able)|result|verdict|true", field.name):
             return self._reader.holds
         denied = re.match(r"(?:is_)?(?:un|not_|no_|need|more_|irrelevant|insufficient|missing)", field.name)
         return (self._reader.coverage > _LITTLE) != bool(denied)
