@@ -16,8 +16,12 @@ _KINDS = (  # what is asked for, by the words that begin with the question word;
     ("date", rf"when\b|{_WHAT} (?:year|date|decade|day|century|birthday)\b"),
     ("number", rf"how (?!did|do|does|is|are|was|were|can)\w+|{_WHAT} (?:number|population|percentage)\b"),
     ("measure", rf"{_WHAT} (?:height|length|depth|width|altitude|elevation|area|size|distance|weight|temperature)\b"),
-    ("sort", rf"{_WHAT} (?:occupation|profession|job|genre|sport)\b"),
-    ("place", rf"where\b|{_WHAT} (?:birthplace|city|country|state|town|village|county|place|island|location|capital)\b"),
+    ("occupation", rf"{_WHAT} (?:occupation|profession|job)\b"),
+    ("genre", rf"{_WHAT} (?:genre|sport)\b"),
+    (
+        "place",
+        rf"where\b|{_WHAT} (?:birthplace|city|country|state|town|village|county|place|island|location|capital)\b",
+    ),
     ("person", r"who"),
 )
 _MEASURES = {"tall": "length", "high": "length", "deep": "length", "far": "length", "wide": "length", "long": "length"}
@@ -36,6 +40,8 @@ _LIGHT_WORDS = """
     name title called kind type sort ever get go keep kept version main own certain still today now actually exactly
 """  # say little of what is asked
 _LITTLE = 0.4
+_MOST = 100  # words of a question that are read
+_OCCUPATION = r"occupation|profession|job|genre|sport|living"
 _ORDINALS = r"(?:first|last|only|most|main|\w+est)"
 _LIGHT = frozenset(_LIGHT_WORDS.split())
 
@@ -45,11 +51,14 @@ class Asked:
     """A question, taken apart.
 
     Attributes:
-        kind: The kind of answer: "yesno", "choice", "date", "number", "measure", "sort", "place", "person" or "thing".
+        kind: The kind of answer: "yesno", "choice", "date", "number", "measure",
+            "occupation", "genre", "place", "person" or "thing".
         measure: For a number with a unit, what is measured, such as "length"; else empty.
         sort: The stem of the noun that the answer is one of, as "river" in "Which river …"; else empty.
         names: The words of names, and numbers.
         said: The other words that carry meaning.
+        key: The one of these that says what the question is about in the first place, if that is plain: the verb of
+            "Who directed …", the noun of "Who is the mother of …".
     """
 
     kind: str
@@ -57,6 +66,7 @@ class Asked:
     sort: str
     names: tuple[Word, ...]
     said: tuple[Word, ...]
+    key: Word | None
 
 
 def take_apart(question: str, titles: Iterable[str], *, choice: bool) -> Asked:
@@ -67,7 +77,7 @@ def take_apart(question: str, titles: Iterable[str], *, choice: bool) -> Asked:
         titles: The titles of the passages, which tell the names in a question that has no capitals.
         choice: Whether the question joins two names with "or".
     """
-    found = words(question)
+    found = words(question)[:_MOST]
     kind, at = _kind(question.lower(), choice=choice)
     measure, noun = "", None
     head = [word for word in found if word.start >= at][1:]  # behind the question word
@@ -81,7 +91,7 @@ def take_apart(question: str, titles: Iterable[str], *, choice: bool) -> Asked:
         measure = next((_MEASURES[word.text.lower()] for word in head if word.text.lower() in _MEASURES), "")
     if kind == "thing" and noun and is_person(noun.text):
         kind = "person"
-    elif kind == "sort" or (noun and noun.text.lower() in _LIGHT):
+    elif kind in ("occupation", "genre") or (noun and noun.text.lower() in _LIGHT):
         noun = None
     first = found[0].start if found else 0
     capitals = [w for w in found if w.start != first and w.text[0].isupper() and w.text.lower() not in STOP]
@@ -94,9 +104,13 @@ def take_apart(question: str, titles: Iterable[str], *, choice: bool) -> Asked:
             continue
         if word in capitals or word.text[0].isdecimal() or (not capitals and word.text.lower() in titled):
             names.append(word)
-        elif word != noun and word.text.lower() not in ("many", "much") and not (word.start == first and kind == "yesno"):
+        elif kind in ("occupation", "genre") and re.fullmatch(_OCCUPATION, word.text.lower()):
+            continue
+        elif (
+            word != noun and word.text.lower() not in ("many", "much") and not (word.start == first and kind == "yesno")
+        ):
             said.append(word)
-    return Asked(kind, measure, noun.stem if noun else "", tuple(names), tuple(said))
+    return Asked(kind, measure, noun.stem if noun else "", tuple(names), tuple(said), _key(question, at, noun, said))
 
 
 def weight(word: Word) -> float:
@@ -125,8 +139,17 @@ def _kind(asked: str, *, choice: bool) -> tuple[str, int]:
         return "thing", at
     head = " ".join(asked[at:].split(maxsplit=6)[:6])
     if re.match(r"what (?:do|does|did) .+ (?:do|living)\W*$", asked[at:]):
-        return "sort", at
+        return "occupation", at
     return next((kind for kind, form in _KINDS if re.match(form, head)), "thing"), at
+
+
+def _key(question: str, at: int, noun: Word | None, said: list[Word]) -> Word | None:
+    after = noun.end if noun else re.compile(r"\w+").match(question, at).end() if re.match(r"\w", question[at:]) else at
+    verb = [word for word in said if question[after : word.start].isspace()]
+    of = re.match(rf" {AUXILIARY} the (?:\w+ )?(\w+) of\b", question[after:])
+    noun_of = [word for word in said if of and word.start == after + of.start(1)]
+    called = [word for word in said if word.text.lower() in ("called", "named", "nicknamed") and not noun]
+    return (verb or noun_of or called or [None])[0]
 
 
 def _sort(head: list[Word]) -> Word | None:

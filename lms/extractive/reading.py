@@ -12,9 +12,10 @@ from functools import cached_property
 from itertools import dropwhile
 from typing import NamedTuple
 
-from lms.extractive.answering import Scope, best_answer
+from lms.extractive.answering import best_answer
 from lms.extractive.passages import NumberedPassage
 from lms.extractive.question import Asked, take_apart
+from lms.extractive.scope import Scope
 from lms.extractive.verdicts import choose, holds, options
 from lms.extractive.words import NAME, STOP, YEAR, sentences, stems, words
 
@@ -80,13 +81,13 @@ class Reader:
             return choose(self.question, self.options, self.passages)
         if self.asked.kind == "yesno":
             return {True: "yes", False: "no", None: ""}[self._verdict]
-        found = best_answer(self.asked, self._scopes, self.passages)
+        found, _ = self._found
         year = re.search(YEAR, found) if self.asked.kind == "date" and "year" in self._asked else None
         return year[0] if year else found
 
     @cached_property
     def holds(self) -> bool:
-        """Whether the context speaks for a yes; where it does not bear the question, whether it has most of its words."""
+        """Whether the context speaks for a yes; where it does not bear the question, whether it has its words."""
         return (not self.passages or self.coverage > _ENOUGH) if self._verdict is None else self._verdict
 
     @cached_property
@@ -115,9 +116,10 @@ class Reader:
         for score, sentence in self._ranked:
             best.setdefault(sentence.passage.number, score)
         top = max(best.values(), default=0.0)
-        if may_be_none and self.coverage < _ENOUGH:
+        if may_be_none and self.coverage < _ENOUGH and not self._found[1]:
             return []
-        return sorted(number for number, score in best.items() if number and score >= _RELEVANT * top)
+        read = self._found[1].passage.number if self._found[1] else 0  # where the answer stands
+        return sorted(n for n, score in best.items() if n and (score >= _RELEVANT * top or n == read))
 
     @property
     def query(self) -> str:
@@ -138,6 +140,12 @@ class Reader:
         return list(dict.fromkeys([self.query, *parts[:2], self.question]))[:3]
 
     @cached_property
+    def _found(self) -> tuple[str, Scope | None]:
+        if self.asked.kind in ("choice", "yesno"):
+            return "", None
+        return best_answer(self.asked, self._scopes, self.passages)
+
+    @cached_property
     def _verdict(self) -> bool | None:
         return holds(self.question, self.asked, self._scopes, self.passages)
 
@@ -152,7 +160,9 @@ class Reader:
         name = to.passage.name
         if not name or name.lower() in self._asked:
             return ""
-        return next((f"{s.passage.title}: {s.passage.text}" for s in among if s.passage != to.passage and name in s.text), "")
+        return next(
+            (f"{s.passage.title}: {s.passage.text}" for s in among if s.passage != to.passage and name in s.text), ""
+        )
 
     @cached_property
     def _weights(self) -> dict[str, float]:

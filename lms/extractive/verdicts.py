@@ -3,10 +3,10 @@
 import re
 from collections.abc import Sequence
 
-from lms.extractive.answering import Scope
 from lms.extractive.passages import NumberedPassage
 from lms.extractive.question import AUXILIARY, SHARED, Asked
-from lms.extractive.words import DATE, NAME, NUMBER, YEAR, alike, sentences, stems, words
+from lms.extractive.scope import Scope
+from lms.extractive.words import NAME, NUMBER, YEAR, alike, sentences, stems, words
 
 __all__ = ["choose", "holds", "options"]
 
@@ -58,7 +58,9 @@ def choose(question: str, two: Sequence[str], found: Sequence[NumberedPassage]) 
     for what, pick, form in _COMPARATIVES:
         compared = re.search(form, asked)
         if compared:
-            values = [_year(text, asked) if what == "years" else _number(text, asked[compared.start() :]) for text in texts]
+            values = [
+                _year(text, asked) if what == "years" else _number(text, asked[compared.start() :]) for text in texts
+            ]
             known = [value for value in values if value is not None]
             return two[values.index(pick(known))] if len(known) == len(values) and known[0] != known[1] else ""
     return ""
@@ -79,7 +81,12 @@ def _number(text: str, compared: str) -> float | None:
         digits = re.match(r"\d[\d,]*(?:\.\d+)?", match[0])
         if digits is None or re.fullmatch(YEAR, match[0]):
             continue
-        gaps = [min(abs(w.start - match.end()), abs(match.start() - w.end)) for w in words(text) for key in keys if alike(key.stem, w.stem)]
+        gaps = [
+            min(abs(w.start - match.end()), abs(match.start() - w.end))
+            for w in words(text)
+            for key in keys
+            if alike(key.stem, w.stem)
+        ]
         if gaps and (best is None or min(gaps) < best[0]):
             best = min(gaps), float(digits[0].replace(",", ""))
     return best[1] if best else None
@@ -94,7 +101,9 @@ def holds(question: str, asked: Asked, scopes: Sequence[Scope], found: Sequence[
     """
     lower = question.lower()
     if re.search(SHARED, lower):
-        named = sorted((p for p in found if p.name and p.name.lower() in lower), key=lambda p: lower.index(p.name.lower()))
+        named = sorted(
+            (p for p in found if p.name and p.name.lower() in lower), key=lambda p: lower.index(p.name.lower())
+        )
         return _shared(lower, asked, named[0], named[-1]) if len(named) > 1 else None
     verdicts = [scope.bears(asked) for scope in scopes]
     return None if all(verdict is None for verdict in verdicts) else any(verdicts)
@@ -111,13 +120,20 @@ def _shared(lower: str, asked: Asked, one: NumberedPassage, other: NumberedPassa
 
 
 def _told(passage: NumberedPassage, said: Sequence[str], *, dates: bool) -> set[str]:
-    """The names, or the years, in the sentences of a passage that have a word of what is asked; in the first, if none."""
+    """The names, or the years, in the sentences of a passage that have a word of what is asked, else in the first."""
     parts = sentences(passage.text)
     fitting = [part for part in parts if any(alike(stem, word.stem) for stem in said for word in words(part))]
     text = " ".join(fitting or parts[:1])
-    return set(re.findall(YEAR, text)) if dates else {
-        stem for match in NAME.finditer(text) if not re.match(" [a-z]{4,}", text[match.end() :]) for stem in stems(match[0])
-    }
+    return (
+        set(re.findall(YEAR, text))
+        if dates
+        else {
+            stem
+            for match in NAME.finditer(text)
+            if not re.match(" [a-z]{4,}", text[match.end() :])
+            for stem in stems(match[0])
+        }
+    )
 
 
 def _about(passage: NumberedPassage, option: str) -> bool:

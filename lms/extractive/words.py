@@ -2,18 +2,31 @@
 
 import re
 import unicodedata
-from functools import cache
+from functools import cache, lru_cache
 from typing import NamedTuple
 
 import Stemmer
 
-__all__ = ["CALENDAR", "DATE", "MONTH", "NAME", "NUMBER", "STOP", "YEAR", "Word", "alike", "sentences", "stems", "words"]
+__all__ = [
+    "CALENDAR",
+    "DATE",
+    "MONTH",
+    "NAME",
+    "NUMBER",
+    "STOP",
+    "YEAR",
+    "Word",
+    "alike",
+    "sentences",
+    "stems",
+    "words",
+]
 
 _STOP_WORDS = """
     a about after all also an and any are as at be been before between both but by can could did do does during each
     either for from had has have he her him his how i if in into is it its me more most my name named of on one or
     other our same she should so some such than that the their them then there these they this those to two was we
-    were what when where which while who whom whose why will with would you your
+    among behind near together upon within were what when where which while who whom whose why will with would you your
 """
 STOP = frozenset(_STOP_WORDS.split())
 MONTH = "(?:January|February|March|April|May|June|July|August|September|October|November|December)"
@@ -25,7 +38,10 @@ NUMBER = re.compile(
     r"|\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirteen|fifteen|twenty|thirty|forty|fifty)\b"
 )
 _CAPITAL = r"[A-ZÀ-ÞĀ-Ž](?:\.(?=[A-Z ])|[\w’'-]*)"
-NAME = re.compile(rf"\b{_CAPITAL}(?:(?: (?:of|the|de|la|le|von|van|der|del|da|di|&)){{0,2}} (?:{_CAPITAL}|\d+\b)|(?<=Prize) (?:in|for) {_CAPITAL})*")
+NAME = re.compile(
+    rf"\b{_CAPITAL}(?:(?: (?:of|the|de|la|le|von|van|der|del|da|di|&)){{0,2}} (?:{_CAPITAL}|\d+\b)"
+    rf"|(?<=Prize) (?:in|for) {_CAPITAL})*"
+)
 _SENTENCE_END = re.compile(r"(?<=[.!?])[\"”)]? (?=[\"“(]?[A-Z0-9À-Þ])")
 _ABBREVIATION = re.compile(r"\b(?:[A-Z]|Mr|Mrs|Ms|Dr|St|Jr|Sr|vs|No|Inc|Ltd|Co|Gen|Col|Lt|Prof|Rev|c|ca|b|d)\.$")
 _LONGEST = 2000  # characters of a sentence
@@ -81,6 +97,7 @@ _GROUPS = """
     finish finished completed complete ended
     film filmed shot shoot
     mine colliery pit
+    suggest suggested propose proposed
     sue sued legal
     teach taught teacher
     give gave given
@@ -149,12 +166,13 @@ def _groups() -> dict[str, frozenset[int]]:
     return {stem: frozenset(numbers) for stem, numbers in found.items()}
 
 
-@cache
+@lru_cache(maxsize=1 << 14)
 def _plain(stem: str) -> str:
     """A stem without accents."""
     return "".join(char for char in unicodedata.normalize("NFKD", stem) if not unicodedata.combining(char))
 
 
+@lru_cache(maxsize=1 << 16)
 def alike(one: str, other: str) -> float:
     """How far two stems say the same: 1 for the same word or a form of it, such as Italy and Italian, less for two
     words of one group, 0 for others."""
