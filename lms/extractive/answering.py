@@ -22,17 +22,19 @@ _NO_PERSON = re.compile(
     r"Park|Union|Empire|Republic|Kingdom|States|Games|Olympics?|Championship|League|Party|School|Gulf|Bay|Band)\b"
 )
 _PEOPLE = re.compile(r"^[A-Z]\w+(?:an|ese|ish|ch|ic)$")
-_LIFE = re.compile(r"\b(?:born|died)\b|\(\s?(?:c\. )?\d{3,4}\s?[–-]")
+_LIFE = re.compile(r"\bborn\b|\(\s?(?:c\. )?\d{3,4}\s?[–-]")
 _PLACED = re.compile(r"\b(?:in|at|from|near|of|to|into) (?:the )?(?:[\w-]+ (?:town|city|village|port|island) of )?$")
 
 # What counts for a span, on one scale with _NEAR; chosen like the thresholds of `scope`.
 _SUPPORT = 4.0  # for a sentence that bears the whole question
 _SORTED = 1.5  # for a name of the sort that is asked for
+_START = 100  # characters of a passage that say whether it is about a person
 _CLOSE = 60  # characters around a span that describe it
 _NEAR = 12  # characters at which a word of the question counts half
 _COMMA = 12  # characters that a comma counts for
-_RARE = 3.0  # weight of a name in the sentence that is not in the title: it tells this sentence from the others
-_SUBJECT = 0.2  # weight of a name in the title
+_RARE = 3.0  # weight of a name that is not in the title, where others are: it tells one sentence from the next
+_KNOWN = 0.2  # weight of a name in the title
+_SUBJECT = 1.5  # for a passage about what the question names
 
 
 def best_answer(asked: Asked, scopes: Sequence[Scope], found: Sequence[NumberedPassage]) -> tuple[str, Scope | None]:
@@ -50,7 +52,10 @@ def best_answer(asked: Asked, scopes: Sequence[Scope], found: Sequence[NumberedP
             fit = _fit(asked, scope.text, span, openings.get(span.text.lower()))
             borne = None if fit is None else scope.support(asked, span)
             if fit is not None and borne is not None:
-                score = _SUPPORT * borne + fit + _nearness(asked, scope, span)
+                subject = _SUBJECT * (
+                    set(stems(scope.passage.name)) <= {word.stem for word in (*asked.names, *asked.said)}
+                )
+                score = _SUPPORT * borne + fit + _nearness(asked, scope, span) + subject
                 best = max(best, (score, span.text, scope), key=lambda each: each[0])
     return best[1:]
 
@@ -65,7 +70,13 @@ def _fit(asked: Asked, text: str, span: Span, opening: str | None) -> float | No
     before, after = text[max(0, span.start - _CLOSE) : span.start], text[span.end : span.end + _CLOSE]
     if own <= said:
         return None
-    fits = {"occupation": _fits_occupation, "person": _fits_person, "place": _fits_place, "thing": _fits_thing}
+    fits = {
+        "date": _fits_date,
+        "occupation": _fits_occupation,
+        "person": _fits_person,
+        "place": _fits_place,
+        "thing": _fits_thing,
+    }
     fit = fits[asked.kind](asked, span, before, after, opening) if asked.kind in fits else 0.0
     return None if fit is None else fit - len(own & said) / len(own)
 
@@ -75,9 +86,18 @@ def _fits_occupation(asked: Asked, span: Span, before: str, after: str, opening:
     return 0.0 if is_person(noun) and noun not in _NO_OCCUPATION else None
 
 
+def _fits_date(asked: Asked, span: Span, before: str, after: str, opening: str | None) -> float | None:
+    """The dates in brackets behind a name are those of birth and death, and no others: (1842–1905)."""
+    first, second = re.match(r"\s?[–-]", after), re.search(r"[–-]\s?$", before)
+    if not (re.search(r"\([^()]*$", before) and (first or second)):
+        return 0.0
+    asks = "born" if first else "die"
+    return 0.0 if any(alike(word.stem, asks) for word in asked.said) else None
+
+
 def _fits_place(asked: Asked, span: Span, before: str, after: str, opening: str | None) -> float | None:
     """A place follows a preposition, or the word for what it is: its capital, Kuressaare."""
-    if opening is not None and _LIFE.search(opening):
+    if opening is not None and _about_person(opening):
         return None
     named = any(_beside(w.stem, before, after) for w in asked.said if w.text.lower() in ("capital", "birthplace"))
     if not (named or _PLACED.search(before)):
@@ -88,7 +108,7 @@ def _fits_place(asked: Asked, span: Span, before: str, after: str, opening: str 
 def _fits_thing(asked: Asked, span: Span, before: str, after: str, opening: str | None) -> float | None:
     """A thing is of the sort that is asked for, if one is; or it follows what is said of it."""
     if not asked.sort:
-        near = follows(asked, before) or any(_beside(word.stem, before, after) for word in asked.said)
+        near = follows(asked, before) or any(_beside(w.stem, before, after) for w in (asked.key, *asked.said[-1:]) if w)
         return 0.0 if near else None
     if (_PEOPLE.search(span.text) and re.match(r" [a-z]", after)) or (
         span.text.islower() and asked.sort in stems(span.text)
@@ -106,7 +126,8 @@ def _fits_person(asked: Asked, span: Span, before: str, after: str, opening: str
         return None  # a lone name in front of a noun describes it: Danish film
     if (opening is not None and not _about_person(opening)) or _NO_PERSON.search(span.text):
         return None
-    if re.search(r"\b(?:in|at|near|from|into) (?:the )?$", before):
+    lone = " " not in span.text and opening is None
+    if re.search(rf"\b(?:in|at|near|from|into{'|of' if lone else ''}) (?:the )?$", before):
         return None
     fit = 0.7 if re.fullmatch(r"\S+ \D+", span.text) else -0.8
     by = re.search(r"(\w+) (?:by|under) (?:the )?(?:[\w-]+ ){0,4}$", before)
@@ -132,13 +153,15 @@ def _is_one(noun: str, opening: str | None) -> bool:
 def _about_person(opening: str) -> bool:
     """Whether the first sentence of a passage is about a person."""
     said = re.search(r"\b(?:is|was) (?:an?|the) (.*)", opening)
-    return _LIFE.search(opening) is not None or any(is_person(w.text) for w in words(said[1] if said else "")[:8])
+    nouns = words(re.split(r" (?:in|of|at|on|from|for|by|that|which|who)\b", said[1])[0] if said else "")
+    return _LIFE.search(opening[:_START]) is not None or any(is_person(word.text) for word in nouns)
 
 
 def _nearness(asked: Asked, scope: Scope, span: Span) -> float:
     """How close the question's words stand to a span; who does something is named before it."""
     wanted = [(word, weight(word)) for word in asked.said]
-    wanted += [(word, _SUBJECT if best_match(word.stem, scope.title) else _RARE) for word in asked.names]
+    known = {word for word in asked.names if best_match(word.stem, scope.title)}
+    wanted += [(word, _KNOWN if word in known else _RARE if known else 1.0) for word in asked.names]
     total = 0.0
     for asked_word, worth in wanted:
         near = 0.0

@@ -19,6 +19,8 @@ _BRIDGED = 0.95  # worth of a word in the passage that names this one
 _ELSEWHERE = 0.6  # worth of a name that stands elsewhere in the passage
 _DESCRIBED = 0.7  # worth of a word that describes the passage's subject in its first sentence
 _LEAST = 3  # words that must all be met where the question names nothing
+_CREATE = ("write", "direct", "compos")
+_WORK = r"(?:novel|book|story|stories|play|poem|film|song|opera|painting|work|album)s?"
 _LONGEST = 5000  # characters of a passage that are looked at around a sentence
 
 
@@ -57,7 +59,7 @@ class Scope:
             return None
         if said and (told < _SAID or not any(here for (_, here), _ in said)):
             return None
-        if asked.key and not self._met(asked.key, beside=span)[1]:
+        if asked.key and not (self._implied(asked, span, asked.key) or self._met(asked.key, beside=span))[1]:
             return None
         if not names and (len(said) < _LEAST or not all(here for (_, here), _ in said)):
             return None
@@ -68,10 +70,12 @@ class Scope:
 
         It bears all of it, or what is said of its subject but not all of the rest: then the answer is no.
         """
-        names, said = [self._met(word, name=True) for word in asked.names], [self._met(word) for word in asked.said]
+        told = [*self.words, *self.title]
+        names = [best_match(word.stem, told) == 1 for word in asked.names]
+        said = [self._met(word) for word in asked.said]
         if not any(best_match(word.stem, self.title) for word in asked.names):
             return None
-        if all(worth >= _ELSEWHERE for worth, _ in (*names, *said)):
+        if all(names) and all(worth >= _DESCRIBED for worth, _ in said):
             return True
         return False if any(here for _, here in said) else None
 
@@ -92,7 +96,7 @@ class Scope:
         """What the form of the sentence says in place of a word; None if it says nothing.
 
         Dates in brackets are those of birth and death: (1842–1905). What a possessive pronoun counts was made by
-        someone or belongs to someone: his nine symphonies.
+        someone or belongs to someone: his nine symphonies. A novel by someone, or his novels, were written by him.
         """
         before, after = self.text[: span.start], self.text[span.end : span.end + 3]
         if asked.kind == "number" and re.search(r"\b(?:his|her|its|their) $", before.lower()):
@@ -101,6 +105,10 @@ class Scope:
             born = alike(word.stem, "born") and re.match(r"\s?[–-]", after)
             died = alike(word.stem, "die") and re.search(r"[–-]\s?$", before) and after.startswith(")")
             return (1.0, True) if born or died else None
+        if asked.kind == "person" and any(alike(word.stem, stem) for stem in _CREATE):
+            by = re.search(rf"\b{_WORK}\b.*\bby (?:the )?(?:[\w-]+ ){{0,4}}$", before)
+            own = re.match(rf"(?:his|her)(?: \w+)? {_WORK}\b", self.text[span.start :].lower())
+            return (_HERE, True) if by or own else None
         return None
 
 

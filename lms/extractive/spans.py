@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Iterator
+from itertools import takewhile
 from typing import NamedTuple
 
 from lms.extractive.question import Asked
-from lms.extractive.words import CALENDAR, DATE, NAME, NUMBER, STOP, alike, stems, words
+from lms.extractive.words import CALENDAR, DATE, NAME, NUMBER, STOP, Word, alike, stems, words
 
 __all__ = ["Span", "find_spans"]
 
@@ -72,8 +73,13 @@ def _numbers(asked: Asked, text: str) -> Iterator[Span]:
             unit = re.match(rf"[ -](?:{_UNITS[asked.measure]})\b", rest)
             if unit:
                 yield Span(match.start(), match.end() + unit.end(), match[0] + unit[0])
-        elif not asked.sort or any(alike(asked.sort, word.stem) for word in words(rest[:80])[:4]):
+        elif not asked.sort or any(alike(asked.sort, word.stem) for word in _counted(rest)):
             yield Span(match.start(), match.end(), match[0])
+
+
+def _counted(rest: str) -> list[Word]:
+    """The words that a number may count, behind it: nine Olympic gold medals."""
+    return list(takewhile(lambda word: word.text.lower() not in STOP, words(rest[:80])))[:4]
 
 
 def _names(text: str, subject: str) -> Iterator[Span]:
@@ -81,7 +87,7 @@ def _names(text: str, subject: str) -> Iterator[Span]:
     for match in NAME.finditer(text):
         at = match.start()
         for piece in re.split(r"(['’]s? )", match[0]):
-            name = re.sub(r"(?:['’]s|['’]| of \d+)$", "", piece).strip()
+            name = re.sub(r"(?:['’]s|['’]| of \d+)$", "", piece.strip())
             start = at + piece.find(name)
             while name and name != subject and name.partition(" ")[0].lower() in _NO_NAME:
                 start, name = start + len(name.partition(" ")[0]) + 1, name.partition(" ")[2]

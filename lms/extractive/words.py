@@ -53,7 +53,7 @@ _GROUPS = """
     buried burial grave tomb
     kill killed murder murdered shot assassinated
     direct directed director filmmaker
-    write wrote written writer author novelist playwright script screenplay penned novel book story work
+    write wrote written writer author novelist playwright script screenplay penned
     compose composed composer music score scores scored soundtrack
     play plays played player part role star stars starred starring portray acted actor actress lead cast appears
     design designed designer architect built build builder constructed devised devise engineer
