@@ -14,6 +14,7 @@ __all__ = ["Scope", "best_match", "follows", "has_noun"]
 # Thresholds: round numbers, chosen on questions that are in no test; see benchmarks/extractive_reader.py.
 _NAMED = 0.75  # share of the question's names that must be there
 _SAID = 0.6  # share of its other words
+_MANY = 0.7  # the same, of more words than three
 _HERE = 0.9  # what a word or a synonym in the sentence itself is worth at least
 _BRIDGED = 0.95  # worth of a word in the passage that names this one
 _ELSEWHERE = 0.6  # worth of a name that stands elsewhere in the passage
@@ -57,7 +58,7 @@ class Scope:
         told = sum(worth * share for (worth, _), share in said) / sum(share for _, share in said) if said else 1.0
         if names and (named < _NAMED or not any(here for _, here in names)):
             return None
-        if said and (told < _SAID or not any(here for (_, here), _ in said)):
+        if said and (told < (_SAID if len(said) <= _LEAST else _MANY) or not any(here for (_, here), _ in said)):
             return None
         if asked.key and not (self._implied(asked, span, asked.key) or self._met(asked.key, beside=span))[1]:
             return None
