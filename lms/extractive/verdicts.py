@@ -59,11 +59,18 @@ def choose(question: str, two: Sequence[str], found: Sequence[NumberedPassage]) 
         compared = re.search(form, asked)
         if compared:
             values = [
-                _year(text, asked) if what == "years" else _number(text, asked[compared.start() :]) for text in texts
+                _year(text, asked) if what == "years" else _number(text, _without(asked[compared.start() :], two))
+                for text in texts
             ]
             known = [value for value in values if value is not None]
             return two[values.index(pick(known))] if len(known) == len(values) and known[0] != known[1] else ""
     return ""
+
+
+def _without(compared: str, two: Sequence[str]) -> str:
+    """The words of a comparison without its options."""
+    own = {stem for option in two for stem in stems(option)}
+    return " ".join(word.text for word in words(compared) if word.stem not in own)
 
 
 def _year(text: str, asked: str) -> float | None:
@@ -110,12 +117,13 @@ def holds(question: str, asked: Asked, scopes: Sequence[Scope], found: Sequence[
 
 
 def _shared(lower: str, asked: Asked, one: NumberedPassage, other: NumberedPassage) -> bool | None:
-    own = set(stems(f"{one.name} {other.name} {lower}"))
+    own, asks = set(stems(f"{one.name} {other.name}")), set(stems(lower))
     said = [word.stem for word in asked.said if word.stem not in own and word.text.lower() not in ("same", "both")]
     if not re.search(r"\bsame\b", lower):
         rest = [word.stem for word in (*asked.names, *asked.said) if word.stem not in own]
-        return all(any(alike(stem, word.stem) for word in words(p.text)) for p in (one, other) for stem in rest)
-    told = [_told(p, said, dates=re.search(r"\byear\b", lower) is not None) - own for p in (one, other)]
+        has = [any(alike(stem, word.stem) for word in words(p.text)) for p in (one, other) for stem in rest]
+        return all(has) if has else None
+    told = [_told(p, said, dates=re.search(r"\byear\b", lower) is not None) - asks for p in (one, other)]
     return bool(told[0] & told[1]) if all(told) else None
 
 
