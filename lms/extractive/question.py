@@ -144,12 +144,14 @@ def _kind(asked: str, *, choice: bool) -> tuple[str, int]:
 
 
 def _key(question: str, at: int, noun: Word | None, said: list[Word]) -> Word | None:
-    after = noun.end if noun else re.compile(r"\w+").match(question, at).end() if re.match(r"\w", question[at:]) else at
-    verb = [word for word in said if question[after : word.start].isspace()]
+    """The verb right behind the question word or its noun; else the noun of "is the … of"; else "called"."""
+    begin = re.compile(r"\w*").match(question, at)
+    after = noun.end if noun else begin.end() if begin else at
     of = re.match(rf" {AUXILIARY} the (?:\w+ )?(\w+) (?:of|for)\b", question[after:])
-    noun_of = [word for word in said if of and word.start == after + of.start(1)]
-    called = [word for word in said if word.text.lower() in ("called", "named", "nicknamed") and not noun]
-    return (verb or noun_of or called or [None])[0]
+    keys = [word for word in said if question[after : word.start].isspace()]
+    keys += [word for word in said if of and word.start == after + of.start(1)]
+    keys += [word for word in said if word.text.lower() in ("called", "named", "nicknamed") and not noun]
+    return keys[0] if keys else None
 
 
 def _sort(head: list[Word]) -> Word | None:

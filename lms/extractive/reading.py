@@ -1,7 +1,7 @@
 """Finds the sentences that speak of a question, and what they say of it.
 
-There is no model and no knowledge here. It compares the words of the question and of the passages, where rare words
-weigh more, and looks for the form that the question word asks for: a name, a date, a number, a noun.
+There is no model and no knowledge here: the words of the question and of the passages are compared, where rare words
+weigh more.
 """
 
 import math
