@@ -21,7 +21,7 @@ from optimizers.feedback import explained, filter_f1
 from optimizers.recipe import Recipe, check_settings
 from retrieval import UsageError
 
-__all__ = ["Recipe", "check", "explained", "filter_f1", "load", "names", "why_no_state"]
+__all__ = ["Recipe", "check", "explained", "filter_f1", "load", "names", "needs_a_writer", "why_no_state"]
 
 
 def names() -> list[str]:
@@ -52,6 +52,11 @@ def check(name: str, train: Sequence[dspy.Example], **settings: Any) -> None:
 def why_no_state(name: str) -> str | None:
     """Why no state file can hold what this recipe makes; None if a state file can."""
     return getattr(_module(name), "NO_STATE", None)
+
+
+def needs_a_writer(name: str) -> str | None:
+    """What the LM has to write for this recipe beside answers; None if nothing."""
+    return getattr(_module(name), "WRITES", None)
 
 
 def _module(name: str) -> ModuleType:

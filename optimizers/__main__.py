@@ -7,6 +7,7 @@ import functools
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, NoReturn
@@ -16,11 +17,15 @@ import tqdm
 
 import programs
 from eval import metrics, tasks
-from eval.commands.options import add_data, add_judge_api_base, add_threads, lm_record
+from eval.commands.options import add_data, add_judge_api_base, add_threads
+from eval.figures.comparison import compare
 from eval.metrics import Metric
-from eval.reports.text import table
+from eval.reports.text import comparison_table
+from eval.runs.asking import how_asked
 from eval.runs.recorded_calls import Limits
-from optimizers import check, filter_f1, load, names, why_no_state
+from eval.runs.store import read
+from lms.extractive import READER
+from optimizers import check, filter_f1, load, names, needs_a_writer, why_no_state
 from optimizers.changes import changes
 from optimizers.optimize import optimize
 from optimizers.split import split
@@ -152,15 +157,24 @@ def _compile(args: argparse.Namespace) -> None:
     program = make(program_class, args, retriever)
     directory = args.run or Path("runs") / f"optimize-{args.program}-{args.recipe}-{time.strftime('%Y%m%d-%H%M%S')}"
     lm = load_lm(args)
+    if lm.model == READER and (needs := needs_a_writer(args.recipe)):
+        raise UsageError(
+            f"{args.recipe} {needs}, and the extractive reader is no language model: choose one with --lm, such as "
+            "gguf:FILE, ollama_chat/NAME or openai/NAME"
+        )
+    if lm.model == READER:
+        say("the extractive reader heeds no demonstrations, so its answers will stay as they are: --lm chooses an LM")
     manifest: dict[str, Any] = {
         "settings": settings_of(program_class, args),
         "recipe": args.recipe,
         "recipe_settings": settings,
         "task": args.task,
-        **lm_record(args, lm),
+        **asdict(how_asked(lm)),
+        "cache": args.cache,
         "retriever": args.retriever and without_url_secrets(args.retriever),
         "from_state": args.state and sha256(Path(args.state).read_bytes()).hexdigest(),
     }
+    metric = _metric(args, train)
     say(f"{args.program} by {args.recipe}: {len(train)} questions to learn from, {len(held_out)} held out; {directory}")
     with dspy.context(lm=lm), _quiet(), _interruptible(directory):
         outcome = optimize(
@@ -168,7 +182,7 @@ def _compile(args: argparse.Namespace) -> None:
             functools.partial(recipe, **settings),
             train=train,
             held_out=held_out,
-            metric=_metric(args, train),
+            metric=metric,
             out=args.out,
             directory=directory,
             seed=args.seed,
@@ -181,10 +195,13 @@ def _compile(args: argparse.Namespace) -> None:
             clean=without_secrets,
         )
     report = changes(program, outcome.program, outcome.parts)
-    print(f"before\n{table(outcome.before)}\n\nafter\n{table(outcome.after)}\n\n{report}\n")
+    judged = compare([read(directory / name) for name in ("after", "before")], [metric.__name__])
+    print(f"{comparison_table(judged)}\n\n{report}\n")
     if outcome.failures:
         print(f"{outcome.failures}; they count as wrong answers")
-    print(f"compiled with {outcome.cost.lm_calls} LM calls" + (f"; wrote {args.out}" if args.out else ""))
+    repeats = outcome.cost.lm_calls - outcome.paid_calls
+    again = f" ({repeats} more were asked again and answered from the record)" if repeats else ""
+    print(f"compiled with {outcome.paid_calls} LM calls{again}" + (f"; wrote {args.out}" if args.out else ""))
 
 
 def _metric(args: argparse.Namespace, train: Sequence[dspy.Example]) -> Metric:

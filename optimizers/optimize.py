@@ -46,6 +46,9 @@ class Outcome:
     """The score of each predictor before and after, from `optimizers.predictor_metrics`; None if it is undefined."""
     cost: Cost
     """The cost of compiling alone, over all sittings."""
+    paid_calls: int
+    """The LM calls that compiling paid for, over all sittings: those that its limit counts. A recipe may ask the same
+    again, which is answered from the record."""
     failures: str
     """How many runs failed while compiling, which counted as wrong answers, and the first error; may be empty."""
 
@@ -114,7 +117,7 @@ def optimize(
     }
     judge = partial(_judged, held_out=held_out, metrics=metrics, threads=threads, cache=cache, clean=clean)
     before, parts_before = judge(program, directory=directory / "before", manifest=about)
-    compiled, cost, failures = _compiled(
+    compiled, cost, paid, failures = _compiled(
         restricted(program, names),
         partial(recipe, seed=seed, threads=threads),
         train,
@@ -145,7 +148,7 @@ def optimize(
             "versions": after.manifest.versions,
         }
         save_state(compiled, out, record)
-    return Outcome(compiled, before, after, parts, cost, failures)
+    return Outcome(compiled, before, after, parts, cost, paid, failures)
 
 
 def _judged(
@@ -180,8 +183,9 @@ def _compiled(
     limits: Limits,
     cache: bool,
     clean: Callable[[str], str],
-) -> tuple[dspy.Module, Cost, str]:
-    """The compiled program with all its predictors shown again, the cost of compiling it, and what failed."""
+) -> tuple[dspy.Module, Cost, int, str]:
+    """The compiled program with all its predictors shown again, what compiling cost, the calls that were paid for, and
+    what failed."""
     try:
         directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -219,7 +223,7 @@ def _compiled(
     if trouble is not None:
         raise trouble
     assert compiled is not None
-    return compiled, cost, clean(str(failures))
+    return compiled, cost, calls.paid, clean(str(failures))
 
 
 @contextmanager

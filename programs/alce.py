@@ -15,10 +15,11 @@ import dspy
 
 from programs.steps.citations import CitedAnswer, answer_citing, check_citations, report_fact
 from programs.steps.filtering import Match, shorten
+from programs.steps.method import Method
 from programs.steps.result import Reading, Statements, result
-from programs.steps.settings import require_counts
-from programs.steps.side_by_side import run_in_thread, side_by_side
-from retrieval import Passage, Retriever
+from programs.steps.settings import Count, Temperature, checked
+from programs.steps.side_by_side import side_by_side
+from retrieval import AnyRetriever, Passage, UsageError, as_retriever
 from signatures.answer import AnswerCiting, AnswerCitingYesNo
 from signatures.extract import ExtractSnippet, SummarizePassage
 
@@ -28,7 +29,7 @@ _COMPRESSORS = {"summ": SummarizePassage, "snippet": ExtractSnippet}
 _MAX_CITATIONS = 3  # of a sentence; more do not count for its citation recall
 
 
-class ALCE(dspy.Module):
+class ALCE(Method):
     """Answer with citations over the best passages: whole, or as summaries or snippets; or take the best of several.
 
     ALCE asks for sentences that each name the passages behind them, so that a reader can check an answer. Its four
@@ -67,25 +68,29 @@ class ALCE(dspy.Module):
 
     reads: ClassVar[dict[str, Reading]] = {"known_facts": Statements()}
 
+    @checked
     def __init__(
         self,
-        retriever: Retriever,
+        retriever: AnyRetriever,
         *,
         mode: Literal["vanilla", "summ", "snippet", "rerank"] = "vanilla",
         style: Literal["short", "yesno"] = "short",
-        m: int = 50,
-        k: int = 5,
+        m: Count = 50,
+        k: Count = 5,
         reranker: str = "lexical",
-        samples: int = 4,
-        sample_temperature: float = 0.5,
+        samples: Count = 4,
+        sample_temperature: Temperature = 0.5,
         entailment: str = "lexical",
     ) -> None:
         super().__init__()
-        require_counts(m=m, k=k, samples=samples)
+        if mode != "rerank" and entailment != "lexical":
+            raise UsageError(
+                f"entailment judges citations in mode 'rerank' alone: leave {entailment!r} out in {mode!r}"
+            )
         from retrieval.ranking.entailment import load_entailment
         from retrieval.ranking.scorers import load_scorer
 
-        self.retriever = retriever
+        self.retriever = as_retriever(retriever)
         self.m = m
         self.k = k
         self.samples = samples
@@ -121,9 +126,6 @@ class ALCE(dspy.Module):
                 for reply, recall in zip(replies, recalls, strict=True)
             ],
         )
-
-    async def aforward(self, question: str) -> dspy.Prediction:
-        return await run_in_thread(self.forward, question)
 
     def _choose(self, question: str, ranked: Sequence[Passage]) -> list[Passage]:
         """The k best passages; with SUMM and SNIPPET the k best that the LM finds relevant, shortened by it."""

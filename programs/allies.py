@@ -13,12 +13,13 @@ from typing import Any, NamedTuple
 import dspy
 
 from programs.steps.ask import ask
+from programs.steps.method import Method
 from programs.steps.result import result
 from programs.steps.search import Search, search_for
-from programs.steps.settings import require_counts
-from programs.steps.side_by_side import run_in_thread, side_by_side
+from programs.steps.settings import Count, checked
+from programs.steps.side_by_side import side_by_side
 from programs.steps.text import as_text, clean_list, one_line
-from retrieval import Passage, Retriever, number, union
+from retrieval import AnyRetriever, Passage, as_retriever, number, union
 from signatures.answer import AnswerShortDirectly
 from signatures.query import ListSubQuestions
 from signatures.verify import RateAnswer
@@ -40,7 +41,7 @@ class _State(NamedTuple):
 _NOTHING = _State([], [], "", 0.0, None)
 
 
-class ALLIES(dspy.Module):
+class ALLIES(Method):
     """Answer with and without evidence, then widen the evidence of the best answers by sub-questions until one is sure.
 
     One search often does not find everything that an answer needs. So the best answers so far are kept as a beam. The
@@ -69,19 +70,19 @@ class ALLIES(dspy.Module):
         threshold: Score from which on an answer is sure, so that nothing more is expanded. Released code: 0.8.
     """
 
+    @checked
     def __init__(
         self,
-        retriever: Retriever | None,
+        retriever: AnyRetriever | None,
         *,
-        k: int = 5,
-        beam: int = 2,
-        expansions: int = 2,
-        sub_questions: int = 2,
+        k: Count = 5,
+        beam: Count = 2,
+        expansions: Count = 2,
+        sub_questions: Count = 2,
         threshold: float = 0.8,
     ) -> None:
         super().__init__()
-        require_counts(beam=beam, expansions=expansions, sub_questions=sub_questions)
-        self.retriever = retriever
+        self.retriever = None if retriever is None else as_retriever(retriever)
         self.k = k
         self.beam = beam
         self.expansions = expansions
@@ -127,9 +128,6 @@ class ALLIES(dspy.Module):
             evidence=best.evidence,
             beams=[[_report(state) for state in beam] for beam in beams],
         )
-
-    async def aforward(self, question: str) -> dspy.Prediction:
-        return await run_in_thread(self.forward, question)
 
     def _sub_questions(self, question: str, state: _State) -> list[str]:
         """At most Q new queries: none that the evidence of this answer was gathered for already."""

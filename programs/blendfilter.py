@@ -13,19 +13,21 @@ from typing import ClassVar, Literal
 import dspy
 
 from programs.steps.ask import ask, chain_of_thought
+from programs.steps.method import Method
 from programs.steps.result import Filtered, Reading, result
 from programs.steps.search import Search, search_for, search_with_drafts
-from programs.steps.side_by_side import run_in_thread, side_by_side
+from programs.steps.settings import Count, checked
+from programs.steps.side_by_side import side_by_side
 from programs.steps.text import as_text, blend, one_line
-from retrieval import Passage, Retriever, UsageError, number, pick, union
+from retrieval import AnyRetriever, Passage, UsageError, as_retriever, number, pick, union
 from signatures.answer import REASONING, AnswerShort, AnswerYesNo
-from signatures.select import NameTopic, SelectPassages, SelectPassagesOrNone
+from signatures.select import NameTopic, SelectPassages, SelectPassagesOrNone, set_aside
 from signatures.write import WritePassage
 
 __all__ = ["BlendFilter"]
 
 
-class BlendFilter(dspy.Module):
+class BlendFilter(Method):
     """Search with the question, with a draft answer and with a passage from memory; filter what each finds; answer.
 
     The question alone often finds too little, above all where the answer takes several steps. The draft and the
@@ -44,7 +46,8 @@ class BlendFilter(dspy.Module):
         reasoning: the reasoning that led to the answer.
 
     Args:
-        retriever: Finds the passages. The paper uses ColBERTv2, and BM25 in Table 4, over the Wikipedia 2017 abstracts.
+        retriever: Finds the passages. The paper uses ColBERTv2, and in 4.3 to 4.5 also BM25, over the abstracts of
+            Wikipedia of 2017.
         k: Passages per query. Paper: 5 (appendix D); 3 to 8 in Fig. 3.
         style: Form of the answers: "short" for a short phrase, filtering with a topic (HotPotQA, 2WikiMultiHopQA);
             "yesno" for yes or no, filtering without one (StrategyQA).
@@ -60,26 +63,25 @@ class BlendFilter(dspy.Module):
     reads: ClassVar[dict[str, Reading]] = {"kept": Filtered(found="found", whole="unfiltered")}
     zero_shot: ClassVar[tuple[str, ...]] = ("recall", "topic", "select")  # no demonstrations in the paper's prompts
 
+    @checked
     def __init__(
         self,
-        retriever: Retriever,
+        retriever: AnyRetriever,
         *,
-        k: int = 5,
+        k: Count = 5,
         style: Literal["short", "yesno"] = "short",
         original: bool = True,
         external: bool = True,
         internal: bool = True,
         filter: Literal["each", "union", "off"] = "each",
-        hops: int = 1,
+        hops: Count = 1,
     ) -> None:
         super().__init__()
         if not (original or external or internal):
             raise UsageError(
                 "BlendFilter needs at least one of the queries: set original, external or internal to True"
             )
-        if hops < 1:
-            raise UsageError(f"hops must be at least 1, not {hops}; external=False turns the augmentation off")
-        self.retriever = retriever
+        self.retriever = as_retriever(retriever)
         self.k = k
         self.original = original
         self.hops = hops
@@ -133,9 +135,6 @@ class BlendFilter(dspy.Module):
             reasoning=as_text(reply.reasoning),
         )
 
-    async def aforward(self, question: str) -> dspy.Prediction:
-        return await run_in_thread(self.forward, question)
-
     def _external(self, question: str) -> list[Search]:
         """K_q = R(q), then per hop a_ex = M(CoT(q, K)), q_ex = a_ex || q and K_qex = R(q_ex)."""
         if not (self.original or self.draft):
@@ -156,14 +155,8 @@ class BlendFilter(dspy.Module):
         """Numbers of the passages that the LM keeps; None where its reply could not be parsed."""
         if not found:
             return []
-        about = {"topic": _set_aside(topic)} if self.topic else {}
+        about = {"topic": set_aside(one_line(topic).rstrip("."))} if self.topic else {}
         return ask(self.select, context=number(found), question=question, **about).relevant  # type: ignore[no-any-return]
-
-
-def _set_aside(topic: str | None) -> str:
-    """The request to judge without knowledge of the topic; without a topic, of what the question is about."""
-    name = one_line(topic).rstrip(".") or "what the question is about"
-    return f"Set aside whatever you know about {name}."
 
 
 if __name__ == "__main__":

@@ -12,11 +12,13 @@ from typing import Literal
 import dspy
 
 from programs.steps.ask import ask, chain_of_thought
+from programs.steps.method import Method
 from programs.steps.result import result
-from programs.steps.side_by_side import run_in_thread
+from programs.steps.settings import Count, checked
 from programs.steps.text import as_text
-from retrieval import Retriever, number
+from retrieval import AnyRetriever, as_retriever, number
 from signatures.answer import (
+    REASONING,
     AnswerInThreeWords,
     AnswerInThreeWordsFromMemory,
     AnswerShort,
@@ -35,7 +37,7 @@ _PROMPTS = {
 }
 
 
-class CoT(dspy.Module):
+class CoT(Method):
     """Reason and answer over the passages that the question finds, or closed book.
 
     This is the baseline for methods that search more cleverly: one search, one call.
@@ -55,14 +57,15 @@ class CoT(dspy.Module):
             (StrategyQA), "three-words" with the limit of QPaug's prompts (its Table 2).
     """
 
+    @checked
     def __init__(
-        self, retriever: Retriever | None, *, k: int = 5, style: Literal["short", "yesno", "three-words"] = "short"
+        self, retriever: AnyRetriever | None, *, k: Count = 5, style: Literal["short", "yesno", "three-words"] = "short"
     ) -> None:
         super().__init__()
-        self.retriever = retriever
+        self.retriever = None if retriever is None else as_retriever(retriever)
         self.k = k
         closed_book, over_passages = _PROMPTS[style]
-        self.answer = chain_of_thought(closed_book if retriever is None else over_passages)
+        self.answer = chain_of_thought(closed_book if retriever is None else over_passages, REASONING)
 
     def forward(self, question: str) -> dspy.Prediction:
         # Closed book, the prompt has no field for passages.
@@ -76,9 +79,6 @@ class CoT(dspy.Module):
         return result(
             answer=reply.answer, queries=[question], passages=found, evidence=found, reasoning=as_text(reply.reasoning)
         )
-
-    async def aforward(self, question: str) -> dspy.Prediction:
-        return await run_in_thread(self.forward, question)
 
 
 if __name__ == "__main__":

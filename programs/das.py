@@ -12,17 +12,17 @@ from typing import ClassVar, Literal
 import dspy
 
 from programs.steps.candidates import candidate_fields, draw_candidates
+from programs.steps.method import Method
 from programs.steps.result import PerPassage, Ranking, Reading, result
 from programs.steps.scorer import scorer_or_none
-from programs.steps.settings import require_counts
-from programs.steps.side_by_side import run_in_thread
-from retrieval import Retriever
+from programs.steps.settings import Count, checked
+from retrieval import AnyRetriever, as_retriever
 from signatures.answer import NameAnswerOrUnanswerable
 
 __all__ = ["DAS"]
 
 
-class DAS(dspy.Module):
+class DAS(Method):
     """Answer from each passage by itself or turn it down, and take the answer with the highest score.
 
     Irrelevant passages distract an LM that reads all of them at once. Here it reads one passage at a time and may say
@@ -42,7 +42,7 @@ class DAS(dspy.Module):
         probabilities: by passage id, the probability of that answer.
         shares: by passage id, the share of the passage in the question.
         measured_by: how often a probability came from log-probabilities ("logprobs"), from a number that the LM gave
-            ("stated"), and from neither ("binary"), which counts as 1 for an answer.
+            ("stated"), and from neither ("binary"), which counts as 1 for an answer but ranks it behind the others.
         scored_by: kind of the scorer: "none" or "upr".
         evidence: the passage that the answer comes from.
 
@@ -55,6 +55,7 @@ class DAS(dspy.Module):
         in_flight: How many passages are read at the same time.
     """
 
+    zero_shot: ClassVar[tuple[str, ...]] = ("candidate",)  # the paper's reader is a zero-shot one
     reads: ClassVar[dict[str, Reading]] = {
         "ranked": Ranking(),
         "candidates": PerPassage(),
@@ -62,18 +63,18 @@ class DAS(dspy.Module):
         "shares": PerPassage(),
     }
 
+    @checked
     def __init__(
         self,
-        retriever: Retriever,
+        retriever: AnyRetriever,
         *,
-        k: int = 20,
+        k: Count = 20,
         probability: Literal["logprobs", "stated"] = "logprobs",
         upr: str = "none",
-        in_flight: int = 16,
+        in_flight: Count = 16,
     ) -> None:
         super().__init__()
-        require_counts(in_flight=in_flight)
-        self.retriever = retriever
+        self.retriever = as_retriever(retriever)
         self.k = k
         self.logprobs = probability == "logprobs"
         self.in_flight = in_flight
@@ -99,9 +100,6 @@ class DAS(dspy.Module):
             scored_by=self.scored_by,
             **candidate_fields(ranked),
         )
-
-    async def aforward(self, question: str) -> dspy.Prediction:
-        return await run_in_thread(self.forward, question)
 
 
 if __name__ == "__main__":

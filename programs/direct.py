@@ -11,9 +11,10 @@ from typing import Literal
 import dspy
 
 from programs.steps.ask import ask
+from programs.steps.method import Method
 from programs.steps.result import result
-from programs.steps.side_by_side import run_in_thread
-from retrieval import Retriever, number
+from programs.steps.settings import Count, checked
+from retrieval import AnyRetriever, as_retriever, number
 from signatures.answer import (
     AnswerEntity,
     AnswerInThreeWords,
@@ -35,7 +36,7 @@ _PROMPTS = {
 }
 
 
-class Direct(dspy.Module):
+class Direct(Method):
     """Answer without reasoning, over the passages that the question finds, or closed book.
 
     This is the simplest baseline: what a method gains, it gains over this.
@@ -53,15 +54,16 @@ class Direct(dspy.Module):
             appendix A.3; closed book, where that has none, the same as "short").
     """
 
+    @checked
     def __init__(
         self,
-        retriever: Retriever | None,
+        retriever: AnyRetriever | None,
         *,
-        k: int = 5,
+        k: Count = 5,
         style: Literal["short", "yesno", "three-words", "entity"] = "short",
     ) -> None:
         super().__init__()
-        self.retriever = retriever
+        self.retriever = None if retriever is None else as_retriever(retriever)
         self.k = k
         closed_book, over_passages = _PROMPTS[style]
         self.answer = dspy.Predict(closed_book if retriever is None else over_passages)
@@ -76,9 +78,6 @@ class Direct(dspy.Module):
         found = self.retriever(question, self.k)
         reply = ask(self.answer, context=number(found), question=question)
         return result(answer=reply.answer, queries=[question], passages=found, evidence=found)
-
-    async def aforward(self, question: str) -> dspy.Prediction:
-        return await run_in_thread(self.forward, question)
 
 
 if __name__ == "__main__":

@@ -11,17 +11,18 @@ from typing import Literal
 import dspy
 
 from programs.steps.ask import ask
+from programs.steps.method import Method
 from programs.steps.result import result
-from programs.steps.side_by_side import run_in_thread
+from programs.steps.settings import checked
 from programs.steps.text import one_line
-from retrieval import Passage, Retriever, number
+from retrieval import AnyRetriever, Passage, as_retriever, number
 from signatures.answer import AnswerShortFromKnowledge, AnswerYesNoFromKnowledge
 from signatures.write import WriteBackground
 
 __all__ = ["GenRead"]
 
 
-class GenRead(dspy.Module):
+class GenRead(Method):
     """Write a background document for the question from memory, and answer from it.
 
     What a large LM writes about a question often holds the answer, and no corpus is needed.
@@ -41,9 +42,10 @@ class GenRead(dspy.Module):
         style: Form of the answers: "short" for an entity, as in the paper, "yesno" for yes or no (StrategyQA).
     """
 
-    def __init__(self, retriever: Retriever | None, *, style: Literal["short", "yesno"] = "short") -> None:
+    @checked
+    def __init__(self, retriever: AnyRetriever | None, *, style: Literal["short", "yesno"] = "short") -> None:
         super().__init__()
-        self.retriever = retriever
+        self.retriever = None if retriever is None else as_retriever(retriever)
         self.write = dspy.Predict(WriteBackground)
         self.answer = dspy.Predict(AnswerYesNoFromKnowledge if style == "yesno" else AnswerShortFromKnowledge)
 
@@ -55,9 +57,6 @@ class GenRead(dspy.Module):
         # Read: p(a | d, q).
         reply = ask(self.answer, knowledge=number(evidence), question=question)
         return result(answer=reply.answer, queries=[], passages=[], evidence=evidence)
-
-    async def aforward(self, question: str) -> dspy.Prediction:
-        return await run_in_thread(self.forward, question)
 
 
 if __name__ == "__main__":

@@ -12,18 +12,18 @@ from typing import ClassVar, Literal
 import dspy
 
 from programs.steps.ask import ask, chain_of_thought
+from programs.steps.method import Method
 from programs.steps.result import Reading, Turns, report_rounds, result
 from programs.steps.search import search_with_drafts
-from programs.steps.settings import require_counts
-from programs.steps.side_by_side import run_in_thread
+from programs.steps.settings import Count, checked
 from programs.steps.text import as_text
-from retrieval import Retriever, number, union
+from retrieval import AnyRetriever, as_retriever, number, union
 from signatures.answer import REASONING, AnswerShort, AnswerYesNo
 
 __all__ = ["IterRetGen"]
 
 
-class IterRetGen(dspy.Module):
+class IterRetGen(Method):
     """Answer in turns, each over the passages that the last turn's answer and the question find.
 
     A first answer, even a wrong one, names things that the question does not. Searching with both finds what the
@@ -51,12 +51,12 @@ class IterRetGen(dspy.Module):
 
     reads: ClassVar[dict[str, Reading]] = {"iterations": Turns()}
 
+    @checked
     def __init__(
-        self, retriever: Retriever, *, k: int = 5, turns: int = 2, style: Literal["short", "yesno"] = "short"
+        self, retriever: AnyRetriever, *, k: Count = 5, turns: Count = 2, style: Literal["short", "yesno"] = "short"
     ) -> None:
         super().__init__()
-        require_counts(turns=turns)
-        self.retriever = retriever
+        self.retriever = as_retriever(retriever)
         self.k = k
         self.turns = turns
         self.answer = chain_of_thought(AnswerYesNo if style == "yesno" else AnswerShort, REASONING)
@@ -76,9 +76,6 @@ class IterRetGen(dspy.Module):
             iterations=report_rounds((search.found for search in searches), growing=False),
             reasoning=as_text(reply.reasoning),
         )
-
-    async def aforward(self, question: str) -> dspy.Prediction:
-        return await run_in_thread(self.forward, question)
 
 
 if __name__ == "__main__":

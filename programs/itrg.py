@@ -12,19 +12,19 @@ from typing import ClassVar, Literal
 import dspy
 
 from programs.steps.ask import ask
+from programs.steps.method import Method
 from programs.steps.result import Lists, Reading, result
 from programs.steps.search import Search, search_for
-from programs.steps.settings import require_counts
-from programs.steps.side_by_side import run_in_thread
+from programs.steps.settings import Count, checked
 from programs.steps.text import blend, one_line
-from retrieval import Passage, Retriever, number, union
+from retrieval import AnyRetriever, Passage, as_retriever, number, union
 from signatures.answer import AnswerShortDirectly, AnswerYesNoDirectly
 from signatures.write import UpdateDocument, WriteDocument
 
 __all__ = ["ITRG"]
 
 
-class ITRG(dspy.Module):
+class ITRG(Method):
     """Write a document in turns, each from the passages that the question and the last document find; answer from it.
 
     The document gathers what the searches find, and makes each next query more precise.
@@ -51,18 +51,18 @@ class ITRG(dspy.Module):
 
     reads: ClassVar[dict[str, Reading]] = {"found": Lists()}
 
+    @checked
     def __init__(
         self,
-        retriever: Retriever,
+        retriever: AnyRetriever,
         *,
-        k: int = 5,
-        turns: int = 5,
+        k: Count = 5,
+        turns: Count = 5,
         strategy: Literal["refresh", "refine"] = "refresh",
         style: Literal["short", "yesno"] = "short",
     ) -> None:
         super().__init__()
-        require_counts(turns=turns)
-        self.retriever = retriever
+        self.retriever = as_retriever(retriever)
         self.k = k
         self.turns = turns
         self.refine = strategy == "refine"
@@ -96,9 +96,6 @@ class ITRG(dspy.Module):
             found=[[passage.id for passage in search.found] for search in searches],
             documents=documents[1:],
         )
-
-    async def aforward(self, question: str) -> dspy.Prediction:
-        return await run_in_thread(self.forward, question)
 
     def _write(self, question: str, last: str, shown: list[Passage]) -> str:
         """The next document; the last one again where the reply is empty or could not be parsed."""

@@ -18,11 +18,12 @@ import dspy
 from programs.steps.ask import ask, chain_of_thought
 from programs.steps.citations import Fact, keep_confirmed, keep_supported, report_fact
 from programs.steps.filtering import Match, shorten, threshold_for
+from programs.steps.method import Method
 from programs.steps.result import Reading, Statements, Turns, result
-from programs.steps.settings import require_counts
-from programs.steps.side_by_side import run_in_thread, side_by_side
+from programs.steps.settings import Count, checked
+from programs.steps.side_by_side import side_by_side
 from programs.steps.text import as_text, blend, clean_list, declines, line_or_nothing, one_line, passage_or_nothing
-from retrieval import Passage, Retriever, number, union
+from retrieval import AnyRetriever, Passage, as_retriever, number, union
 from signatures.answer import AnswerShort, AnswerYesNo
 from signatures.detect import DetectMissing, DetectMissingYesNo
 from signatures.extract import ExtractSnippet, ExtractStatements, SummarizePassage
@@ -35,9 +36,7 @@ __all__ = ["MIGRES"]
 _ROUNDS = {"multihop": 5, "odqa": 3, "commonsense": 5}  # T in Table 11
 _COMPRESSORS = {"summary": SummarizePassage, "snippet": ExtractSnippet}
 _SUB_QUERIES = 3  # per round, at most (3.2)
-_MAX_USES = (
-    2  # of a passage: each round that shows it counts as one, and so does each round in which it supports a fact
-)
+_MAX_USES = 2  # of a passage: the rounds that show it, and those in which it supports a fact
 _TOO_SHORT = 10  # characters; a shorter description of what is missing says nothing
 
 
@@ -68,7 +67,7 @@ class _Round(NamedTuple):
     verdict: _Verdict | None  # None where the main module was skipped
 
 
-class MIGRES(dspy.Module):
+class MIGRES(Method):
     """Gather facts with citations, ask for what is missing and search for it, until the facts answer the question.
 
     An LM can say well what it still needs to know. So each round searches for what the last one found missing. Facts
@@ -120,15 +119,16 @@ class MIGRES(dspy.Module):
 
     reads: ClassVar[dict[str, Reading]] = {"iterations": Turns(), "known_facts": Statements()}
 
+    @checked
     def __init__(
         self,
-        retriever: Retriever,
+        retriever: AnyRetriever,
         *,
         preset: Literal["multihop", "odqa", "commonsense"] = "multihop",
-        rounds: int | None = None,
+        rounds: Count | None = None,
         threshold: float | None = None,
-        m: int = 50,
-        k: int = 5,
+        m: Count = 50,
+        k: Count = 5,
         reranker: str = "lexical",
         compression: Literal["filter", "summary", "snippet", "off"] = "filter",
         entailment: str = "lexical",
@@ -136,11 +136,10 @@ class MIGRES(dspy.Module):
         answer_anyway: bool = True,
     ) -> None:
         super().__init__()
-        require_counts(rounds=rounds, m=m, k=k)
         from retrieval.ranking.entailment import load_entailment
         from retrieval.ranking.scorers import load_scorer
 
-        self.retriever = retriever
+        self.retriever = as_retriever(retriever)
         self.rounds = _ROUNDS[preset] if rounds is None else rounds
         self.m = m
         self.k = k
@@ -178,7 +177,7 @@ class MIGRES(dspy.Module):
                 shown = self._recall(queries, f"lm:knowledge-{len(memory) + 1}")
 
             # Leaf module (3.2): new facts with citations that hold.
-            new = self._extract(shown, known)
+            new = self._extract(queries, shown, known)
 
             # Main module (3.2). Without new facts it would repeat itself, so it is skipped, except in the first and the
             # last round.
@@ -199,9 +198,6 @@ class MIGRES(dspy.Module):
             knowledge=[passage for turn in memory for passage in _shown(turn) if passage.id.startswith("lm:")],
             external_tokens=sum(_external_tokens(turn) for turn in memory),
         )
-
-    async def aforward(self, question: str) -> dspy.Prediction:
-        return await run_in_thread(self.forward, question)
 
     def _sub_queries(self, question: str, memory: Sequence[_Round]) -> list[str]:
         """New queries by the LM; where it writes none, what is missing is the query, or else the question."""
@@ -241,12 +237,16 @@ class MIGRES(dspy.Module):
         text = passage_or_nothing(ask(self.recall, questions=questions).knowledge)
         return [Match(Passage(id, text), questions)] if text else []
 
-    def _extract(self, shown: Sequence[Match], known: Sequence[Fact]) -> list[Fact]:
-        """New facts from the passages (I'). The leaf module is asked the queries that found the passages."""
+    def _extract(self, queries: Sequence[str], shown: Sequence[Match], known: Sequence[Fact]) -> list[Fact]:
+        """New facts from the passages (I'). The leaf module is asked those of the queries that found the passages.
+
+        What the LM wrote from memory is about all of them.
+        """
         if not shown:
             return []
         passages = [match.passage for match in shown]
-        about = blend(*dict.fromkeys(match.query for match in shown))
+        found_by = {match.query for match in shown}
+        about = blend(*(query for query in queries if query in found_by)) or blend(*queries)
         reply = ask(self.extract, context=number(passages), question=about)
         if self.check:
             supported = keep_confirmed(self.check, reply.statements, passages, about)

@@ -13,11 +13,13 @@ from typing import Literal
 import dspy
 
 from programs.steps.ask import ask
+from programs.steps.method import Method
 from programs.steps.result import result
 from programs.steps.search import search_for
-from programs.steps.side_by_side import run_in_thread, side_by_side
-from programs.steps.text import blend, one_line, passage_or_nothing
-from retrieval import Passage, Retriever, UsageError, number
+from programs.steps.settings import Count, checked
+from programs.steps.side_by_side import side_by_side
+from programs.steps.text import blend, passage_or_nothing, plan_or_nothing
+from retrieval import AnyRetriever, Passage, UsageError, as_retriever, number
 from signatures.answer import AnswerInThreeWords, AnswerInThreeWordsFromBoth
 from signatures.query import PlanQuestion
 from signatures.write import WritePassageOrNone
@@ -25,7 +27,7 @@ from signatures.write import WritePassageOrNone
 __all__ = ["QPaug"]
 
 
-class QPaug(dspy.Module):
+class QPaug(Method):
     """Search with the question and a plan of simpler questions, add a passage from memory, answer over both.
 
     The plan makes a question with several steps easier to search for. The passage from memory fills gaps of the corpus.
@@ -37,13 +39,13 @@ class QPaug(dspy.Module):
         Depth: 3 LM calls, with the search beside the second; 2 where the passage is written from the question alone.
 
     In the result:
-        plan: the plan; empty where none was asked for or its reply could not be parsed.
+        plan: the plan; empty where none was asked for, the LM declined to write one or its reply could not be parsed.
         knowledge: the generated passage; empty where the LM declined to write one.
         evidence: the retrieved passages, and behind them the generated one, with the id lm:passage.
 
     Args:
-        retriever: Finds the passages. The paper uses SBERT, ANCE and Contriever, with exact search over the 21,015,324
-            Wikipedia passages of DPR.
+        retriever: Finds the passages. The paper uses SBERT, ANCE and Contriever, over the 21,015,324 Wikipedia passages
+            of DPR.
         k: Passages to retrieve. Paper: 9 beside the generated one, 10 without it (4.1), which is what None stands for;
             10, 50 and 100 in Fig. 2.
         augment: Augment the question with a plan (Qaug). Tables 5 to 7 leave it out.
@@ -53,11 +55,12 @@ class QPaug(dspy.Module):
             as in the released code.
     """
 
+    @checked
     def __init__(
         self,
-        retriever: Retriever,
+        retriever: AnyRetriever,
         *,
-        k: int | None = None,
+        k: Count | None = None,
         augment: bool = True,
         generate: bool = True,
         query: Literal["question+plan", "plan"] = "question+plan",
@@ -66,7 +69,7 @@ class QPaug(dspy.Module):
         super().__init__()
         if query == "plan" and not augment:
             raise UsageError('without augment there is no plan to search with: set query to "question+plan"')
-        self.retriever = retriever
+        self.retriever = as_retriever(retriever)
         self.k = (9 if generate else 10) if k is None else k
         self.query = query
         self.generate_from = generate_from
@@ -100,12 +103,9 @@ class QPaug(dspy.Module):
             knowledge=knowledge,
         )
 
-    async def aforward(self, question: str) -> dspy.Prediction:
-        return await run_in_thread(self.forward, question)
-
     def _plan(self, question: str) -> str:
         """q_aug = M(P_aug(q))."""
-        return one_line(ask(self.plan, question=question).plan) if self.plan else ""
+        return plan_or_nothing(ask(self.plan, question=question).plan) if self.plan else ""
 
     def _recall(self, question: str) -> str:
         """The generated passage, M(P_gen(question)); empty without a question, or where the LM declines."""

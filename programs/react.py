@@ -12,19 +12,19 @@ from typing import ClassVar, Literal
 import dspy
 
 from programs.steps.ask import ask
+from programs.steps.method import Method
 from programs.steps.result import Reading, Turns, report_rounds, result
 from programs.steps.search import Search, search_for
-from programs.steps.settings import require_counts
-from programs.steps.side_by_side import run_in_thread
+from programs.steps.settings import Count, checked
 from programs.steps.text import as_text, line_or_nothing, one_line
 from programs.steps.trajectory import turn
-from retrieval import Retriever, union
+from retrieval import AnyRetriever, as_retriever, union
 from signatures.act import NextStep, NextStepYesNo
 
 __all__ = ["ReAct"]
 
 
-class ReAct(dspy.Module):
+class ReAct(Method):
     """Think and search in turns until the LM finishes with an answer.
 
     The LM sees what each search found before it decides on the next one, so that it can follow a chain of facts.
@@ -52,12 +52,12 @@ class ReAct(dspy.Module):
 
     reads: ClassVar[dict[str, Reading]] = {"iterations": Turns()}
 
+    @checked
     def __init__(
-        self, retriever: Retriever, *, k: int = 5, steps: int = 7, style: Literal["short", "yesno"] = "short"
+        self, retriever: AnyRetriever, *, k: Count = 5, steps: Count = 7, style: Literal["short", "yesno"] = "short"
     ) -> None:
         super().__init__()
-        require_counts(steps=steps)
-        self.retriever = retriever
+        self.retriever = as_retriever(retriever)
         self.k = k
         self.steps = steps
         self.step = dspy.Predict(NextStepYesNo if style == "yesno" else NextStep)
@@ -93,9 +93,6 @@ class ReAct(dspy.Module):
             iterations=report_rounds([[], *(search.found for search in searches)], growing=True),
             ended={"finish": "finish", "search": "limit", None: "unparsable"}[step.action],
         )
-
-    async def aforward(self, question: str) -> dspy.Prediction:
-        return await run_in_thread(self.forward, question)
 
 
 def _answer(step: dspy.Prediction) -> str | None:

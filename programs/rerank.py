@@ -12,17 +12,17 @@ from typing import ClassVar, Literal
 import dspy
 
 from programs.steps.candidates import candidate_fields, draw_candidates
+from programs.steps.method import Method
 from programs.steps.result import PerPassage, Ranking, Reading, result
 from programs.steps.scorer import scorer_or_none
-from programs.steps.settings import require_counts
-from programs.steps.side_by_side import run_in_thread
-from retrieval import Retriever
+from programs.steps.settings import Count, checked
+from retrieval import AnyRetriever, as_retriever
 from signatures.answer import NameAnswer, NameAnswerInThreeWords
 
 __all__ = ["Rerank"]
 
 
-class Rerank(dspy.Module):
+class Rerank(Method):
     """Answer from each passage by itself, and take the answer that question and answer are most probable with.
 
     An LM that reads one passage at a time cannot mix passages up, and its own probabilities say which answer fits best.
@@ -41,7 +41,7 @@ class Rerank(dspy.Module):
         probabilities: by passage id, the probability of that answer.
         shares: by passage id, the share of the passage in the question.
         measured_by: how often a probability came from log-probabilities ("logprobs"), from a number that the LM gave
-            ("stated"), and from neither ("binary"), which counts as 1 for an answer.
+            ("stated"), and from neither ("binary"), which counts as 1 for an answer but ranks it behind the others.
         scored_by: kind of the scorer: "none" or "upr".
         evidence: the passage that the answer comes from; nothing where there is no answer.
 
@@ -63,19 +63,19 @@ class Rerank(dspy.Module):
         "shares": PerPassage(),
     }
 
+    @checked
     def __init__(
         self,
-        retriever: Retriever,
+        retriever: AnyRetriever,
         *,
-        k: int = 10,
+        k: Count = 10,
         probability: Literal["logprobs", "stated"] = "logprobs",
         upr: str = "none",
         style: Literal["short", "three-words"] = "short",
-        in_flight: int = 16,
+        in_flight: Count = 16,
     ) -> None:
         super().__init__()
-        require_counts(in_flight=in_flight)
-        self.retriever = retriever
+        self.retriever = as_retriever(retriever)
         self.k = k
         self.logprobs = probability == "logprobs"
         self.in_flight = in_flight
@@ -100,9 +100,6 @@ class Rerank(dspy.Module):
             scored_by=self.scored_by,
             **candidate_fields(ranked),
         )
-
-    async def aforward(self, question: str) -> dspy.Prediction:
-        return await run_in_thread(self.forward, question)
 
 
 if __name__ == "__main__":

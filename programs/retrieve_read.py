@@ -13,16 +13,16 @@ import dspy
 
 from programs.steps.citations import answer_citing, report_fact
 from programs.steps.filtering import threshold_for
+from programs.steps.method import Method
 from programs.steps.result import Reading, Statements, result
-from programs.steps.settings import require_counts
-from programs.steps.side_by_side import run_in_thread
-from retrieval import Retriever
+from programs.steps.settings import Count, checked
+from retrieval import AnyRetriever, as_retriever
 from signatures.answer import AnswerCiting, AnswerCitingYesNo
 
 __all__ = ["RetrieveRead"]
 
 
-class RetrieveRead(dspy.Module):
+class RetrieveRead(Method):
     """Answer with citations over the relevant sentences of the passages that the question finds.
 
     It shows what the sentence filter of MIGRES gives by itself: fewer words to read, and less that distracts.
@@ -55,21 +55,21 @@ class RetrieveRead(dspy.Module):
 
     reads: ClassVar[dict[str, Reading]] = {"known_facts": Statements()}
 
+    @checked
     def __init__(
         self,
-        retriever: Retriever,
+        retriever: AnyRetriever,
         *,
         preset: Literal["multihop", "odqa", "commonsense"] = "multihop",
         threshold: float | None = None,
-        m: int = 50,
-        k: int = 5,
+        m: Count = 50,
+        k: Count = 5,
         reranker: str = "lexical",
     ) -> None:
         super().__init__()
-        require_counts(m=m, k=k)
         from retrieval.ranking.scorers import load_scorer
 
-        self.retriever = retriever
+        self.retriever = as_retriever(retriever)
         self.m = m
         self.k = k
         self.scorer = load_scorer(reranker)
@@ -92,9 +92,6 @@ class RetrieveRead(dspy.Module):
             evidence=evidence,
             known_facts=[report_fact(fact) for fact in reply.facts],
         )
-
-    async def aforward(self, question: str) -> dspy.Prediction:
-        return await run_in_thread(self.forward, question)
 
 
 if __name__ == "__main__":

@@ -12,18 +12,19 @@ from typing import ClassVar, Literal
 import dspy
 
 from programs.steps.ask import ask
+from programs.steps.method import Method
 from programs.steps.result import Reading, Turns, report_rounds, result
 from programs.steps.search import Search, search_for
-from programs.steps.side_by_side import run_in_thread
+from programs.steps.settings import Count, checked
 from programs.steps.text import line_or_nothing, one_line
-from retrieval import Passage, Retriever, UsageError, number, union
+from retrieval import AnyRetriever, Passage, as_retriever, number, union
 from signatures.answer import AnswerShortDirectly, AnswerYesNoDirectly
 from signatures.query import AskFollowUp
 
 __all__ = ["SelfAsk"]
 
 
-class SelfAsk(dspy.Module):
+class SelfAsk(Method):
     """Ask follow-up questions, search and answer each, and answer the question over everything gathered.
 
     A question with several steps is easier one step at a time, and each step is a question that a search can answer.
@@ -51,13 +52,17 @@ class SelfAsk(dspy.Module):
 
     reads: ClassVar[dict[str, Reading]] = {"iterations": Turns()}
 
+    @checked
     def __init__(
-        self, retriever: Retriever, *, k: int = 5, follow_ups: int = 5, style: Literal["short", "yesno"] = "short"
+        self,
+        retriever: AnyRetriever,
+        *,
+        k: Count = 5,
+        follow_ups: Count = 5,
+        style: Literal["short", "yesno"] = "short",
     ) -> None:
         super().__init__()
-        if follow_ups < 1:
-            raise UsageError(f"follow_ups must be at least 1, not {follow_ups}; programs.direct asks none")
-        self.retriever = retriever
+        self.retriever = as_retriever(retriever)
         self.k = k
         self.follow_ups = follow_ups
         self.follow_up = dspy.Predict(AskFollowUp)
@@ -93,9 +98,6 @@ class SelfAsk(dspy.Module):
             steps=steps,
             iterations=report_rounds([*(search.found for search in searches), []], growing=True),
         )
-
-    async def aforward(self, question: str) -> dspy.Prediction:
-        return await run_in_thread(self.forward, question)
 
     def _follow_up(self, question: str, evidence: list[Passage]) -> str:
         """The next follow-up question; empty where none is needed or the reply could not be parsed."""

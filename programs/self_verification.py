@@ -13,11 +13,12 @@ from typing import Any, Literal
 import dspy
 
 from programs.steps.ask import ask, chain_of_thought
+from programs.steps.method import Method
 from programs.steps.result import result
-from programs.steps.settings import require_counts
-from programs.steps.side_by_side import run_in_thread, side_by_side
+from programs.steps.settings import Count, checked
+from programs.steps.side_by_side import side_by_side
 from programs.steps.text import as_text, one_line, simplify
-from retrieval import Retriever, UsageError
+from retrieval import AnyRetriever, UsageError, as_retriever
 from signatures.answer import AnswerInThreeWordsFromMemory, AnswerShortFromMemory, AnswerYesNoFromMemory
 from signatures.verify import CheckConclusion, ChooseCondition, RecoverCondition
 
@@ -30,7 +31,7 @@ _PROMPTS = {
 }
 
 
-class SelfVerification(dspy.Module):
+class SelfVerification(Method):
     """Sample answers by chain of thought, verify each from its conclusion back, and give the one that is best verified.
 
     Reasoning can go wrong unnoticed. An answer that is right also makes sense backwards: with it, the question becomes
@@ -60,23 +61,23 @@ class SelfVerification(dspy.Module):
             the limit of QPaug's prompts (its Table 2).
     """
 
+    @checked
     def __init__(
         self,
-        retriever: Retriever | None,
+        retriever: AnyRetriever | None,
         *,
-        n: int = 5,
+        n: Count = 5,
         verify: Literal["statement", "condition"] = "statement",
-        verifications: int = 1,
+        verifications: Count = 1,
         sampling: float = 0.3,
         style: Literal["short", "yesno", "three-words"] = "short",
     ) -> None:
         super().__init__()
-        require_counts(n=n, verifications=verifications)
         if not sampling > 0:
             raise UsageError(
                 f"sampling is a temperature and must be above 0, not {sampling}: at 0 all answers would be the same"
             )
-        self.retriever = retriever
+        self.retriever = None if retriever is None else as_retriever(retriever)
         self.n = n
         self.verifications = verifications
         self.sampling = sampling
@@ -117,9 +118,6 @@ class SelfVerification(dspy.Module):
             scores=scores,
             reasoning=as_text(best and best.reasoning),
         )
-
-    async def aforward(self, question: str) -> dspy.Prediction:
-        return await run_in_thread(self.forward, question)
 
     def _sampled(self, i: int) -> dict[str, Any]:
         """The settings of the i-th sample. Its number keeps DSPy's cache from giving the same reply every time."""

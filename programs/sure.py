@@ -11,17 +11,19 @@ from functools import partial
 import dspy
 
 from programs.steps.ask import ask
+from programs.steps.method import Method
 from programs.steps.result import result
-from programs.steps.side_by_side import run_in_thread, side_by_side
+from programs.steps.settings import Count, checked
+from programs.steps.side_by_side import side_by_side
 from programs.steps.text import one_line, simplify
-from retrieval import Passage, Retriever, number
+from retrieval import AnyRetriever, Passage, as_retriever, number
 from signatures.answer import ProposeTwoAnswers
 from signatures.verify import CompareSummaries, SummarizeForCandidate, SupportsCandidate
 
 __all__ = ["SuRe"]
 
 
-class SuRe(dspy.Module):
+class SuRe(Method):
     """Propose two answers, summarize the passages in favour of each, and give the answer whose summary holds better.
 
     An LM that has to argue for each of two answers sees more of the passages than one that settles on the first.
@@ -43,9 +45,10 @@ class SuRe(dspy.Module):
         k: Passages to read. Paper: 10.
     """
 
-    def __init__(self, retriever: Retriever, *, k: int = 10) -> None:
+    @checked
+    def __init__(self, retriever: AnyRetriever, *, k: Count = 10) -> None:
         super().__init__()
-        self.retriever = retriever
+        self.retriever = as_retriever(retriever)
         self.k = k
         self.propose = dspy.Predict(ProposeTwoAnswers)
         self.summarize = dspy.Predict(SummarizeForCandidate)
@@ -100,9 +103,6 @@ class SuRe(dspy.Module):
             valid=valid,
             rank=rank,
         )
-
-    async def aforward(self, question: str) -> dspy.Prediction:
-        return await run_in_thread(self.forward, question)
 
     def _summarize(self, context: str, question: str, candidate: str, rival: str) -> str:
         reply = ask(self.summarize, context=context, question=question, candidate=candidate, rival=rival)

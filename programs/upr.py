@@ -11,10 +11,10 @@ from typing import ClassVar, Literal
 import dspy
 
 from programs.steps.ask import ask
+from programs.steps.method import Method
 from programs.steps.result import Ranking, Reading, result
-from programs.steps.settings import require_counts
-from programs.steps.side_by_side import run_in_thread
-from retrieval import Retriever, number
+from programs.steps.settings import Count, checked
+from retrieval import AnyRetriever, as_retriever, number
 from signatures.answer import AnswerEntity, AnswerShortDirectly, AnswerYesNoDirectly
 
 __all__ = ["UPR"]
@@ -22,7 +22,7 @@ __all__ = ["UPR"]
 _PROMPTS = {"short": AnswerShortDirectly, "yesno": AnswerYesNoDirectly, "entity": AnswerEntity}
 
 
-class UPR(dspy.Module):
+class UPR(Method):
     """Search deep, rerank the passages by the likelihood of the question, and answer over the best.
 
     A passage that answers a question makes the question likely: a language model can rank passages by that, without
@@ -54,20 +54,20 @@ class UPR(dspy.Module):
 
     reads: ClassVar[dict[str, Reading]] = {"ranked": Ranking()}
 
+    @checked
     def __init__(
         self,
-        retriever: Retriever,
+        retriever: AnyRetriever,
         *,
-        m: int = 100,
-        k: int = 5,
+        m: Count = 100,
+        k: Count = 5,
         upr: str = "lexical",
         style: Literal["short", "yesno", "entity"] = "short",
     ) -> None:
         super().__init__()
-        require_counts(m=m, k=k)
         from retrieval.ranking.scorers import load_scorer
 
-        self.retriever = retriever
+        self.retriever = as_retriever(retriever)
         self.m = m
         self.k = k
         self.scored_by = upr.partition(":")[0]
@@ -92,9 +92,6 @@ class UPR(dspy.Module):
             ranked=[passage.id for passage in ranked],
             scored_by=self.scored_by,
         )
-
-    async def aforward(self, question: str) -> dspy.Prediction:
-        return await run_in_thread(self.forward, question)
 
 
 if __name__ == "__main__":

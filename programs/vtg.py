@@ -15,12 +15,13 @@ import dspy
 
 from programs.steps.ask import ask
 from programs.steps.citations import Fact, check_citations, find_support, report_fact, resolve_citations
+from programs.steps.method import Method
 from programs.steps.result import Reading, Statements, result
 from programs.steps.search import Search, search_for
-from programs.steps.settings import require_counts
-from programs.steps.side_by_side import run_in_thread, side_by_side
+from programs.steps.settings import Count, checked
+from programs.steps.side_by_side import side_by_side
 from programs.steps.text import clean_list
-from retrieval import Passage, Retriever, number, union
+from retrieval import AnyRetriever, Passage, as_retriever, number, union
 from signatures.answer import AnswerShortDirectly, AnswerYesNoDirectly
 from signatures.query import AskForEvidence
 from signatures.write import WriteNextSentence
@@ -31,7 +32,7 @@ _MAX_QUERIES = 3  # for one sentence
 _MAX_CITATIONS = 3  # of a sentence
 
 
-class VTG(dspy.Module):
+class VTG(Method):
     """Write sentences with citations, keep those that passages entail, search for what lacks evidence, answer.
 
     Citations that an LM writes often do not hold. Here each sentence is checked before the next one is written, and a
@@ -63,20 +64,20 @@ class VTG(dspy.Module):
 
     reads: ClassVar[dict[str, Reading]] = {"known_facts": Statements()}
 
+    @checked
     def __init__(
         self,
-        retriever: Retriever,
+        retriever: AnyRetriever,
         *,
-        k: int = 5,
-        sentences: int = 5,
+        k: Count = 5,
+        sentences: Count = 5,
         style: Literal["short", "yesno"] = "short",
         entailment: str = "lexical",
     ) -> None:
         super().__init__()
-        require_counts(k=k, sentences=sentences)
         from retrieval.ranking.entailment import load_entailment
 
-        self.retriever = retriever
+        self.retriever = as_retriever(retriever)
         self.k = k
         self.sentences = sentences
         self.judge = load_entailment(entailment)
@@ -124,9 +125,6 @@ class VTG(dspy.Module):
             known_facts=[report_fact(fact) for fact in kept],
             unsupported=dropped,
         )
-
-    async def aforward(self, question: str) -> dspy.Prediction:
-        return await run_in_thread(self.forward, question)
 
     def _write(
         self, question: str, memory: Sequence[Passage], kept: Sequence[Fact], dropped: Sequence[str]

@@ -2,18 +2,22 @@
 
 from retrieval.base import Retriever
 from retrieval.errors import OdqaError, RetrievalError, UsageError
+from retrieval.foreign import AnyRetriever, as_passages, as_retriever
 from retrieval.memory import Memory
 from retrieval.passage import Passage, number, pick, union
 from retrieval.specs import FORMS, load
 
 __all__ = [
     "FORMS",
+    "AnyRetriever",
     "Memory",
     "OdqaError",
     "Passage",
     "RetrievalError",
     "Retriever",
     "UsageError",
+    "as_passages",
+    "as_retriever",
     "load",
     "number",
     "pick",

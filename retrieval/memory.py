@@ -1,8 +1,10 @@
 """A retriever over a table of passages: the public test double."""
 
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from retrieval.base import Retriever
+from retrieval.foreign import as_passages
 from retrieval.passage import Passage
 
 __all__ = ["Memory"]
@@ -14,7 +16,8 @@ class Memory(Retriever):
     For tests and examples: the same answer every time, without weights. For real corpora use `retrieval.bm25.BM25`.
 
     Args:
-        passages: What can be found.
+        passages: What can be found: passages, texts, or whatever else `retrieval.as_passages` takes. Of each id the
+            first is taken.
         answers: The ids to return for given queries, best first. For any other query, passages are ranked by how many
             different words, lower-cased, their title and text share with the query. Ties keep the order of the
             passages; passages that share no word are not found.
@@ -23,8 +26,8 @@ class Memory(Retriever):
         KeyError: `answers` names an id that no passage has.
     """
 
-    def __init__(self, passages: Iterable[Passage], answers: Mapping[str, Iterable[str]] | None = None) -> None:
-        self.passages = {passage.id: passage for passage in passages}
+    def __init__(self, passages: Iterable[Any], answers: Mapping[str, Iterable[str]] | None = None) -> None:
+        self.passages = {passage.id: passage for passage in as_passages(passages)}
         self._answers = {query: [self.passages[i] for i in ids] for query, ids in (answers or {}).items()}
 
     def search(self, query: str, k: int) -> list[Passage]:

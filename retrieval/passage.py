@@ -2,7 +2,8 @@
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from typing import Any
 
 __all__ = ["Passage", "number", "pick", "plain", "union"]
 
@@ -23,6 +24,10 @@ class Passage:
     text: str = field(compare=False)
     title: str = field(default="", compare=False)
     score: float | None = field(default=None, compare=False)
+
+    def toDict(self) -> dict[str, Any]:  # the name that DSPy asks for in `prediction.toDict()`
+        """The attributes by name: values that JSON can hold."""
+        return asdict(self)
 
 
 def number(passages: Sequence[Passage]) -> str:

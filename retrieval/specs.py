@@ -11,20 +11,29 @@ from retrieval.errors import UsageError
 
 __all__ = ["FORMS", "load"]
 
+_DESCRIPTIONS = (
+    ("bm25", "bm25.json"),
+    ("dense", "dense.json"),
+    ("colbert", "colbert.json"),
+    ("colbert", "metadata.json"),
+)
 
-def load(spec: str) -> Retriever:
+
+def load(spec: str | Path) -> Retriever:
     """Open the retriever that `spec` names. An index is tried on a few of its passages: see `known_item.check_index`.
 
     Args:
         spec: `sample` (BM25 over the packaged sample corpus); `bm25:DIR`, `dense:DIR` or `colbert:DIR` (an index that
             `python -m retrieval index` made; a ColBERT index may be one that colbert-ai made); `colbertv2:URL` (a
             server that speaks the ColBERTv2 protocol); or a TOML file that composes these (see
-            `retrieval.compositions`).
+            `retrieval.compositions`). A path is that of a TOML file or of an index of any of these kinds.
 
     Raises:
         UsageError: there is no such form, or what the spec names is not there; the message says what to use.
         RetrievalError: the index is damaged.
     """
+    if isinstance(spec, Path):
+        spec = str(spec) if spec.suffix == ".toml" else f"{_kind_of_index(spec)}:{spec}"
     if spec.endswith(".toml"):
         return _composed(spec)
     scheme, colon, rest = spec.partition(":")
@@ -32,6 +41,14 @@ def load(spec: str) -> Retriever:
         if form.partition(":")[:2] == (scheme, colon) and bool(colon) == bool(rest):
             return _checked(opened(rest), spec)
     raise UsageError(f"there is no retriever {spec!r}: use {' or '.join(FORMS)}")
+
+
+def _kind_of_index(directory: Path) -> str:
+    """The kind of the index in the directory, by the file that describes it; metadata.json is that of colbert-ai."""
+    for kind, description in _DESCRIPTIONS:
+        if (directory / description).is_file():
+            return kind
+    raise UsageError(f"there is no index in {directory}: build one with `python -m retrieval index`")
 
 
 def _checked(retriever: Retriever, spec: str) -> Retriever:

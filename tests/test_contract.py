@@ -56,7 +56,7 @@ def test_the_common_fields_are_there_and_consistent(name: str) -> None:
     assert len({passage.id for passage in seen.passages}) == len(seen.passages)
     known = {passage.id for passage in seen.passages}
     assert all(passage.id in known or passage.id.startswith("lm:") for passage in seen.evidence)
-    json.dumps(seen.toDict(), default=lambda value: {"id": value.id} if isinstance(value, Passage) else {}[value])
+    assert json.loads(json.dumps(seen.toDict())) == seen.toDict()
 
 
 @pytest.mark.parametrize("name", METHODS)

@@ -6,13 +6,13 @@ not known here. All random numbers are seeded: the same scores give the same fig
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["difference_interval", "holm", "interval", "paired_test", "ratio_interval"]
+__all__ = ["difference_interval", "gain_interval", "holm", "interval", "mean_interval", "paired_test", "ratio_interval"]
 
 _RESAMPLES = 10_000
 _FEW = 20  # scores other than the most frequent one; with fewer the bootstrap's intervals are too short
@@ -71,6 +71,36 @@ def ratio_interval(over: Sequence[float], under: Sequence[float]) -> tuple[float
     return float(low), float(high)
 
 
+def gain_interval(better: Sequence[float], base: Sequence[float]) -> tuple[float, float] | None:
+    """The 95 % confidence interval of sum(better) / sum(base) - 1, of two scores of the same questions.
+
+    It is that of `ratio_interval`. None if fewer than 20 questions have other scores than the most frequent pair:
+    the bootstrap has too little to go by, and there is no other interval of a gain to take.
+
+    Args:
+        better: Scores from 0 on.
+        base: Likewise, of the same questions in the same order; not all 0.
+    """
+    if _sparse(list(zip(better, base, strict=True))):
+        return None
+    low, high = ratio_interval(better, base)
+    return low - 1, high - 1
+
+
+def mean_interval(parts: Sequence[tuple[float, float, float]]) -> tuple[float, float]:
+    """The 95 % confidence interval of the mean of several means, each of other questions.
+
+    It is made from the intervals of these means (MOVER: Zou and Donner 2008), and holds for few questions as they do.
+
+    Args:
+        parts: Each mean with the ends of its 95 % interval; at least one.
+    """
+    mean = math.fsum(value for value, _, _ in parts) / len(parts)
+    below = math.hypot(*(value - low for value, low, _ in parts)) / len(parts)
+    above = math.hypot(*(high - value for value, _, high in parts)) / len(parts)
+    return mean - below, mean + above
+
+
 def paired_test(differences: Sequence[float]) -> float:
     """The probability of a mean difference at least this far from 0 if the two runs were equally good (a p-value).
 
@@ -115,7 +145,7 @@ def _chances(n: int) -> list[float]:
     return [math.exp(ways - math.lgamma(heads + 1) - math.lgamma(n - heads + 1)) for heads in range(n + 1)]
 
 
-def _sparse(values: Sequence[float]) -> bool:
+def _sparse(values: Sequence[Hashable]) -> bool:
     return len(values) - max(Counter(values).values()) < _FEW
 
 

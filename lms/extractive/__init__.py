@@ -24,7 +24,10 @@ from lms.engine import AsyncPromptEngine, PromptEngine
 from lms.extractive.fields import fill
 from lms.extractive.prompt import parse, render
 
-__all__ = ["AsyncExtractiveReader", "ExtractiveReader", "extractive_lm"]
+__all__ = ["READER", "AsyncExtractiveReader", "ExtractiveReader", "extractive_lm"]
+
+READER = "extractive/reader"
+"""The name of the reader's `dspy.LM`, its attribute `model`."""
 
 
 class _Saved:
@@ -61,4 +64,4 @@ class AsyncExtractiveReader(_Saved, AsyncPromptEngine):
 
 def extractive_lm() -> dspy.LM:
     """The extractive reader as a `dspy.LM`, for `dspy.configure(lm=…)` or `dspy.context(lm=…)`."""
-    return dspy.LM("extractive/reader", engine=ExtractiveReader(), async_engine=AsyncExtractiveReader(), cache=False)
+    return dspy.LM(READER, engine=ExtractiveReader(), async_engine=AsyncExtractiveReader(), cache=False)

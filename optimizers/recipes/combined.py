@@ -9,9 +9,11 @@ from eval.metrics import Metric
 from optimizers.recipe import Recipe, check_settings
 from optimizers.recipes import bootstrap_random_search, copro, gepa
 
-__all__ = ["LEAST", "compile"]
+__all__ = ["LEAST", "WRITES", "compile"]
 
 LEAST = {**bootstrap_random_search.LEAST, "train": gepa.LEAST["train"]}
+
+WRITES = "has the LM rewrite instructions"
 
 _INSTRUCTIONS: dict[str, Recipe] = {"copro": copro.compile, "gepa": gepa.compile}
 

@@ -8,9 +8,11 @@ from dspy.teleprompt import COPRO
 from eval.metrics import Metric
 from optimizers.recipe import check_settings, copy_with_prompts, zero_if_undefined
 
-__all__ = ["LEAST", "compile"]
+__all__ = ["LEAST", "WRITES", "compile"]
 
 LEAST = {"train": 1, "breadth": 2, "depth": 1, "novelty": 0}
+
+WRITES = "has the LM rewrite instructions"
 
 
 def compile(

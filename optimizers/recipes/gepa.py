@@ -9,9 +9,11 @@ from eval.metrics import Metric
 from optimizers.feedback import explained
 from optimizers.recipe import check_settings, copy_with_prompts
 
-__all__ = ["LEAST", "compile"]
+__all__ = ["LEAST", "WRITES", "compile"]
 
 LEAST = {"train": 2, "evaluations": 1, "reflect": 1}
+
+WRITES = "has the LM rewrite instructions"
 
 
 def compile(

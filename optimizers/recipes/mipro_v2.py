@@ -11,10 +11,12 @@ from eval.metrics import Metric
 from optimizers.recipe import check_settings, copy_with_prompts, zero_if_undefined
 from retrieval import UsageError
 
-__all__ = ["LEAST", "compile"]
+__all__ = ["LEAST", "WRITES", "compile"]
 
 # A fifth of the examples makes the candidates, so there must be five.
 LEAST = {"train": 5, "demonstrations": 0, "candidates": 1, "trials": 1, "novelty": 0}
+
+WRITES = "has the LM write instructions"
 _BATCH = 35  # the most questions that judge one trial
 
 

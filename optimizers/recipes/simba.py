@@ -9,9 +9,11 @@ from eval.metrics import Metric
 from optimizers.feedback import explained
 from optimizers.recipe import check_settings, copy_with_prompts
 
-__all__ = ["LEAST", "compile"]
+__all__ = ["LEAST", "WRITES", "compile"]
 
 LEAST = {"train": 1, "batch_size": 1, "candidates": 1, "batches": 1, "demonstrations": 0}
+
+WRITES = "has the LM write rules"
 
 
 def compile(

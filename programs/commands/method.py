@@ -20,7 +20,7 @@ from programs.commands.flags import adapter_of, add_environment, add_settings, l
 from programs.commands.way import NEXT, no_answer, way
 from programs.instruments.cost import measured
 from programs.instruments.plan import QUESTIONS, plan, price, promise
-from retrieval import Passage, UsageError
+from retrieval import UsageError
 from retrieval.command_line import Parser, run, say
 
 __all__ = ["main", "make_parser"]
@@ -74,7 +74,7 @@ def _answer(program: type[dspy.Module], args: argparse.Namespace) -> None:
         prediction = made(question=args.question)
     if args.trace:
         record = {"question": args.question, **prediction.toDict(), "cost": asdict(cost)}
-        print(json.dumps(record, ensure_ascii=False, default=_as_json))
+        print(json.dumps(record, ensure_ascii=False))
         return
     watched = sys.stdout.isatty() and not args.quiet
     if prediction.answer or not watched:
@@ -127,12 +127,6 @@ def _progress(*, quiet: bool) -> Iterator[None]:
 
     with bar, dspy.context(callbacks=[*dspy.settings.callbacks, Progress()]):
         yield
-
-
-def _as_json(value: Any) -> Any:
-    if isinstance(value, Passage):
-        return asdict(value)
-    raise TypeError(f"the result holds a {type(value).__name__}, which JSON has no form for")
 
 
 def _first_paragraph(program: type[dspy.Module]) -> str:

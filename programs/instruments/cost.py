@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import dspy
 from dspy.utils.callback import BaseCallback
 
-from programs.steps.ask import UNPARSABLE
+from programs.steps.ask import is_unparsable
 from retrieval import Retriever
 
 __all__ = ["REPLAYED", "Cost", "Spent", "measured", "stated_price"]
@@ -127,7 +127,7 @@ class _Meter(BaseCallback):
             self._predictors.add(call_id)
 
     def on_module_end(self, call_id: str, outputs: Any, exception: BaseException | None = None) -> None:
-        if call_id in self._predictors and isinstance(exception, UNPARSABLE):
+        if call_id in self._predictors and is_unparsable(exception):
             self.unparsable.append(call_id)
 
     def _caller(self) -> str:

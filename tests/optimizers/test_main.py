@@ -60,7 +60,9 @@ def test_from_flags_to_a_state_file_and_a_report(tmp_path: Path) -> None:
 def test_talk_goes_to_stderr_without_bars_and_a_state_that_cannot_be_is_refused(tmp_path: Path) -> None:
     done = run(*COMMON, "--recipe", "bootstrap_few_shot", at=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("before\n")
+    assert done.stdout.startswith("R1  run/after: ")
+    assert "R1 - R2" in done.stdout
+    assert "the extractive reader heeds no demonstrations" in done.stderr
     assert "it/s" not in done.stderr
     assert done.stdout.endswith("LM calls\n")
     refused = run(*COMMON, "--recipe", "knn_few_shot", "--out", "s.json", at=tmp_path)
@@ -89,17 +91,20 @@ STATE = {
         ("direct --recipe magic", "there is no recipe 'magic'; there are: bootstrap_few_shot"),
         ("nosuch --recipe gepa", "there is no program 'nosuch'; there are: "),
         ("direct --recipe gepa --out s.pkl", "a state file is JSON: its name must end in .json, and s.pkl does not"),
-        ("direct --recipe gepa --out file/s.json", "cannot write the state file file/s.json: "),
-        ("direct --recipe gepa --out a.json", "cannot write the state file a.json: it is a directory"),
+        ("direct --recipe bootstrap_few_shot --out file/s.json", "cannot write the state file file/s.json: "),
+        ("direct --recipe bootstrap_few_shot --out a.json", "cannot write the state file a.json: it is a directory"),
         ("direct --recipe gepa --train 9999", "141 different questions are too few for 9999 to train on"),
         ("direct --recipe gepa --train 0", "the train part and the held-out part need at least one question each"),
         ("direct --recipe gepa --train 1", "this recipe needs at least 2 questions to learn from, not 1"),
-        ("direct --recipe gepa --only anwser", "there is no predictor 'anwser'; there are: answer"),
-        ("direct --recipe gepa --freeze answer", "every predictor is frozen, so there is nothing to learn"),
-        ("direct --recipe gepa --metric nosuch", "there is no metric 'nosuch'; there are: em, "),
+        ("direct --recipe bootstrap_few_shot --only anwser", "there is no predictor 'anwser'; there are: answer"),
+        (
+            "direct --recipe bootstrap_few_shot --freeze answer",
+            "every predictor is frozen, so there is nothing to learn",
+        ),
+        ("direct --recipe bootstrap_few_shot --metric nosuch", "there is no metric 'nosuch'; there are: em, "),
         ("direct --recipe gepa --task nosuch", "there is no task 'nosuch'"),
-        ("direct --recipe gepa --budget-calls 0", "the limit of calls must be above 0, not 0"),
-        ("direct --recipe gepa --threads 0", "threads must be at least 1, not 0"),
+        ("direct --recipe bootstrap_few_shot --budget-calls 0", "the limit of calls must be above 0, not 0"),
+        ("direct --recipe bootstrap_few_shot --threads 0", "threads must be at least 1, not 0"),
         ("direct --recipe gepa --evaluations 0", "evaluations must be at least 1, not 0"),
         ("direct --recipe gepa --evaluations many", "argument --evaluations: invalid int value: 'many'"),
         ("direct --recipe copro --breadth 1", "breadth must be at least 2, not 1"),
@@ -108,7 +113,12 @@ STATE = {
         ("direct --recipe combined --candidates 0", "candidates must be at least 1, not 0"),
         ("direct --recipe gepa --state edited.json", "edited.json is a damaged state file: TypeError in 'answer'"),
         ("direct --recipe gepa --state none.json", "cannot read the state file none.json: "),
-        ("direct --recipe gepa --run file", "cannot use the directory file/before: "),
+        ("direct --recipe bootstrap_few_shot --run file", "cannot use the directory file/before: "),
+        (
+            "direct --recipe gepa",
+            "gepa has the LM rewrite instructions, and the extractive reader is no language model",
+        ),
+        ("direct --recipe combined", "the extractive reader is no language model: choose one with --lm, such as gguf:"),
         ("direct --task sample", "the following arguments are required: --recipe"),
     ],
 )

@@ -115,7 +115,7 @@ def check(program: dspy.Module, engine: Arbitrary, adapter: dspy.Adapter) -> Non
     found = [passage.id for passage in seen.passages]
     assert len(set(found)) == len(found)
     assert all(passage.id in found or passage.id.startswith("lm:") for passage in seen.evidence)
-    json.dumps(seen.toDict(), default=lambda passage: [passage.id, passage.text, passage.title])
+    json.dumps(seen.toDict())
 
     if isinstance(adapter, XMLAdapter):
         return  # its prompts have no markers

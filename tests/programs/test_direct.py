@@ -45,7 +45,7 @@ def test_closed_book_the_prompt_knows_of_no_passages() -> None:
     seen, cost, prompts = run(Reply(AnswerShortFromMemory, {"answer": "Lund"}), closed=True)
     assert inputs(prompts[0][1]) == {"question": QUESTION}
     assert not any("passage" in message for message in prompts[0])
-    assert seen.toDict() == {"answer": "Lund", "queries": [], "passages": [], "evidence": []}
+    assert dict(seen.items()) == {"answer": "Lund", "queries": [], "passages": [], "evidence": []}
     assert (cost.lm_calls, cost.searches) == (1, 0)
 
 
@@ -67,7 +67,7 @@ def test_k_is_what_the_retriever_is_asked_for() -> None:
 def test_nothing_found_is_answered_all_the_same() -> None:
     with scripted(Reply(AnswerShortDirectly, {"answer": "Lund"}, when="[[ ## context ## ]]\n\n")):
         seen = Direct(Memory([]))(question=QUESTION)
-    assert seen.toDict() == {"answer": "Lund", "queries": [QUESTION], "passages": [], "evidence": []}
+    assert dict(seen.items()) == {"answer": "Lund", "queries": [QUESTION], "passages": [], "evidence": []}
 
 
 @pytest.mark.parametrize(("closed", "signature"), [(False, AnswerShortDirectly), (True, AnswerShortFromMemory)])

@@ -31,7 +31,7 @@ def run(
 def test_a_document_is_written_and_then_read() -> None:
     seen, cost, prompts = run(WRITE, READ)
     assert prompts == [{"question": QUESTION}, {"knowledge": f"[1] {FOLDED}", "question": QUESTION}]
-    assert seen.toDict() == {
+    assert dict(seen.items()) == {
         "answer": "Lund",
         "queries": [],
         "passages": [],

@@ -3,6 +3,7 @@
 import inspect
 import json
 import time
+import typing
 from collections.abc import Callable
 from typing import Any
 
@@ -34,7 +35,8 @@ def methods() -> list[tuple[str, dict[str, Any]]]:
     for name in names():
         parameters = inspect.signature(load(name).__init__).parameters
         usual = SETTINGS.get(name, {})
-        yesno = [more for setting, more in YES_OR_NO.items() if setting in parameters]
+        choices = {setting: typing.get_args(parameter.annotation) for setting, parameter in parameters.items()}
+        yesno = [more for setting, more in YES_OR_NO.items() if more[setting] in choices.get(setting, ())]
         found += [(name, usual | more) for more in [{}, *yesno]]
     return [*found, ("alce", {"mode": "summ"}), ("self_verification", {"verify": "condition"})]
 

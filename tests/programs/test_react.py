@@ -61,7 +61,7 @@ def test_two_searches_one_building_on_the_other() -> None:
         {"question": QUESTION, "steps": FIRST},
         {"question": QUESTION, "steps": SECOND},
     ]
-    assert seen.toDict() == {
+    assert dict(seen.items()) == {
         "answer": "Lund",
         "queries": ["planet Zorx", "Ada Quill"],
         "passages": [ZORX, ZORXES, ADA],

@@ -69,7 +69,7 @@ def test_two_follow_up_questions_one_building_on_the_other() -> None:
         {"context": WITH_TOWN, "question": QUESTION},
         {"context": WITH_TOWN, "question": QUESTION},
     ]
-    assert seen.toDict() == {
+    assert dict(seen.items()) == {
         "answer": "Lund",
         "queries": [WHO, WHERE],
         "passages": [ZORX, ZORXES, ADA],
@@ -93,7 +93,7 @@ def test_without_a_follow_up_question_nothing_is_searched(none: Reply) -> None:
     seen, cost, prompts = run(none, answer("Lund", QUESTION))
     assert prompts[-1] == {"context": "", "question": QUESTION}
     nothing = {"retrieved": [], "kept": [], "shown": []}
-    assert seen.toDict() == {
+    assert dict(seen.items()) == {
         "answer": "Lund",
         "queries": [],
         "passages": [],

@@ -58,7 +58,7 @@ def run(*replies: Reply, **settings: Any) -> tuple[dspy.Prediction, Cost, list[A
 
 def test_the_candidate_with_the_better_summary_wins() -> None:
     seen, cost, prompts = run(*CASE)
-    assert seen.toDict() == {
+    assert dict(seen.items()) == {
         "answer": "Lund",
         "queries": [QUESTION],
         "passages": PASSAGES[:10],

@@ -18,6 +18,10 @@ def test_it_ranks_by_shared_words_and_keeps_ties_in_order() -> None:
     assert [p.id for p in Memory(TABLE)("chase", 1)] == ["a"]
 
 
+def test_texts_alone_are_passages() -> None:
+    assert [p.text for p in Memory(["Cats chase mice.", "Dogs chase cats."])("dogs")] == ["Dogs chase cats."]
+
+
 def test_it_finds_nothing_without_a_shared_word() -> None:
     assert Memory(TABLE)("xylophone") == []
 

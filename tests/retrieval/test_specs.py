@@ -39,6 +39,15 @@ def test_bm25_opens_an_index(tmp_path: Path) -> None:
         load(f"bm25:{tmp_path / 'nothing'}")
 
 
+def test_a_path_says_by_itself_what_it_is(tmp_path: Path) -> None:
+    BM25.build([Passage("a", "Cats chase mice.")], tmp_path / "index")
+    (tmp_path / "twice.toml").write_text('type = "rrf"\nretrievers = ["bm25:index", "bm25:index"]\n')
+    assert load(tmp_path / "index")("cats") == load(tmp_path / "twice.toml")("cats") == [Passage("a", "")]
+    for nothing in (tmp_path, tmp_path / "none"):
+        with pytest.raises(UsageError, match="there is no index in"):
+            load(nothing)
+
+
 def test_a_toml_file_puts_retrievers_together(tmp_path: Path) -> None:
     BM25.build([Passage("a", "Cats chase mice."), Passage("b", "Dogs chase cats.")], tmp_path / "index")
     (tmp_path / "two.toml").write_text('type = "rrf"\nretrievers = ["bm25:index", "bm25:index"]\n')

@@ -9,7 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eval.figures.statistics import difference_interval, holm, interval, paired_test, ratio_interval
+from eval.figures.statistics import (
+    difference_interval,
+    gain_interval,
+    holm,
+    interval,
+    mean_interval,
+    paired_test,
+    ratio_interval,
+)
 
 SCORES = st.lists(st.sampled_from([0.0, 0.25, 0.4, 0.5, 2 / 3, 1.0]), min_size=1, max_size=60)
 PS = st.lists(st.floats(0, 1), max_size=8)
@@ -58,6 +66,35 @@ def test_the_interval_has_the_truth_in_it_as_often_as_it_says(
     intervals = [method(draw(rng, n)) for _ in range(200)]
     covered = mean([low <= truth <= high for low, high in intervals])
     assert 0.91 <= covered <= 1.0  # 95 %, less or more what 200 draws can be off
+
+
+def of_three(seen: Sequence[float]) -> tuple[float, float]:
+    """The interval of the mean of three means, which a third of the scores has each."""
+    parts = [seen[part::3] for part in range(3)]
+    return mean_interval([(mean(part), *interval(part)) for part in parts])
+
+
+@pytest.mark.parametrize("n", [30, 300])
+def test_the_interval_of_a_mean_of_means_has_the_truth_in_it_as_often_as_it_says(n: int) -> None:
+    rng = np.random.default_rng(7)
+    intervals = [of_three([score for _ in range(n) for score in (*binary(rng, 1), *like_f1(rng, 1), 1.0)])
+                 for _ in range(200)]  # fmt: skip
+    covered = mean([low <= (0.4 + 0.435 + 1) / 3 <= high for low, high in intervals])
+    assert 0.91 <= covered <= 1.0
+
+
+def test_the_interval_of_a_gain_has_the_truth_in_it_as_often_as_it_says() -> None:
+    rng = np.random.default_rng(7)
+    seen = []
+    for _ in range(200):
+        base, better = np.array(binary(rng, 150)), np.array(binary(rng, 150))
+        ends = gain_interval(np.maximum(base, better).tolist(), base.tolist())
+        assert ends is not None
+        seen.append(ends[0] <= 0.6 <= ends[1])  # one of both is right in 64 of 100 cases, the first alone in 40
+    assert 0.91 <= mean(seen) <= 1.0
+    assert gain_interval([1.0] * 19 + [0.5] * 99, [0.5] * 118) is None  # too few that differ
+    low, high = gain_interval([1.0] * 20 + [0.5] * 99, [0.5] * 119) or (inf, inf)
+    assert 0 < low < 20 / 119 < high
 
 
 def test_two_equal_runs_differ_significantly_as_seldom_as_the_level_says() -> None:

@@ -63,7 +63,7 @@ def reply(system: str, user: str) -> str:
     if "crash" in user:
         raise ConnectionError(f"cannot reach the server {HOSTILE}")
     if "mumble" in user:
-        return "no fields"
+        return "{}"
     return render({"answer": "Rome" if "right" in user else f"Paris {HOSTILE}"})
 
 

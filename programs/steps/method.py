@@ -1,0 +1,39 @@
+"""What every method is: a dspy.Module that can be awaited, and takes only a state that fits it."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import dspy
+
+from programs.steps.side_by_side import run_in_thread
+from retrieval import UsageError
+
+__all__ = ["Method"]
+
+
+class Method(dspy.Module):
+    """The base of all methods. A method writes `__init__` and `forward(question)`."""
+
+    async def aforward(self, question: str) -> dspy.Prediction:
+        # DSPy warns of every access to `module.forward` that is not its own.
+        forward = object.__getattribute__(self, "forward")
+        return await run_in_thread(forward, question)
+
+    def load_state(self, state: Mapping[str, Any], *, allow_unsafe_lm_state: bool = False) -> None:
+        """Take the prompts and demonstrations of a state; `load(path)` does it with a file.
+
+        Raises:
+            UsageError: the state was made for other settings, another version or another program: it lacks a
+                predictor, or one of its predictors had fields with other descriptions.
+        """
+        for name, predictor in self.named_predictors():
+            saved = state.get(name)
+            if saved is None:
+                raise UsageError(f"the state does not fit {type(self).__name__}: it has no predictor {name!r}")
+            seen = [field["description"] for field in saved["signature"]["fields"]]
+            if seen != [field.json_schema_extra["desc"] for field in predictor.signature.fields.values()]:
+                raise UsageError(
+                    f"the state does not fit {type(self).__name__} with these settings: where it was made, {name!r} "
+                    "has other fields"
+                )
+        super().load_state(state, allow_unsafe_lm_state=allow_unsafe_lm_state)

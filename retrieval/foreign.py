@@ -1,0 +1,163 @@
+"""Other people's retrievers, and what they return, as ours."""
+
+import hashlib
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Protocol, SupportsFloat
+
+from retrieval.base import Retriever
+from retrieval.errors import UsageError
+from retrieval.passage import Passage, union
+
+__all__ = ["AnyRetriever", "as_passages", "as_retriever"]
+
+
+class _Searches(Protocol):
+    def search(self, query: str, k: int, /) -> Any: ...
+
+
+class _SearchesBySimilarity(Protocol):  # a vector store of LangChain
+    def similarity_search(self, query: str, k: int, /) -> Any: ...
+
+
+class _Invoked(Protocol):  # a retriever of LangChain
+    def invoke(self, query: str, /) -> Any: ...
+
+
+class _Retrieves(Protocol):  # a retriever of LlamaIndex
+    def retrieve(self, query: str, /) -> Any: ...
+
+
+AnyRetriever = Retriever | _Searches | _SearchesBySimilarity | _Invoked | _Retrieves | Callable[..., Any]
+"""What `as_retriever` takes."""
+
+_METHODS = ("similarity_search", "retrieve", "invoke", "search")
+_COUNTS = ("k", "top_k", "n", "limit", "size")
+_TEXTS = ("text", "long_text", "page_content", "contents", "content", "passage")
+_IDS = ("id", "id_", "pid", "_id", "node_id", "docid", "doc_id")
+
+
+def as_retriever(searches: AnyRetriever) -> Retriever:
+    """Make a retriever of anything that searches: one of ours as it is; otherwise an object with `search(query, k)`, a
+    function of a query and a number, `dspy.Retrieve`, `dspy.Embeddings`, `dspy.ColBERTv2`, or a retriever or vector
+    store of LangChain or LlamaIndex.
+
+    What cannot be told how many passages to find is asked for what it finds, and this is cut off at k.
+
+    Raises:
+        UsageError: it is none of these.
+    """
+    if isinstance(searches, Retriever):
+        return searches
+    if isinstance(searches, str | Path):
+        raise UsageError(f"{str(searches)!r} is no retriever, but may name one: use retrieval.load({str(searches)!r})")
+    if not isinstance(searches, type):
+        for name in _METHODS:
+            if callable(method := getattr(searches, name, None)):
+                return _Foreign(method)
+        if callable(searches):
+            return _Foreign(searches)
+    raise UsageError(
+        f"{searches!r} is no retriever: give one of retrieval.load(…), an object with search(query, k), or a function "
+        "of a query and a number of passages"
+    )
+
+
+def as_passages(found: Any) -> list[Passage]:
+    """Make passages of what a search returned, each id once.
+
+    Args:
+        found: A list of passages, texts, mappings, documents of LangChain or nodes of LlamaIndex, also in pairs with
+            their scores; or an object that has such a list as `passages`. What has no id gets one made of its text.
+
+    Raises:
+        UsageError: it is none of these.
+    """
+    if inspect.isawaitable(found):
+        raise UsageError("a retriever must not be asynchronous: give a function that returns the passages")
+    found = getattr(found, "passages", found)
+    if isinstance(found, str | bytes | Mapping) or not isinstance(found, Iterable):
+        raise UsageError(f"a retriever returns a list of passages, not {_kind(found)}")
+    return union([_as_passage(item) for item in found])
+
+
+class _Foreign(Retriever):
+    """A search of somebody else's."""
+
+    def __init__(self, search: Callable[..., Any]) -> None:
+        self._search = search
+        self._count = _count_of(search)
+
+    def search(self, query: str, k: int) -> list[Passage]:
+        match self._count:
+            case None:
+                found = self._search(query)
+            case "":
+                found = self._search(query, k)
+            case name:
+                found = self._search(query, **{name: k})
+        return as_passages(found)[:k]
+
+
+def _count_of(search: Callable[..., Any]) -> str | None:
+    """The name of the argument that says how many passages to find; "" if it is the second; None if there is none."""
+    # A dspy.Retrieve or dspy.Module says in `forward` what it takes.
+    says = object.__getattribute__(search, "forward") if hasattr(type(search), "forward") else search
+    parameters = inspect.signature(says).parameters
+    for name in _COUNTS:
+        if name in parameters:
+            return name
+    # What a vector store of LangChain made as a retriever hands `k` on to the store.
+    if hasattr(getattr(search, "__self__", None), "search_kwargs"):
+        return "k"
+    positional = [p for p in parameters.values() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    return "" if len(positional) > 1 and positional[1].default is inspect.Parameter.empty else None
+
+
+def _as_passage(item: Any) -> Passage:
+    if isinstance(item, Passage):
+        return item
+    if isinstance(item, str):
+        return Passage(_id_of(item), item)
+    if isinstance(item, tuple) and len(item) == 2 and not isinstance(item[1], str):
+        return replace(_as_passage(item[0]), score=_number(item[1]))
+    if (node := getattr(item, "node", None)) is not None:  # LlamaIndex: a node and its score
+        return replace(_as_passage(node), score=_number(getattr(item, "score", None)))
+    fields = item if isinstance(item, Mapping) else _Attributes(item)
+    more = fields.get("metadata")
+    more = more if isinstance(more, Mapping) else {}
+    text = next((value for name in _TEXTS if isinstance(value := fields.get(name), str)), None)
+    if text is None:
+        raise UsageError(
+            f"a retriever returned {_kind(item)} in which no passage was found: give passages, texts or mappings with "
+            f"{', '.join(_TEXTS)}"
+        )
+    title = fields.get("title") or more.get("title") or ""
+    ids = (source.get(name) for source in (fields, more) for name in _IDS)
+    id_ = next((value for value in ids if value not in (None, "")), _id_of(text))
+    return Passage(str(id_), text, str(title), _number(fields.get("score", more.get("score"))))
+
+
+class _Attributes:
+    """The attributes of an object, read as a mapping."""
+
+    def __init__(self, item: Any) -> None:
+        self._item = item
+
+    def get(self, name: str, default: Any = None) -> Any:
+        return getattr(self._item, name, default)
+
+
+def _number(score: Any) -> float | None:
+    return float(score) if isinstance(score, SupportsFloat) and not isinstance(score, bool) else None
+
+
+def _id_of(text: str) -> str:
+    """An id that equal texts share."""
+    return f"text:{hashlib.sha256(text.encode('utf-8', 'replace')).hexdigest()[:16]}"
+
+
+def _kind(value: Any) -> str:
+    return f"a {type(value).__name__}"
