@@ -114,11 +114,11 @@ def test_a_state_of_another_adapter_is_used_and_said_to_be(tmp_path: Path) -> No
 
 
 def test_the_trace_is_one_json_object() -> None:
-    done = run(QUESTION, "--trace", "--lm", "extractive", "--k", "3")
+    done = run(QUESTIONS[0], "--trace", "--lm", "extractive", "--k", "3")
     trace = json.loads(done.stdout)
-    assert trace["question"] == QUESTION
+    assert trace["question"] == QUESTIONS[0]
     assert trace["answer"]
-    assert trace["queries"][0] == QUESTION
+    assert trace["queries"][0] == QUESTIONS[0]
     assert len(trace["queries"]) == 3
     assert set(trace["passages"][0]) == {"id", "title", "text", "score"}
     assert set(trace["evidence"][0]) == {"id", "title", "text", "score"}
