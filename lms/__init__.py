@@ -11,10 +11,11 @@ import logging
 import os
 import urllib.error
 import urllib.request
-from typing import Any
+from typing import Any, Literal
 
 import dspy
 from dspy.utils.exceptions import LMConfigurationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from retrieval.errors import UsageError
 
@@ -27,7 +28,25 @@ MAX_TOKENS = 1024
 answer, are about half as long. Without a limit a small model that repeats itself goes on to the end of its context."""
 
 _OPENAI_MODEL = "openai/gpt-4o-mini"
+_NO_KEY = "none"  # DSPy asks for a key, which a server of one's own may not need
 _OLLAMA_URL = "http://127.0.0.1:11434"
+
+
+class _Settings(BaseModel):
+    """What the usual settings can be. Others are for the server to judge, or for llama.cpp."""
+
+    model_config = ConfigDict(strict=True, allow_inf_nan=False)
+
+    temperature: float | None = Field(None, ge=0)
+    max_tokens: int | None = Field(None, ge=1)
+    top_p: float | None = Field(None, ge=0, le=1)
+    top_k: int | None = None
+    seed: int | None = None
+    frequency_penalty: float | None = None
+    presence_penalty: float | None = None
+    stop: str | list[str] | None = None
+    timeout: float | None = Field(None, gt=0)
+    model_type: Literal["chat", "text", "responses"] = "chat"
 
 
 def load(spec: str = "auto", *, api_base: str | None = None, **settings: Any) -> dspy.LM:
@@ -38,22 +57,31 @@ def load(spec: str = "auto", *, api_base: str | None = None, **settings: Any) ->
             string of dspy.LM such as "openai/gpt-4o-mini" or "ollama_chat/llama3.2".
         api_base: Address of an OpenAI-compatible server that has the model.
         settings: Further arguments of dspy.LM, such as temperature; for a GGUF file also those of
-            `lms.local.local_lm`. The extractive reader has none and ignores them. Where there is no max_tokens it is
-            `MAX_TOKENS`, but for OpenAI's reasoning models, which refuse so few; None is the provider's limit.
+            `lms.local.local_lm`. The extractive reader has none: temperature and max_tokens, which any LM may be given,
+            change nothing there, and others are refused. Where there is no max_tokens it is `MAX_TOKENS`, but for
+            OpenAI's reasoning models, which refuse so few; None is the provider's limit.
 
     Raises:
-        UsageError: `spec` is no model string, or names the oracle, which needs a task's gold; or DSPy refuses the
-            settings; or the GGUF file cannot be run.
+        UsageError: `spec` is no model string, or names the oracle, which needs a task's gold; or a setting cannot be
+            what it is, or the LM has none of this name; or the GGUF file cannot be run.
 
     "auto" takes the model in ODQA_LM, else OpenAI's if OPENAI_API_KEY is set, else the first model of an Ollama on this
     machine, else the extractive reader. A logged warning, which Python shows on stderr, says which one it took.
     """
+    try:
+        _Settings.model_validate(settings)
+    except ValidationError as error:
+        wrong = error.errors()[0]
+        what = wrong["msg"].removeprefix("Input ")
+        raise UsageError(f"{wrong['loc'][0]} of the LM {what}, not {wrong['input']!r}") from None
     if spec == "auto":
         spec, reason = _choose()
         logger.warning("LM: %s (%s)", spec, reason)
     if spec == "extractive":
         if api_base:
             raise UsageError("the extractive reader has no server: leave out api_base, or name a model")
+        if unknown := sorted(settings.keys() - {"temperature", "max_tokens"}):
+            raise UsageError(f"the extractive reader has no setting {unknown[0]!r}: leave it out, or name a model")
         from lms.extractive import extractive_lm
 
         return extractive_lm()
@@ -74,6 +102,8 @@ def load(spec: str = "auto", *, api_base: str | None = None, **settings: Any) ->
         )
     try:
         settings |= {"api_base": api_base} if api_base else {}
+        if api_base and spec.startswith("openai/") and not os.environ.get("OPENAI_API_KEY", "").strip():
+            settings = {"api_key": _NO_KEY, **settings}
         try:
             return dspy.LM(spec, **{"max_tokens": MAX_TOKENS, **settings})
         except LMConfigurationError:
@@ -90,10 +120,7 @@ def _choose() -> tuple[str, str]:
         return _OPENAI_MODEL, "OPENAI_API_KEY is set; --lm or ODQA_LM chooses another"
     if model := _ollama_model():
         return f"ollama_chat/{model}", "the first model of the Ollama on this machine; --lm or ODQA_LM chooses another"
-    return "extractive", (
-        "the built-in extractive reader, which is no language model: it copies spans from the passages; "
-        "set OPENAI_API_KEY, start Ollama, or choose with --lm or ODQA_LM"
-    )
+    return "extractive", ("the built-in extractive reader, which is no language model; --lm or ODQA_LM chooses another")
 
 
 def _ollama_model() -> str | None:

@@ -7,6 +7,7 @@ import functools
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, NoReturn
@@ -16,10 +17,11 @@ import tqdm
 
 import programs
 from eval import metrics, tasks
-from eval.commands.options import add_data, add_judge_api_base, add_threads, lm_record
+from eval.commands.options import add_data, add_judge_api_base, add_threads
 from eval.figures.comparison import compare
 from eval.metrics import Metric
 from eval.reports.text import comparison_table
+from eval.runs.asking import how_asked
 from eval.runs.recorded_calls import Limits
 from eval.runs.store import read
 from lms.extractive import READER
@@ -167,7 +169,8 @@ def _compile(args: argparse.Namespace) -> None:
         "recipe": args.recipe,
         "recipe_settings": settings,
         "task": args.task,
-        **lm_record(args, lm),
+        **asdict(how_asked(lm)),
+        "cache": args.cache,
         "retriever": args.retriever and without_url_secrets(args.retriever),
         "from_state": args.state and sha256(Path(args.state).read_bytes()).hexdigest(),
     }

@@ -107,7 +107,9 @@ def _of_run(example: dspy.Example, prediction: dspy.Prediction) -> list[str]:
     known = {passage.id: passage for field in prediction.values() for passage in passages_of(field) or ()}
     for fact in prediction.get("known_facts") or ():
         cited = [known[id_] for id_ in fact["passages"] if id_ in known]
-        findings.append(_unsupported(fact["fact"], [f"{passage.title} {passage.text}" for passage in cited]))
+        findings.append(
+            _unsupported(fact["fact"], [f"{passage.title} {passage.text}" for passage in cited], example.question)
+        )
     return findings
 
 
@@ -119,7 +121,8 @@ def _of_predictor(example: dspy.Example, inputs: dict[str, Any], outputs: dspy.P
     if isinstance(outputs.get("relevant"), list):
         findings += _of_filter(gold_titles(example), shown, outputs["relevant"])
     if isinstance(outputs.get("statements"), list):
-        findings += _of_statements(gold_titles(example), shown, outputs["statements"])
+        question = str(inputs.get("question") or example.question)
+        findings += _of_statements(gold_titles(example), shown, outputs["statements"], question)
     if "missing" in outputs:
         findings.append(_of_missing(shown, str(outputs.get("answer") or ""), golds))
     elif "answer" in outputs and shown:
@@ -162,12 +165,12 @@ def _of_filter(gold: set[str], shown: dict[int, str], relevant: Sequence[Any]) -
     ]
 
 
-def _of_statements(gold: set[str], shown: dict[int, str], statements: Iterable[Any]) -> list[str]:
+def _of_statements(gold: set[str], shown: dict[int, str], statements: Iterable[Any], question: str) -> list[str]:
     findings, cited = [], set()
     for statement in statements:
         text, numbers = field_of(statement, "statement"), field_of(statement, "passages")
         cited |= {n for n in numbers if n in shown}
-        findings.append(_unsupported(text, [shown[n] for n in numbers if n in shown]))
+        findings.append(_unsupported(text, [shown[n] for n in numbers if n in shown], question))
     idle = {f"[{n}] {title_of(shown[n])}" for n in cited if gold and title_of(shown[n]) not in gold}
     if idle:
         findings.append(f"These passages are not needed, and statements were taken from them: {_list(idle)}.")
@@ -208,10 +211,10 @@ def _overlooked(text: str, what: str, answer: str, golds: Sequence[str]) -> str:
     return f"{what} did state it, but the answer was not taken from there."
 
 
-def _unsupported(statement: str, cited: Sequence[str]) -> str:
+def _unsupported(statement: str, cited: Sequence[str], question: str) -> str:
     if not cited:
         return f"The statement {statement!r} cites no passage that there is."
-    if not follows(statement, cited):
+    if not follows(statement, cited, question):
         return f"The statement {statement!r} does not follow from the passages cited for it."
     return ""
 

@@ -73,9 +73,10 @@ def searched_with(outputs: dspy.Prediction, prediction: dspy.Prediction) -> bool
     return any(query.startswith(text) or query.endswith(text) for text in ends for query in queries)
 
 
-def follows(statement: str, cited: Sequence[str]) -> bool:
-    """Whether the statement follows from the texts, by their words."""
-    return load_entailment("lexical").entails(" ".join(cited), statement) >= _ENTAILED
+def follows(statement: str, cited: Sequence[str], question: str) -> bool:
+    """Whether the statement follows from the texts, by their words, as an answer to the question that the LM was asked
+    when it drew the statement from them."""
+    return load_entailment("lexical").batch_answering(question, [(" ".join(cited), statement)])[0] >= _ENTAILED
 
 
 def field_of(statement: Any, name: str) -> Any:

@@ -85,7 +85,8 @@ def _of_call(
     if isinstance(outputs.get("relevant"), list):
         return _f1(set(outputs.relevant), right) if gold else None
     if isinstance(outputs.get("statements"), list):
-        return _f1(_cited(outputs.statements, shown), right) if gold else None
+        question = str(inputs.get("question") or example.question)
+        return _f1(_cited(outputs.statements, shown, question), right) if gold else None
     if "missing" in outputs:
         return _of_missing(statable(example), inputs, as_text(outputs.get("answer")))
     if gold and searched_with(outputs, prediction):
@@ -107,13 +108,13 @@ def _of_missing(golds: Sequence[str], inputs: Mapping[str, Any], answer: str) ->
     return float(withheld or is_right(answer, golds))
 
 
-def _cited(statements: Sequence[Any], shown: Mapping[int, str]) -> set[int]:
+def _cited(statements: Sequence[Any], shown: Mapping[int, str], question: str) -> set[int]:
     """The numbers of the cited passages that support their statement."""
     return {
         number
         for statement in statements
         for number in field_of(statement, "passages")
-        if number in shown and follows(field_of(statement, "statement"), [shown[number]])
+        if number in shown and follows(field_of(statement, "statement"), [shown[number]], question)
     }
 
 

@@ -21,7 +21,7 @@ from programs.steps.side_by_side import side_by_side
 from programs.steps.text import as_text, blend, one_line
 from retrieval import AnyRetriever, Passage, UsageError, as_retriever, number, pick, union
 from signatures.answer import REASONING, AnswerShort, AnswerYesNo
-from signatures.select import NameTopic, SelectPassages, SelectPassagesOrNone
+from signatures.select import NameTopic, SelectPassages, SelectPassagesOrNone, set_aside
 from signatures.write import WritePassage
 
 __all__ = ["BlendFilter"]
@@ -46,7 +46,8 @@ class BlendFilter(Method):
         reasoning: the reasoning that led to the answer.
 
     Args:
-        retriever: Finds the passages. The paper uses ColBERTv2, and BM25 in Table 4, over the Wikipedia 2017 abstracts.
+        retriever: Finds the passages. The paper uses ColBERTv2, and in 4.3 to 4.5 also BM25, over the abstracts of
+            Wikipedia of 2017.
         k: Passages per query. Paper: 5 (appendix D); 3 to 8 in Fig. 3.
         style: Form of the answers: "short" for a short phrase, filtering with a topic (HotPotQA, 2WikiMultiHopQA);
             "yesno" for yes or no, filtering without one (StrategyQA).
@@ -154,14 +155,8 @@ class BlendFilter(Method):
         """Numbers of the passages that the LM keeps; None where its reply could not be parsed."""
         if not found:
             return []
-        about = {"topic": _set_aside(topic)} if self.topic else {}
+        about = {"topic": set_aside(one_line(topic).rstrip("."))} if self.topic else {}
         return ask(self.select, context=number(found), question=question, **about).relevant  # type: ignore[no-any-return]
-
-
-def _set_aside(topic: str | None) -> str:
-    """The request to judge without knowledge of the topic; without a topic, of what the question is about."""
-    name = one_line(topic).rstrip(".") or "what the question is about"
-    return f"Set aside whatever you know about {name}."
 
 
 if __name__ == "__main__":

@@ -27,7 +27,7 @@ from programs.steps.result import PerPassage, Ranking, Reading, result
 from programs.steps.scorer import scorer_or_none
 from programs.steps.settings import Count, checked
 from programs.steps.side_by_side import side_by_side
-from programs.steps.text import as_text, blend, clean_list, one_line
+from programs.steps.text import as_text, blend, clean_list, one_line, simplify
 from retrieval import AnyRetriever, Passage, as_retriever, number, union
 from retrieval.ranking.fuse import reciprocal_rank_fusion
 from signatures.answer import AnswerEntity
@@ -107,7 +107,9 @@ class ChainOfRewrite(Method):
         query_feedback: Search once more with the candidates, and answer again (Table 2 leaves it out).
         unknown: Where p(unknown) comes from: "logprobs" takes the probabilities of the candidate's tokens, as in the
             paper, and asks an LM that has none as "stated" does; "stated" asks the LM for a number; "binary" is 1 where
-            the candidate is unknown and else 0, which also replaces a missing number.
+            the candidate is unknown and else 0, which also replaces a missing number, and log-probabilities where the
+            LM says that there is no answer in other words than "unknown". A candidate with a missing number ranks
+            behind the others.
         upr: Scorer that ranks too, fused with p(unknown) by reciprocal rank: upr:MODEL for a local language model, or
             none. Paper: UPR (2.3.2).
         analyse_top: Analyse at most this many documents for ranking, the best by retrieval score (section 6); all n by
@@ -232,7 +234,7 @@ class ChainOfRewrite(Method):
         rankings = []
         if self.rerank_feedback:
             analysed = [passage for passage in documents if passage.id in analyses]
-            rankings.append(sorted(analysed, key=lambda passage: -analyses[passage.id].relevance))
+            rankings.append(_by_relevance(analysed, analyses))
         if self.scorer:
             rankings.append(sorted(documents, key=lambda passage: -likelihoods[passage.id]))
         ranked = union(reciprocal_rank_fusion(rankings, _CONSTANT), documents)
@@ -280,16 +282,19 @@ class ChainOfRewrite(Method):
     def _judge(self, **inputs: str) -> tuple[str, float, str]:
         """The candidate, p(unknown), and where p(unknown) comes from."""
         p, measured_by = None, "binary"
-        scored = ask_with_logprobs(self.candidate, **inputs) if self.unknown == "logprobs" else None
+        scored = ask_with_logprobs(self.candidate, "candidate", **inputs) if self.unknown == "logprobs" else None
         if scored:
-            reply, tokens = scored
-            p, measured_by = word_probability(_UNKNOWN, "candidate", tokens), "logprobs"
+            reply, field = scored
+            p, measured_by = word_probability(_UNKNOWN, field) if field else None, "logprobs"
         elif self.unknown == "binary":
             reply = ask(self.candidate, **inputs)
         else:
             reply = ask(self.candidate, signature=_with_probability(self.candidate), **inputs)
             p, measured_by = reply.get("unknown_probability"), "stated"
         candidate = parse_answer(reply.candidate) or _UNKNOWN
+        # The tokens of a refusal in other words say nothing of the probability of the word itself.
+        if measured_by == "logprobs" and candidate == _UNKNOWN != simplify(reply.candidate or ""):
+            p = None
         if p is None:
             p, measured_by = float(candidate == _UNKNOWN), "binary"
         return candidate, p, measured_by
@@ -339,6 +344,23 @@ def _best(lists: Iterable[Sequence[Passage]], n: int) -> list[Passage]:
         if passage.id not in best or _score(passage) > _score(best[passage.id]):
             best[passage.id] = passage
     return sorted(best.values(), key=_score, reverse=True)[:n]
+
+
+def _by_relevance(documents: Sequence[Passage], analyses: dict[str, _Analysis]) -> list[Passage]:
+    """The most relevant documents first, equal ones in order.
+
+    A candidate whose p(unknown) was not measured ranks behind the last measured one: nothing says how sure the LM is.
+    """
+    found = [analyses[passage.id] for passage in documents]
+    least = min(
+        (one.relevance for one in found if one.measured_by != "binary" and one.candidate != _UNKNOWN), default=1.0
+    )
+
+    def key(passage: Passage) -> tuple[float, bool]:
+        unmeasured = (analysis := analyses[passage.id]).measured_by == "binary"
+        return -min(analysis.relevance, least if unmeasured else 1.0), unmeasured
+
+    return sorted(documents, key=key)
 
 
 def _score(passage: Passage) -> float:

@@ -18,6 +18,7 @@ from programs.steps.settings import Count, checked
 from programs.steps.text import as_text
 from retrieval import AnyRetriever, as_retriever, number
 from signatures.answer import (
+    REASONING,
     AnswerInThreeWords,
     AnswerInThreeWordsFromMemory,
     AnswerShort,
@@ -64,7 +65,7 @@ class CoT(Method):
         self.retriever = None if retriever is None else as_retriever(retriever)
         self.k = k
         closed_book, over_passages = _PROMPTS[style]
-        self.answer = chain_of_thought(closed_book if retriever is None else over_passages)
+        self.answer = chain_of_thought(closed_book if retriever is None else over_passages, REASONING)
 
     def forward(self, question: str) -> dspy.Prediction:
         # Closed book, the prompt has no field for passages.

@@ -42,7 +42,7 @@ class DAS(Method):
         probabilities: by passage id, the probability of that answer.
         shares: by passage id, the share of the passage in the question.
         measured_by: how often a probability came from log-probabilities ("logprobs"), from a number that the LM gave
-            ("stated"), and from neither ("binary"), which counts as 1 for an answer.
+            ("stated"), and from neither ("binary"), which counts as 1 for an answer but ranks it behind the others.
         scored_by: kind of the scorer: "none" or "upr".
         evidence: the passage that the answer comes from.
 
@@ -55,6 +55,7 @@ class DAS(Method):
         in_flight: How many passages are read at the same time.
     """
 
+    zero_shot: ClassVar[tuple[str, ...]] = ("candidate",)  # the paper's reader is a zero-shot one
     reads: ClassVar[dict[str, Reading]] = {
         "ranked": Ranking(),
         "candidates": PerPassage(),

@@ -36,9 +36,7 @@ __all__ = ["MIGRES"]
 _ROUNDS = {"multihop": 5, "odqa": 3, "commonsense": 5}  # T in Table 11
 _COMPRESSORS = {"summary": SummarizePassage, "snippet": ExtractSnippet}
 _SUB_QUERIES = 3  # per round, at most (3.2)
-_MAX_USES = (
-    2  # of a passage: each round that shows it counts as one, and so does each round in which it supports a fact
-)
+_MAX_USES = 2  # of a passage: the rounds that show it, and those in which it supports a fact
 _TOO_SHORT = 10  # characters; a shorter description of what is missing says nothing
 
 
@@ -179,7 +177,7 @@ class MIGRES(Method):
                 shown = self._recall(queries, f"lm:knowledge-{len(memory) + 1}")
 
             # Leaf module (3.2): new facts with citations that hold.
-            new = self._extract(shown, known)
+            new = self._extract(queries, shown, known)
 
             # Main module (3.2). Without new facts it would repeat itself, so it is skipped, except in the first and the
             # last round.
@@ -239,12 +237,16 @@ class MIGRES(Method):
         text = passage_or_nothing(ask(self.recall, questions=questions).knowledge)
         return [Match(Passage(id, text), questions)] if text else []
 
-    def _extract(self, shown: Sequence[Match], known: Sequence[Fact]) -> list[Fact]:
-        """New facts from the passages (I'). The leaf module is asked the queries that found the passages."""
+    def _extract(self, queries: Sequence[str], shown: Sequence[Match], known: Sequence[Fact]) -> list[Fact]:
+        """New facts from the passages (I'). The leaf module is asked those of the queries that found the passages.
+
+        What the LM wrote from memory is about all of them.
+        """
         if not shown:
             return []
         passages = [match.passage for match in shown]
-        about = blend(*dict.fromkeys(match.query for match in shown))
+        found_by = {match.query for match in shown}
+        about = blend(*(query for query in queries if query in found_by)) or blend(*queries)
         reply = ask(self.extract, context=number(passages), question=about)
         if self.check:
             supported = keep_confirmed(self.check, reply.statements, passages, about)

@@ -41,7 +41,7 @@ class Rerank(Method):
         probabilities: by passage id, the probability of that answer.
         shares: by passage id, the share of the passage in the question.
         measured_by: how often a probability came from log-probabilities ("logprobs"), from a number that the LM gave
-            ("stated"), and from neither ("binary"), which counts as 1 for an answer.
+            ("stated"), and from neither ("binary"), which counts as 1 for an answer but ranks it behind the others.
         scored_by: kind of the scorer: "none" or "upr".
         evidence: the passage that the answer comes from; nothing where there is no answer.
 

@@ -6,10 +6,11 @@ citations; then as a candidate: from one document, or two at once.
 
 import dspy
 
-from signatures.replies import Statements, YesNo
+from signatures.replies import ShortAnswer, Statements, YesNo
 
 __all__ = [
     "REASONING",
+    "THREE_WORDS",
     "AnswerCiting",
     "AnswerCitingYesNo",
     "AnswerEntity",
@@ -31,24 +32,26 @@ __all__ = [
 ]
 
 REASONING = "two or three sentences that name the people, works, places and dates that lead to the answer"
-"""Description of the reasoning where it is searched with: BlendFilter, ITER-RETGEN."""
+"""Description of the reasoning in front of an answer. BlendFilter and ITER-RETGEN search with it; CoT has it too."""
+THREE_WORDS = "at most three words"
+"""In the description of an answer: how long QPaug and SuRe let it be."""
 
 
 # BlendFilter, appendix F, the answer prompts of HotPotQA and 2WikiMultiHopQA: reasoning first, then one or few words.
 # The paper asks for the two in two completions; asked with dspy.ChainOfThought, one reply carries both.
 class AnswerShort(dspy.Signature):
-    """Answer the question. Reason from the numbered passages and say which facts you use; where they do not suffice or
-    there are none, fall back on what you know. Then give the answer alone, as short as it can be."""
+    """Answer the question. Reason step by step from the numbered passages; where they do not suffice or there are none,
+    from what you know. Then give the answer alone, in one or a few words."""
 
     context: str = dspy.InputField(desc="numbered passages, one per line; may be empty")
     question: str = dspy.InputField()
-    answer: str = dspy.OutputField(desc="one or a few words: a name, a date, a number, yes or no; no sentence")
+    answer: ShortAnswer = dspy.OutputField(desc="one or a few words: a name, a date, a number, yes or no; no sentence")
 
 
 # BlendFilter, appendix F, the answer prompt of StrategyQA: Yes or No and nothing else.
 class AnswerYesNo(dspy.Signature):
-    """Decide whether the answer to the question is yes. Reason from the numbered passages and say which facts you use;
-    where they do not suffice or there are none, fall back on what you know. Always decide for one of the two."""
+    """Answer the question with yes or no. Reason step by step from the numbered passages; where they do not suffice or
+    there are none, from what you know. Always decide for one of the two."""
 
     context: str = dspy.InputField(desc="numbered passages, one per line; may be empty")
     question: str = dspy.InputField(desc="a question to be answered with yes or no")
@@ -62,13 +65,13 @@ class AnswerShortDirectly(dspy.Signature):
 
     context: str = dspy.InputField(desc="numbered passages, one per line; may be empty")
     question: str = dspy.InputField()
-    answer: str = dspy.OutputField(desc="one or a few words: a name, a date, a number, yes or no; no sentence")
+    answer: ShortAnswer = dspy.OutputField(desc="one or a few words: a name, a date, a number, yes or no; no sentence")
 
 
 # The same for StrategyQA.
 class AnswerYesNoDirectly(dspy.Signature):
-    """Decide from the numbered passages whether the answer to the question is yes; where they do not suffice or there
-    are none, from what you know. Always decide for one of the two, without any explanation."""
+    """Answer the question with yes or no, from the numbered passages; where they do not suffice or there are none, from
+    what you know. Always decide for one of the two, without any explanation."""
 
     context: str = dspy.InputField(desc="numbered passages, one per line; may be empty")
     question: str = dspy.InputField(desc="a question to be answered with yes or no")
@@ -80,12 +83,12 @@ class AnswerShortFromMemory(dspy.Signature):
     """Answer the question from what you know. Give the answer as short as it can be."""
 
     question: str = dspy.InputField()
-    answer: str = dspy.OutputField(desc="one or a few words: a name, a date, a number, yes or no; no sentence")
+    answer: ShortAnswer = dspy.OutputField(desc="one or a few words: a name, a date, a number, yes or no; no sentence")
 
 
 # The same for StrategyQA.
 class AnswerYesNoFromMemory(dspy.Signature):
-    """Decide from what you know whether the answer to the question is yes. Always decide for one of the two."""
+    """Answer the question with yes or no, from what you know. Always decide for one of the two."""
 
     question: str = dspy.InputField(desc="a question to be answered with yes or no")
     answer: YesNo = dspy.OutputField(desc="yes or no")
@@ -98,7 +101,7 @@ class AnswerShortFromKnowledge(dspy.Signature):
 
     knowledge: str = dspy.InputField(desc="background that you wrote, numbered; may be empty")
     question: str = dspy.InputField()
-    answer: str = dspy.OutputField(desc="one or a few words: a name, a date, a number, yes or no; no sentence")
+    answer: ShortAnswer = dspy.OutputField(desc="one or a few words: a name, a date, a number, yes or no; no sentence")
 
 
 # The same for StrategyQA; the paper asks so whether a claim is true.
@@ -116,7 +119,7 @@ class AnswerInThreeWordsFromMemory(dspy.Signature):
     """Answer the question in at most three words."""
 
     question: str = dspy.InputField()
-    answer: str = dspy.OutputField(desc="at most three words")
+    answer: ShortAnswer = dspy.OutputField(desc=THREE_WORDS)
 
 
 # QPaug, Fig. 5: the question with the retrieved passages alone.
@@ -125,7 +128,7 @@ class AnswerInThreeWords(dspy.Signature):
 
     context: str = dspy.InputField(desc="numbered passages, one per line; may be empty")
     question: str = dspy.InputField()
-    answer: str = dspy.OutputField(desc="at most three words")
+    answer: ShortAnswer = dspy.OutputField(desc=THREE_WORDS)
 
 
 # QPaug, section 3.3, Eq. 7, and Fig. 6: the generated passage is labelled as the LM's own.
@@ -135,7 +138,7 @@ class AnswerInThreeWordsFromBoth(dspy.Signature):
     context: str = dspy.InputField(desc="numbered passages that were retrieved, one per line; may be empty")
     knowledge: str = dspy.InputField(desc="your knowledge: what you wrote about the question; not retrieved")
     question: str = dspy.InputField()
-    answer: str = dspy.OutputField(desc="at most three words")
+    answer: ShortAnswer = dspy.OutputField(desc=THREE_WORDS)
 
 
 # Chain-of-Rewrite, appendix A.3.
@@ -144,7 +147,7 @@ class AnswerEntity(dspy.Signature):
 
     context: str = dspy.InputField(desc="numbered passages, one per line; may be empty")
     question: str = dspy.InputField()
-    answer: str = dspy.OutputField(desc="the answer entity and nothing else")
+    answer: ShortAnswer = dspy.OutputField(desc="the answer entity and nothing else")
 
 
 # ALCE's VANILLA (Gao et al. 2023), as MIGRES compares with it (section 4.2): sentences with citations, and for exact
@@ -160,7 +163,7 @@ class AnswerCiting(dspy.Signature):
     statements: Statements = dspy.OutputField(
         desc="the sentences with their citations; [] without passages", default_factory=list
     )
-    answer: str = dspy.OutputField(desc="one or a few words: a name, a date, a number, yes or no; no sentence")
+    answer: ShortAnswer = dspy.OutputField(desc="one or a few words: a name, a date, a number, yes or no; no sentence")
 
 
 # The same for StrategyQA.
@@ -184,11 +187,13 @@ class NameAnswer(dspy.Signature):
 
     document: str = dspy.InputField()
     question: str = dspy.InputField()
-    candidate: str = dspy.OutputField(desc="one or a few words: a name, a date, a number, yes or no; no sentence")
+    candidate: ShortAnswer = dspy.OutputField(
+        desc="one or a few words: a name, a date, a number, yes or no; no sentence"
+    )
 
 
 # The same with the limit of QPaug's prompts (Figs 4 to 6), for its Table 2.
-NameAnswerInThreeWords = NameAnswer.with_updated_fields("candidate", desc="at most three words")
+NameAnswerInThreeWords = NameAnswer.with_updated_fields("candidate", desc=THREE_WORDS)
 
 
 # DAS (Cho et al. 2023), its instruction that lets the LM turn a document down.
@@ -198,7 +203,7 @@ class NameAnswerOrUnanswerable(dspy.Signature):
 
     document: str = dspy.InputField()
     question: str = dspy.InputField()
-    candidate: str = dspy.OutputField(desc="one or a few words, no sentence; or the word unanswerable")
+    candidate: ShortAnswer = dspy.OutputField(desc="one or a few words, no sentence; or the word unanswerable")
 
 
 # SuRe (Kim et al. 2024), candidate generation: two candidates of at most three words each, in one completion.
@@ -208,5 +213,5 @@ class ProposeTwoAnswers(dspy.Signature):
 
     context: str = dspy.InputField(desc="numbered passages, one per line; may be empty")
     question: str = dspy.InputField()
-    answer: str = dspy.OutputField(desc="the likeliest candidate, at most three words")
-    alternative: str = dspy.OutputField(desc="another entity, date or number that it could be, at most three words")
+    answer: ShortAnswer = dspy.OutputField(desc=f"the likeliest candidate, {THREE_WORDS}")
+    alternative: ShortAnswer = dspy.OutputField(desc=f"another entity, date or number that it could be, {THREE_WORDS}")

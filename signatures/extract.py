@@ -6,7 +6,7 @@ and the candidate answer in it.
 
 import dspy
 
-from signatures.replies import Statements
+from signatures.replies import ShortAnswer, Statements
 
 __all__ = [
     "AnalyseDocument",
@@ -64,11 +64,11 @@ class AnalyseDocument(dspy.Signature):
 
 # Chain-of-Rewrite, section 2.1, and the second prompt in appendix A.2.
 class NameCandidate(dspy.Signature):
-    """Going by the analysis, take from the document the entity that answers the question. Where the document has
-    nothing that bears on it, the answer is: unknown"""
+    """Going by the analysis, take from the document the entity that answers the question. Where the document has no
+    information that bears on the question, write: unknown"""
 
     question: str = dspy.InputField()
     title: str = dspy.InputField(desc="title of the document; may be empty")
     document: str = dspy.InputField()
     analysis: str = dspy.InputField(desc="what the document says about the question; may be empty")
-    candidate: str = dspy.OutputField(desc="the answer entity alone, or the word unknown")
+    candidate: ShortAnswer = dspy.OutputField(desc="the answer entity alone, or the word unknown")

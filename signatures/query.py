@@ -41,7 +41,7 @@ class ListExplicitQueries(dspy.Signature):
 # Chain-of-Rewrite, section 2.2, and its second prompt in appendix A.1.
 class ListRelatedQueries(dspy.Signature):
     """List related queries, each different from the others, that would find documents relevant to the query. Beside
-    each, give the keywords in it that belong closely to the query."""
+    each, give its keywords: the words and phrases in it that are most closely related to the query."""
 
     query: str = dspy.InputField()
     related: Texts = dspy.OutputField(desc='each as "related query | keyword, keyword, keyword"')

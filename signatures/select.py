@@ -9,6 +9,7 @@ __all__ = [
     "SelectPassages",
     "SelectPassagesOrNone",
     "SelectUseful",
+    "set_aside",
 ]
 
 
@@ -30,6 +31,15 @@ class SelectPassages(dspy.Signature):
     context: str = dspy.InputField(desc="numbered passages, one per line")
     question: str = dspy.InputField()
     relevant: Numbers = dspy.OutputField(desc="numbers of the relevant passages, such as [1, 4]; [] for none")
+
+
+def set_aside(topic: str) -> str:
+    """What `SelectPassages` has in its field `topic`: the request to judge without knowledge of the topic.
+
+    Args:
+        topic: The topic; if empty, whatever the question is about.
+    """
+    return f"Set aside whatever you know about {topic or 'the topic of the question'}."
 
 
 # BlendFilter, appendix F, knowledge filtering on StrategyQA: no topic, and there may be nothing to keep.

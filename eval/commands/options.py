@@ -4,7 +4,6 @@ import os
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import dspy
 
@@ -12,19 +11,18 @@ from eval.figures.comparison import best_of
 from eval.runs.ceiling import is_oracle, load_oracle
 from eval.runs.store import Run, read
 from programs.commands import flags
-from programs.instruments.adapters import adapter_name
-from retrieval import Retriever
-from retrieval.secrets import names_a_secret, without_secrets, without_url_secrets
+from retrieval import Retriever, UsageError
 
 __all__ = [
+    "add_attempts",
     "add_data",
     "add_demonstrations",
     "add_judge_api_base",
     "add_runs",
     "add_threads",
-    "lm_record",
     "load_lm",
     "read_runs",
+    "seeds_of",
     "task_name",
 ]
 
@@ -79,48 +77,52 @@ def add_threads(parser: ArgumentParser) -> None:
     )
 
 
+def add_attempts(parser: ArgumentParser, where: str) -> None:
+    """Add --seed and --attempts; `where` says what becomes of several attempts."""
+    parser.add_argument(
+        "--seed",
+        type=int,
+        default=0,
+        metavar="N",
+        help="number of this attempt at the questions: with another one the LM draws its replies anew, if its "
+        "temperature is above 0 (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--attempts",
+        type=int,
+        default=1,
+        metavar="N",
+        help=f"make N runs, with the seeds from --seed on, {where} (default: %(default)s)",
+    )
+
+
+def seeds_of(args: Namespace) -> Sequence[int]:
+    """The seeds of the attempts that `add_attempts` asked for.
+
+    Raises:
+        UsageError: There is to be no attempt, or several that give the same replies.
+    """
+    if args.attempts < 1:
+        raise UsageError(f"the number of attempts must be at least 1, not {args.attempts}")
+    if args.temperature == 0 and (args.seed or args.attempts > 1):
+        raise UsageError("at temperature 0 every attempt gives the same replies: leave out --seed and --attempts")
+    return range(args.seed, args.seed + args.attempts)
+
+
 def load_lm(args: Namespace, examples: Sequence[dspy.Example], retriever: Retriever | None, seed: int = 0) -> dspy.LM:
     """Load the LM that the flags name. The oracle is made for these questions and this retriever.
 
     The seed is DSPy's rollout id, by which it tells the replies of one attempt from those of another; 0 for none.
 
     Raises:
-        UsageError: There is no such LM.
+        UsageError: There is no such LM, or a setting does not fit it.
     """
     if is_oracle(args.lm):
+        if args.lm_args:
+            raise UsageError(f"the oracle has no setting {args.lm_args[0][0]!r}: leave out --lm-arg")
         return load_oracle(args.lm, examples, retriever, seed)
     lm = flags.load_lm(args)
     return lm.copy(rollout_id=seed) if seed else lm
-
-
-def lm_record(args: Namespace, lm: dspy.LM) -> dict[str, Any]:
-    """What a manifest says of the LM and of how it was asked, without secrets: two runs that differ here are different.
-
-    Args:
-        args: The flags of `programs.commands.flags.add_lm`.
-        lm: The LM that they name.
-    """
-    return {
-        "lm": lm.model,
-        "api_base": _public("api_base", args.api_base),
-        "adapter": adapter_name(flags.adapter_of(args)),
-        "structured": args.structured,
-        "temperature": lm.kwargs.get("temperature"),
-        "max_tokens": lm.kwargs.get("max_tokens"),
-        "lm_args": {name: _public(name, value) for name, value in args.lm_args},
-        "cache": args.cache,
-    }
-
-
-def _public(name: str, value: Any) -> Any:
-    """The value of a setting, with *** in place of what its name or the environment says is secret, and in URLs."""
-    if isinstance(value, dict):
-        return {inner: "***" if names_a_secret(name) else _public(inner, item) for inner, item in value.items()}
-    if isinstance(value, list):
-        return [_public(name, item) for item in value]
-    if value is not None and names_a_secret(name):
-        return "***"
-    return without_url_secrets(without_secrets(value)) if isinstance(value, str) else value
 
 
 def task_name(spec: str) -> str:

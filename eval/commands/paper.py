@@ -6,6 +6,7 @@ Runs that exist already are used again.
 import os
 import sys
 from argparse import ArgumentParser, Namespace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,11 +14,20 @@ from typing import TYPE_CHECKING
 import dspy
 from tqdm import tqdm
 
-from eval.commands.options import add_data, add_demonstrations, add_judge_api_base, add_threads, load_lm
+from eval.commands.options import (
+    add_attempts,
+    add_data,
+    add_demonstrations,
+    add_judge_api_base,
+    add_threads,
+    load_lm,
+    seeds_of,
+)
 from eval.runs.recorded_calls import Limits
 from programs.commands.flags import adapter_of, add_lm
 from retrieval import FORMS, Retriever, UsageError
 from retrieval import load as load_retriever
+from retrieval.command_line import say
 from retrieval.secrets import without_secrets
 
 if TYPE_CHECKING:
@@ -59,6 +69,7 @@ def add_flags(parser: ArgumentParser) -> None:
         "--runs", default="runs/paper", metavar="DIR", help="directory for the runs (default: %(default)s)"
     )
     add_threads(parser)
+    add_attempts(parser, "each with tables of its own")
     parser.add_argument("--max-calls", type=int, metavar="N", help="stop each run after N LM calls")
     parser.add_argument(
         "--retriever",
@@ -84,6 +95,8 @@ def main(args: Namespace) -> None:
     if args.show:
         print("\n\n".join(map(printing.show, tables)))
         return
+    seeds, settings = seeds_of(args), setup.assigned(args.set)
+    setup.check_settings(settings, tables)
     bar = tqdm(unit="question", disable=None, file=sys.stderr)
     with dspy.context(adapter=adapter_of(args)), bar:
         made = setup.Setup(
@@ -94,17 +107,25 @@ def main(args: Namespace) -> None:
             data=args.data,
             judge=args.judge,
             judge_api_base=args.judge_api_base,
-            settings=setup.assigned(args.set),
+            settings=settings,
             states=setup.states(args.state),
             demonstrations=args.demonstrations,
             on_demonstrations=lambda shown: bar.write(str(shown), file=sys.stderr),
             threads=args.threads,
             limits=Limits(calls=args.max_calls),
             cache=args.cache,
+            on_run=lambda row, task, directory: bar.write(f"{row}, {task}: {directory}", file=sys.stderr),
             on_row=lambda row: bar.update(),
             clean=without_secrets,
         )
-        results = [printing.beside(running.run(table, made)) for table in tables]
+        results = []
+        try:
+            for seed in seeds:
+                results += [f"Seed {seed}"] if len(seeds) > 1 else []
+                results += [printing.beside(running.run(table, replace(made, seed=seed))) for table in tables]
+        except KeyboardInterrupt:
+            say("interrupted; to continue, repeat the command")
+            raise
     print("\n\n".join(results))
 
 

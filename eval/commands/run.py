@@ -11,6 +11,7 @@ import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import asdict
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -21,16 +22,18 @@ from tqdm import tqdm
 import programs
 from eval import metrics
 from eval.commands.options import (
+    add_attempts,
     add_data,
     add_demonstrations,
     add_judge_api_base,
     add_threads,
-    lm_record,
     load_lm,
+    seeds_of,
     task_name,
 )
 from eval.figures.summary import summarise
 from eval.reports.text import table
+from eval.runs.asking import how_asked
 from eval.runs.fingerprints import fingerprints
 from eval.runs.record import Row
 from eval.runs.recorded_calls import Limits
@@ -43,12 +46,6 @@ from programs.instruments.plan import price
 from retrieval import OdqaError, UsageError
 from retrieval.command_line import say
 from retrieval.secrets import without_secrets, without_url_secrets
-
-_NOT_IN_MANIFEST = {
-    *("command", "run", "data", "threads", "lm_calls", "retries", "max_calls", "max_usd", "max_minutes", "mlflow"),
-    "attempts",
-}
-"""Flags that do not change what is asked: a run goes on where it stopped when they change."""
 
 
 def add_flags(parser: ArgumentParser) -> None:
@@ -78,22 +75,7 @@ def add_flags(parser: ArgumentParser) -> None:
     parser.add_argument("--max-calls", type=int, metavar="N", help="stop after N paid LM calls, including a judge's")
     parser.add_argument("--max-usd", type=float, metavar="USD", help="stop after USD dollars, including a judge's")
     parser.add_argument("--max-minutes", type=float, metavar="MIN", help="stop after MIN minutes")
-    parser.add_argument(
-        "--seed",
-        type=int,
-        default=0,
-        metavar="N",
-        help="number of this attempt at the questions: with another one the LM draws its replies anew, if its "
-        "temperature is above 0 (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--attempts",
-        type=int,
-        default=1,
-        metavar="N",
-        help="make N runs, with the seeds from --seed on, in the directories DIR-1 … DIR-N; limits hold for each "
-        "(default: %(default)s)",
-    )
+    add_attempts(parser, "in the directories DIR-1 … DIR-N; limits hold for each")
     parser.add_argument(
         "--metrics",
         metavar="NAME,…",
@@ -111,10 +93,7 @@ def add_flags(parser: ArgumentParser) -> None:
 
 
 def main(args: Namespace) -> None:
-    if args.attempts < 1:
-        raise UsageError(f"the number of attempts must be at least 1, not {args.attempts}")
-    if args.temperature == 0 and (args.seed or args.attempts > 1):
-        raise UsageError("at temperature 0 every attempt gives the same replies: leave out --seed and --attempts")
+    seeds = seeds_of(args)
     base = args.run or f"runs/{task_name(args.task)}-{args.program}-{time.strftime('%Y%m%d-%H%M%S')}"
     directories = [base] if args.attempts == 1 else [f"{base}-{number + 1}" for number in range(args.attempts)]
     with dspy.context(adapter=adapter_of(args)):
@@ -124,11 +103,10 @@ def main(args: Namespace) -> None:
         retriever = load_retriever(args)
         module = make(program, args, retriever)
         shown = _show_demonstrations(module, args, examples)
-        for number, directory in enumerate(directories):
-            attempt = Namespace(**{**vars(args), "seed": args.seed + number, "run": base})
-            lm = load_lm(attempt, examples, retriever, attempt.seed)
-            manifest = {**_manifest(program, attempt, lm), "demonstrations": shown}
-            _run(module, lm, examples, chosen, directory, attempt, manifest)
+        for seed, directory in zip(seeds, directories, strict=True):
+            lm = load_lm(args, examples, retriever, seed)
+            manifest = {**_manifest(program, args, lm), "seed": seed, "demonstrations": shown}
+            _run(module, lm, examples, chosen, directory, Namespace(**{**vars(args), "run": base}), manifest)
     if args.attempts > 1:
         say(f"the best of all answers: python -m eval compare {','.join(directories)}")
 
@@ -212,15 +190,22 @@ def _without_price(lm: dspy.LM, chosen: Sequence[metrics.Metric]) -> str | None:
 
 
 def _manifest(program: type[dspy.Module], args: Namespace, lm: dspy.LM) -> dict[str, Any]:
-    """Every flag that can change the answers, without secrets in URLs."""
-    settings = settings_of(program, args)
-    flags = {name: value for name, value in vars(args).items() if name not in {*_NOT_IN_MANIFEST, *settings}}
-    if args.state:
-        flags["state"] = {"file": args.state, "sha256": sha256(Path(args.state).read_bytes()).hexdigest()}
-    for name in "judge_api_base", "retriever":
-        flags[name] = flags[name] and without_url_secrets(flags[name])
-    made = fingerprints(args.retriever)
-    return {**flags, **lm_record(args, lm), "settings": settings, "fingerprints": made, "sample_seed": SEED}
+    """Everything that can change the answers or the scores, without secrets. What is not named here, such as threads
+    and limits, may change when a run is taken up. The runner adds the metrics, by name, and a hash of the questions."""
+    state = {"file": args.state, "sha256": sha256(Path(args.state).read_bytes()).hexdigest()} if args.state else None
+    return {
+        "task": args.task,
+        "limit": args.limit,
+        "sample_seed": SEED,
+        "program": args.program,
+        "settings": settings_of(program, args),
+        "state": state,
+        "retriever": without_url_secrets(args.retriever),
+        "fingerprints": fingerprints(args.retriever),
+        **asdict(how_asked(lm)),
+        "cache": args.cache,
+        "judge_api_base": args.judge_api_base and without_url_secrets(args.judge_api_base),
+    }
 
 
 def _metrics(args: Namespace, examples: Sequence[dspy.Example]) -> Sequence[metrics.Metric]:

@@ -1,15 +1,14 @@
 """What the runs of a table and the paper's do not have in common, one sentence each."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from eval.figures.summary import Summary
 from eval.metrics.yesno import is_yes_no
-from eval.papers.identity import adapter_identity, describe
 from eval.papers.questions import Questions
 from eval.papers.tables import Table, TableRow
+from eval.runs.asking import Asking
 from eval.runs.store import Run
 
 __all__ = ["RowRun", "differences"]
@@ -23,9 +22,9 @@ class RowRun:
     summary: Summary
     run: Run
     questions: Questions
-    reader: Mapping[str, Any] | None
-    """The LM that answers, as `eval.papers.identity.lm_identity` has it; None where nothing is asked of it."""
-    planner: Mapping[str, Any] | None
+    reader: Asking | None
+    """How the LM that answers is asked; None where nothing is asked of it."""
+    planner: Asking | None
     """Likewise the planner, where it is another one."""
 
 
@@ -33,8 +32,7 @@ def differences(table: Table, runs: Sequence[RowRun]) -> list[str]:
     """What differs: LMs, retrievers, models and questions, and which rows are incomplete."""
     found = [text for ran in runs for text in (*_lms(ran), *_retrievers(ran))]
     found += _shared(runs)
-    if runs and (adapter := adapter_identity()):
-        found.append(f"Adapter: {adapter['adapter']}")
+    found += [f"Adapter: {lm.adapter}" for ran in runs for lm in (ran.reader, ran.planner) if lm]
     found += [text for ran in runs for text in (*_models(table, ran), *_questions(table, ran))]
     return list(dict.fromkeys(found))
 
@@ -42,12 +40,15 @@ def differences(table: Table, runs: Sequence[RowRun]) -> list[str]:
 def _lms(ran: RowRun) -> Iterator[str]:
     state = ran.summary.manifest.state
     shown = ran.summary.manifest.entries().get("demonstrations")
-    shots = f"with the state {state['file']}" if state else "zero-shot"
+    shots = "zero-shot, as in the paper" if ran.row.demonstrations == "none" else "zero-shot"
+    if state:
+        shots = f"with the state {state['file']}"
     if shown:
-        shots = f"{shown['count']} labelled demonstrations of {shown['source']}"
+        lacking = f" without {shown['without']}" if shown["without"] else ""
+        shots = f"{shown['count']} labelled demonstrations of {shown['source']}{lacking}"
     for role, lm, name in (("Reader", ran.reader, ran.row.reader), ("Planner", ran.planner, ran.row.planner)):
         if lm is not None:
-            yield f"{role}: {describe(lm)} (paper: {name or 'not named'}); {shots}"
+            yield f"{role}: {lm} (paper: {name or 'not named'}); {shots}"
     if ran.summary.manifest.entries()["answers"] is False:
         yield "No answers are asked for where all columns look at what was found alone"
 
@@ -67,7 +68,7 @@ def _shared(runs: Sequence[RowRun]) -> Iterator[str]:
         roles["retriever", str(ran.summary.manifest.retriever)][ran.row.retriever] = None
         for lm, name in ((ran.reader, ran.row.reader), (ran.planner, ran.row.planner)):
             if lm is not None and name is not None:
-                roles["LM", describe(lm)][name] = None
+                roles["LM", str(lm)][name] = None
     for (kind, _), names in roles.items():
         if len(names) > 1:
             yield f"One {kind} stands for {', '.join(names)}: rows that differ in it alone have the same figures"

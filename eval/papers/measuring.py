@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from eval import metrics
 from eval.figures.costs import costs
+from eval.figures.statistics import gain_interval, mean_interval
 from eval.figures.summary import Summary
 from eval.papers.migres_studies import STUDIES
 from eval.papers.reported import reported
@@ -13,7 +14,7 @@ from eval.papers.setup import Setup
 from eval.papers.tables import Column, Table, TableRow, all_tables
 from eval.runs.record import Row
 
-__all__ = ["Measured", "NotRun", "compute", "measure", "metrics_for", "needs_answers"]
+__all__ = ["Measured", "NotRun", "check_judge", "compute", "measure", "metrics_for", "needs_answers"]
 
 _JUDGED = "acc_judge"
 _OF_SEARCHES = re.compile(
@@ -37,12 +38,21 @@ class Measured:
     """Where its 95 % confidence interval begins; None where it has none."""
     high: float | None = None
     """Where it ends."""
+    scores: Mapping[str, float] = field(default_factory=dict)
+    """Of a metric: its scores from 0 to 1, by the question's id; a failed question has 0."""
 
 
 def needs_answers(table: Table, program: str, task: str) -> bool:
     """Whether a column of the table for this task depends on the program's answers."""
     columns = [column for column in table.columns if column.task == task]
     return program in STUDIES or not all(_OF_SEARCHES.fullmatch(column.metric or "") for column in columns)
+
+
+def check_judge(column: Column, setup: Setup) -> None:
+    """Raise NotRun for a column that needs a judge, where the caller names none: a run for it alone would be paid for
+    nothing."""
+    if column.metric == _JUDGED and not setup.judge:
+        raise NotRun("needs --judge LM")
 
 
 def metrics_for(task: str, program: str, setup: Setup, answers: bool = True) -> list[metrics.Metric]:
@@ -71,7 +81,7 @@ def measure(
             raise NotRun(f"{column.ratio} is undefined here")
         return Measured(ratio.value, summary.total.n, ratio.low, ratio.high)
     if column.metric:
-        return _score(column.metric, table, summary, setup)
+        return _score(column.metric, table, summary, rows, setup)
     value = _reported(column.reported, rows) if column.reported else _count(column, summary, rows)
     if value is None:
         name = column.reported or column.count or ""
@@ -80,7 +90,8 @@ def measure(
 
 
 def compute(column: Column, row: TableRow, measured: Mapping[tuple[str, str], Measured]) -> Measured | None:
-    """The figure of a column that rests on other figures; None for the row that a gain is of.
+    """The figure of a column that rests on other figures; None where one of the row itself is missing, for which there
+    is a reason already, and for the row that a gain is of.
 
     Args:
         column: The column.
@@ -88,38 +99,51 @@ def compute(column: Column, row: TableRow, measured: Mapping[tuple[str, str], Me
         measured: Our figures, by the names of their row and column.
 
     Raises:
-        NotRun: one of the other figures is missing, or the gain is over 0.
+        NotRun: the figure of the row that gains is missing, or the gain is over 0.
     """
+    own = [measured[row.name, name] for name in column.rests_on() if (row.name, name) in measured]
+    if len(own) < len(column.rests_on()):
+        return None
     if column.gain is None:
-        return _mean([_figure(row.name, name, measured) for name in column.mean or ()])
+        return _mean(own)
     if column.gain.of == row.name:
         return None
-    own, best = (_figure(name, column.gain.column, measured) for name in (row.name, column.gain.of))
-    if not own.value:
-        raise NotRun(f"the figure in {column.gain.column} is 0, and so a gain over it is undefined")
-    return Measured(100 * (best.value - own.value) / own.value, min(own.n, best.n))
+    if (best := measured.get((column.gain.of, column.gain.column))) is None:
+        raise NotRun(f"a gain needs the row {column.gain.of!r} too")
+    return _gain(own[0], best, column.gain.column)
 
 
 def _mean(figures: Sequence[Measured]) -> Measured:
-    return Measured(sum(figure.value for figure in figures) / len(figures), sum(figure.n for figure in figures))
+    low, high = None, None
+    parts = [(f.value, f.low, f.high) for f in figures if f.low is not None and f.high is not None]
+    if len(parts) == len(figures):
+        low, high = mean_interval(parts)
+    value, n = sum(figure.value for figure in figures) / len(figures), sum(figure.n for figure in figures)
+    return Measured(value, n, low, high)
 
 
-def _figure(row: str, column: str, measured: Mapping[tuple[str, str], Measured]) -> Measured:
-    if (row, column) not in measured:
-        raise NotRun(f"needs our figure of {row!r} in {column!r}")
-    return measured[row, column]
+def _gain(own: Measured, best: Measured, column: str) -> Measured:
+    """By how many per cent one figure is above another, over the questions that both are of."""
+    shared = [question for question in own.scores if question in best.scores]
+    base, better = ([figure.scores[question] for question in shared] for figure in (own, best))
+    if not sum(base):
+        raise NotRun(f"the figure in {column} is 0, and so a gain over it is undefined")
+    ends = gain_interval(better, base)
+    low, high = (None, None) if ends is None else (100 * end for end in ends)
+    return Measured(100 * (sum(better) / sum(base) - 1), len(shared), low, high)
 
 
 def _named(metric: str, setup: Setup) -> str:
     return f"{_JUDGED}:{setup.judge}" if metric == _JUDGED else metric
 
 
-def _score(metric: str, table: Table, summary: Summary, setup: Setup) -> Measured:
+def _score(metric: str, table: Table, summary: Summary, rows: Sequence[Row], setup: Setup) -> Measured:
     name = _named(metric, setup)
     if name not in summary.total.scores:
-        raise NotRun("needs --judge LM" if metric == _JUDGED and not setup.judge else f"{name} is undefined here")
+        raise NotRun(f"{name} is undefined here")
     score = summary.total.scores[name]
-    return Measured(table.scale * score.mean, score.n, table.scale * score.low, table.scale * score.high)
+    scores = {row.id: row.scores[name] or 0.0 for row in rows if name in row.scores}
+    return Measured(table.scale * score.mean, score.n, table.scale * score.low, table.scale * score.high, scores)
 
 
 def _count(column: Column, summary: Summary, rows: Sequence[Row]) -> float | None:

@@ -135,7 +135,7 @@ class Extraction(dspy.Module):
 
         asked = blend(question, *(step["question"] for step in steps))
         statements = ask(self.extract, context=number(shown), question=asked).statements
-        facts, held = resolve_citations(statements, shown), keep_supported(statements, shown, self.judge)
+        facts, held = resolve_citations(statements, shown), keep_supported(statements, shown, self.judge, asked)
         all_cited, held_cited = ({p.id for fact in some for p in fact.passages} for some in (facts, held))
         return result(
             answer="",

@@ -1,9 +1,9 @@
 """The papers' tables as text: the list of them, a table as the paper has it, and the paper's figures beside ours."""
 
+from collections import defaultdict
 from decimal import Decimal
 
-from eval.papers.measuring import Measured
-from eval.papers.running import TableRun
+from eval.papers.running import Cell, TableRun
 from eval.papers.tables import PAPERS, Column, Table, paper
 from eval.reports.text import align
 
@@ -30,12 +30,15 @@ def show(table: Table) -> str:
 def beside(ran: TableRun) -> str:
     """The paper's figures beside ours, what was not run and why, and what differs from the paper."""
     rows = [
-        [cell.row.name, cell.column.name, _figure(cell.column, cell.paper), *_ours(cell.ours, ran.table.scale)]
+        [cell.row.name, cell.column.name, _figure(cell.column, cell.paper), *_ours(cell, ran.table.scale)]
         for cell in ran.cells
     ]
     parts = [*_heading(ran.table), "", align([["", "", "paper", "ours", "95 %", "n"], *rows], left=(0, 1))]
-    missing = dict.fromkeys(f"{cell.row.name}: {cell.why_not}" for cell in ran.cells if cell.why_not)
-    parts += ["", "Not run:", *(f"  {text}" for text in missing)] if missing else []
+    missing: dict[str, dict[str, None]] = defaultdict(dict)  # names of rows, by the reason
+    for cell in ran.cells:
+        if cell.why_not:
+            missing[cell.why_not][cell.row.name] = None
+    parts += ["", "Not run:", *(f"  {'; '.join(names)}: {text}" for text, names in missing.items())] if missing else []
     parts += ["", "What differs from the paper:", *(f"  {text}" for text in ran.differences)] if ran.differences else []
     return "\n".join(parts)
 
@@ -49,10 +52,11 @@ def _figure(column: Column, figure: Decimal | None) -> str:
     return "-" if figure is None else f"{figure}{column.unit}"
 
 
-def _ours(ours: Measured | None, scale: int) -> list[str]:
+def _ours(cell: Cell, scale: int) -> list[str]:
+    ours = cell.ours
     if ours is None:
         return ["-", "", ""]
+    digits = 1 if scale == 100 or cell.column.gain else 3
     if ours.low is None or ours.high is None:
-        return [f"{ours.value:.2f}", "", str(ours.n)]
-    digits = 3 if scale == 1 else 1
+        return [f"{ours.value:.{1 if cell.column.gain else 2}f}", "", str(ours.n)]
     return [f"{ours.value:.{digits}f}", f"[{ours.low:.{digits}f}, {ours.high:.{digits}f}]", str(ours.n)]

@@ -7,7 +7,6 @@ import dspy
 
 from eval.tasks import choose, load
 from eval.tasks.jsonl import read
-from eval.tasks.task import Task
 from retrieval import UsageError
 
 __all__ = ["Questions", "find_questions"]
@@ -37,7 +36,8 @@ def find_questions(task: str, limit: int | None, data: str | Path | None) -> Que
     """
     chosen, variant = choose(task)
     where = f"{task}, {chosen.variants[variant].source}"
-    of_split, other = (_copy(chosen, name, data) for name in (variant, "all"))
+    directory = None if data is None else Path(data)
+    of_split, other = (chosen.local_copy(name, directory) for name in (variant, "all"))
     copy = of_split or other
     if of_split or not other:
         try:
@@ -52,11 +52,3 @@ def find_questions(task: str, limit: int | None, data: str | Path | None) -> Que
 
 def _size(copy: Path) -> int:
     return sum(1 for _ in read(copy))
-
-
-def _copy(task: Task, variant: str, data: str | Path | None) -> Path | None:
-    """The local copy of the split that the variant is of; None where there is none."""
-    if data is None:
-        return None
-    file = Path(data) / f"{task.name}.{task.variants[variant].file}.jsonl"
-    return next((path for path in (file.with_name(f"{file.name}.gz"), file) if path.exists()), None)

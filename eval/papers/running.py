@@ -7,7 +7,7 @@ task look at what was found alone, no answers are asked for.
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from decimal import Decimal
 from functools import partial
 from hashlib import sha256
@@ -18,18 +18,17 @@ from typing import Any, TypeVar
 
 import dspy
 
-import programs
 from eval.figures.comparison import best_of
 from eval.figures.summary import summarise
 from eval.papers.differences import RowRun, differences
-from eval.papers.identity import adapter_identity, lm_identity
-from eval.papers.measuring import Measured, NotRun, compute, measure, metrics_for, needs_answers
+from eval.papers.measuring import Measured, NotRun, check_judge, compute, measure, metrics_for, needs_answers
 from eval.papers.migres_studies import STUDIES, prepared
 from eval.papers.questions import Questions, find_questions
 from eval.papers.roles import fill
-from eval.papers.setup import MakeLM, Setup
+from eval.papers.setup import MakeLM, Setup, program_of
 from eval.papers.tables import Column, Table, TableRow
 from eval.papers.unanswered import ANSWER_LAST, NoAnswer
+from eval.runs.asking import how_asked
 from eval.runs.fingerprints import fingerprints
 from eval.runs.runner import evaluate
 from eval.runs.store import read
@@ -85,6 +84,7 @@ def run(table: Table, setup: Setup) -> TableRun:
             if column.task is None:
                 continue
             try:
+                check_judge(column, setup)
                 ran = _once(done, column.task, partial(_run_row, table, row, column.task, questions, setup))
                 found[row.name, column.name] = measure(table, row, column, ran.summary, ran.run.rows, setup)
             except NotRun as error:
@@ -168,7 +168,7 @@ def _prepare(table: Table, row: TableRow, task: str, setup: Setup) -> _Prepared:
     Raises:
         NotRun: it lacks a setting, a state file, a retriever or an LM.
     """
-    program = STUDIES[row.program].module if row.program in STUDIES else programs.load(row.program)
+    program = program_of(row.program)
     known = {name: p for name, p in signature(program.__init__).parameters.items() if p.kind is Parameter.KEYWORD_ONLY}
     name, _, _ = task.partition(":")
     wanted = {**table.settings_by_task.get(name, {}), **table.settings, **setup.settings, **row.settings}
@@ -236,20 +236,19 @@ def _attempt(
     if not examples:
         raise NotRun(f"there is no gold that it takes in {questions.where}")
     shown = _demonstrations(made, task, examples, setup)
-    reader, planner = (make and make(examples, made.retriever) for make in (made.reader, made.planner))
+    reader, planner = (make and make(examples, made.retriever, setup.seed) for make in (made.reader, made.planner))
     if planner:
         for predictor in made.planned:
             predictor.lm = planner.copy(cache=True)  # the run's records stand in the place of the cache
     lm = reader.copy(top_p=top_p) if reader and top_p is not None else reader
-    reads, plans = lm_identity(lm), lm_identity(planner)
+    reads, plans = (asked and asdict(how_asked(asked)) for asked in (lm, planner))
     manifest = {
         "task": task,
         "program": made.program,
-        "lm": lm and lm.model,
-        "reader": reads,
+        **(reads or {"lm": None}),
         "planner": plans if plans != reads else None,
-        "adapter": adapter_identity(),
         "cache": setup.cache,
+        "seed": setup.seed,
         "top_p": top_p,
         "answers": made.answers,
         "retriever": without_url_secrets(made.retriever_spec),
@@ -260,10 +259,11 @@ def _attempt(
         "judge": setup.judge,
         "sample": questions.where,
         "fingerprints": fingerprints(made.retriever_spec) | fingerprints(str(made.settings.get("against", "none"))),
-        "seed": SEED,
+        "sample_seed": SEED,
     }
     sign = sha256(json.dumps(manifest, sort_keys=True).encode()).hexdigest()[:12]
     directory = setup.directory / f"{made.program}-{task.replace(':', '-')}-{sign}"
+    setup.on_run(row.name, task, directory)
     with dspy.context(lm=lm):
         summary = evaluate(
             made.module,
@@ -277,9 +277,13 @@ def _attempt(
             on_row=setup.on_row,
             clean=setup.clean,
         )
-    if summary.total.n and summary.total.failed == summary.total.n:
+    if not summary.total.n:
+        raise NotRun(f"{summary.stopped} before a question was answered; to continue, repeat the command with another")
+    if summary.total.failed == summary.total.n:
         raise NotRun(f"all {summary.total.n} questions that were asked failed, the first with {summary.first_error}")
-    return RowRun(row, summary, read(directory), questions, lm_identity(reader), lm_identity(planner))
+    return RowRun(
+        row, summary, read(directory), questions, reader and how_asked(reader), planner and how_asked(planner)
+    )
 
 
 def _demonstrations(

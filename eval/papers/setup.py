@@ -3,22 +3,26 @@
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
 import dspy
 
 import programs
+from eval.papers.migres_studies import STUDIES
+from eval.papers.tables import Table
 from eval.runs.record import Row
 from eval.runs.recorded_calls import Limits
 from eval.tasks import choose
 from eval.tasks.demonstrations.training import Shown
+from programs.steps.settings import check
 from retrieval import Retriever, UsageError
 
-__all__ = ["MakeLM", "Setup", "State", "assigned", "states"]
+__all__ = ["MakeLM", "Setup", "State", "assigned", "check_settings", "program_of", "settings_of", "states"]
 
-MakeLM = Callable[[Sequence[dspy.Example], Retriever | None], dspy.LM]
-"""Gives the LM for questions and a retriever."""
+MakeLM = Callable[[Sequence[dspy.Example], Retriever | None, int], dspy.LM]
+"""Gives the LM for questions, a retriever and a seed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +40,7 @@ class Setup:
     """What the rows are run with.
 
     Attributes:
-        lms: By role, what gives the LM for questions and a retriever; called for every run. The role is one of
+        lms: By role, what gives the LM for questions, a retriever and a seed; called for every run. The role is one of
             `eval.papers.roles.lm_roles`, or "" for all that are not named.
         retrievers: By role, the name of a retriever and the retriever itself. The role is one of
             `eval.papers.roles.retriever_roles`, or "" for all that are not named, except `oracle`, whose corpus has the
@@ -52,9 +56,11 @@ class Setup:
         demonstrations: How many labelled demonstrations each predictor gets, in rows where the paper shows some and
             there is no state file; None for none.
         on_demonstrations: Called with the demonstrations of each run.
+        seed: Number of this attempt at the questions, for the LMs; another one gives other runs.
         threads: Questions in flight at the same time.
         limits: When to stop, for each run.
         cache: Use the replies in DSPy's cache; see `eval.runs.runner.evaluate`.
+        on_run: Called with the name of a row, the task and the directory, before the row is run there.
         on_row: Called with each row of each run.
         clean: Applied to the message of every error before it is written.
     """
@@ -70,9 +76,11 @@ class Setup:
     states: Sequence[State] = ()
     demonstrations: int | None = None
     on_demonstrations: Callable[[Shown], object] = lambda shown: None
+    seed: int = 0
     threads: int = 8
     limits: Limits = Limits()  # noqa: RUF009  # it is immutable
     cache: bool = False
+    on_run: Callable[[str, str, Path], object] = lambda row, task, directory: None
     on_row: Callable[[Row], object] = lambda row: None
     clean: Callable[[str], str] = str
 
@@ -83,6 +91,16 @@ class Setup:
         return files.get(task, files.get(None))
 
 
+def program_of(name: str) -> type[dspy.Module]:
+    """What a row runs: a program, or the module of a study."""
+    return STUDIES[name].module if name in STUDIES else programs.load(name)
+
+
+def settings_of(name: str) -> set[str]:
+    """The names of the settings of what a row runs."""
+    return {p.name for p in signature(program_of(name).__init__).parameters.values() if p.kind is p.KEYWORD_ONLY}
+
+
 def assigned(assignments: Sequence[str]) -> dict[str, Any]:
     """Settings by name, from NAME=VALUE: true or false, a number or a word.
 
@@ -90,6 +108,22 @@ def assigned(assignments: Sequence[str]) -> dict[str, Any]:
         UsageError: one is not of that form.
     """
     return {name.replace("-", "_"): _value(value) for name, value in _pairs(assignments, "a setting is given as NAME")}
+
+
+def check_settings(settings: Mapping[str, Any], tables: Sequence[Table]) -> None:
+    """Check that the programs of these tables can be made with the settings, apart from those that a row has itself.
+
+    Raises:
+        UsageError: no program has a setting of this name, or a program cannot have the value.
+    """
+    rows = [row for table in tables for row in table.rows]
+    known = {name for row in rows for name in settings_of(row.program)}
+    if unknown := sorted(settings.keys() - known):
+        raise UsageError(f"no program here has the setting {unknown[0]!r}; there are: {', '.join(sorted(known))}")
+    for row in rows:
+        program = program_of(row.program)
+        given = {name: settings[name] for name in settings.keys() - row.settings.keys()}
+        check(program.__init__, program.__name__, given)
 
 
 def states(assignments: Sequence[str]) -> list[State]:

@@ -78,9 +78,9 @@ class Column(_Model):
             raise ValueError(f"the column {self.name!r} needs a task and one measure, or else a gain or a mean")
         return self
 
-    def rests_on(self) -> set[str]:
+    def rests_on(self) -> tuple[str, ...]:
         """The names of the columns that it is computed from."""
-        return {self.gain.column} if self.gain else set(self.mean or ())
+        return (self.gain.column,) if self.gain else self.mean or ()
 
 
 class TableRow(_Model):
@@ -153,11 +153,19 @@ class Table(_Model):
     def _computed_from_what_is_there(self) -> "Table":
         rows, columns = {row.name for row in self.rows}, {column.name for column in self.columns}
         for column in self.columns:
-            missing = column.rests_on() - columns | ({column.gain.of} if column.gain else set()) - rows
+            missing = {*column.rests_on()} - columns | ({column.gain.of} if column.gain else set()) - rows
             if missing:
                 raise ValueError(
                     f"{self.name}: the column {column.name!r} rests on {missing.pop()!r}, which is not there"
                 )
+        return self
+
+    @model_validator(mode="after")
+    def _means_are_of_different_questions(self) -> "Table":
+        tasks = {column.name: column.task for column in self.columns}
+        for column in self.columns:
+            if len({tasks[name] for name in column.mean or ()}) < len(column.mean or ()):
+                raise ValueError(f"{self.name}: the column {column.name!r} is a mean of two columns of one task")
         return self
 
 
@@ -236,7 +244,7 @@ def choose(tables: Sequence[Table], rows: Sequence[str], columns: Sequence[str])
         tables: The tables.
         rows: Names of rows, or parts of names, whatever their case; a whole name means that row alone. All rows if
             empty.
-        columns: Likewise for columns.
+        columns: Likewise for columns. Those that a chosen one is computed from are there too.
 
     Raises:
         UsageError: no row or column of the tables has such a name.
@@ -244,6 +252,8 @@ def choose(tables: Sequence[Table], rows: Sequence[str], columns: Sequence[str])
     found = []
     for table in tables:
         row_at, column_at = _named(rows, table.rows), _named(columns, table.columns)
+        needed = {name for m in column_at for name in table.columns[m].rests_on()}
+        column_at = [m for m, column in enumerate(table.columns) if m in column_at or column.name in needed]
         chosen = []
         for n in row_at:
             figures = tuple(table.rows[n].figures[m] for m in column_at)

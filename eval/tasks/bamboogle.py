@@ -7,7 +7,7 @@ from eval.tasks.task import DPR, RawQuestion, Task, Variant
 __all__ = ["TASK"]
 
 
-def _example(raw: RawQuestion, n: int) -> dict[str, Any]:
+def _example(raw: RawQuestion, n: str) -> dict[str, Any]:
     return {"id": f"bamboogle_{n}", "question": raw["Question"], "answers": [raw["Answer"]]}
 
 

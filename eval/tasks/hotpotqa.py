@@ -8,7 +8,7 @@ from eval.tasks.task import ABSTRACTS, DPR, RawQuestion, Task, Variant, contexts
 __all__ = ["TASK"]
 
 
-def _example(raw: RawQuestion, n: int) -> dict[str, Any]:
+def _example(raw: RawQuestion, n: str) -> dict[str, Any]:
     return {
         "id": raw["id"],
         "question": raw["question"],
@@ -46,5 +46,6 @@ TASK = Task(
         "train": Variant("train", ABSTRACTS, "the training set, 90,447 questions", file="train"),
     },
     config="distractor",  # the questions are those of fullwiki; the passages have the gold ones among them
+    leads="gold_sentences",
     contexts=lambda raw: contexts_by_title(raw["context"], "sentences"),
 )

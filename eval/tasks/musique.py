@@ -9,7 +9,7 @@ __all__ = ["TASK"]
 _CORPUS = "Wikipedia of December 2021"
 
 
-def _example(raw: RawQuestion, n: int) -> dict[str, Any]:
+def _example(raw: RawQuestion, n: str) -> dict[str, Any]:
     return {
         "id": raw["id"],
         "question": raw["question"],
@@ -36,5 +36,6 @@ TASK = Task(
         "train": Variant("train", _CORPUS, "the training set, 19,938 questions", file="train"),
         "study": Variant("train", _CORPUS, "MIGRES 2.1: 500 of the training set at random", sample=500, file="train"),
     },
+    leads="decomposition",
     contexts=lambda raw: ((p["title"], p["paragraph_text"].strip()) for p in raw["paragraphs"]),
 )

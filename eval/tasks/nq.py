@@ -7,7 +7,7 @@ from eval.tasks.task import DPR, RawQuestion, Task, Variant, distinct
 __all__ = ["TASK"]
 
 
-def _example(raw: RawQuestion, n: int) -> dict[str, Any]:
+def _example(raw: RawQuestion, n: str) -> dict[str, Any]:
     return {"id": f"nq-{n}", "question": raw["question"], "answers": distinct(*raw["answer"])}
 
 

@@ -15,7 +15,7 @@ from retrieval import UsageError
 __all__ = ["TASK"]
 
 
-def _example(raw: RawQuestion, n: int) -> dict[str, Any]:
+def _example(raw: RawQuestion, n: str) -> dict[str, Any]:
     return {
         "id": raw["qid"],
         "question": raw["question"],
@@ -57,5 +57,6 @@ TASK = Task(
             "train", "Wikipedia", "the training set after the first 500, which BlendFilter asks", skip=500, file="train"
         ),
     },
+    leads="facts",
     release=("strategyqa_train_paragraphs.json", _paragraphs),
 )

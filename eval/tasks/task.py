@@ -3,10 +3,14 @@
 import json
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
+from ssl import SSLError
 from typing import Any
+from urllib.error import HTTPError, URLError
+from urllib.request import Request, urlopen
 
 import dspy
 
@@ -34,6 +38,7 @@ ABSTRACTS = "Wikipedia of 2017, the abstracts"
 """The corpus of HotpotQA, over which the public ColBERTv2 server searched."""
 DPR = "Wikipedia of 20 December 2018, 21,015,324 passages of 100 words"
 """The corpus of Karpukhin et al. 2020, which most of the papers search."""
+_PATIENCE = 3.0  # seconds for the hub to answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,13 +94,16 @@ class Task:
     name: str
     hub: str
     """Its id on the Hugging Face hub; `datasets` reads it, and keeps what it downloads."""
-    example: Callable[[RawQuestion, int], dict[str, Any]]
-    """Turns a raw question and its number in the split, from 0, into the fields of `eval.tasks.jsonl.example`."""
+    example: Callable[[RawQuestion, str], dict[str, Any]]
+    """Turns a raw question into the fields of `eval.tasks.jsonl.example`, with an id for data sets that have none: its
+    number in the split, from 0, with the name of the split in front if that is the training set."""
     variants: Mapping[str, Variant]
     """The variants by name; the name of the task alone stands for `all`."""
     config: str | None = None
     contexts: Callable[[RawQuestion], Iterable[tuple[str, str]]] | None = None
     """The passages of a raw question, gold and distracting, as pairs of title and text; None if it brings none."""
+    leads: str | None = None
+    """The field that says how an answer is found, from which demonstrations take their reasoning; None for none."""
     release: tuple[str, Callable[[Path], Iterable[tuple[str, str]]]] | None = None
     """Where only the authors' release has the passages: the name of its file, and how to read pairs from it."""
 
@@ -113,18 +121,29 @@ class Task:
             UsageError: there is no such variant, or its questions are out of reach or malformed.
         """
         chosen = self._variant(variant)
-        for file in self._files(chosen, data):
-            if file.exists():
-                return chosen.take(list(read(file)), str(file))
+        if (file := self.local_copy(variant, data)) is not None:
+            return chosen.take(list(read(file)), str(file))
         where = f"the split {chosen.split} of {self.hub}"
+        split = "train-" if chosen.split == "train" else ""
         questions = []
         for n, row in enumerate(self._rows(chosen, data)):
             try:
-                questions.append(example(self.example(row, n)))
+                questions.append(example(self.example(row, f"{split}{n}")))
             except (KeyError, TypeError, ValueError, AttributeError) as error:
                 problem = f"no {error}" if isinstance(error, KeyError) else error
                 raise UsageError(f"row {n} of {where} is not as it should be: {problem}") from error
         return chosen.take(questions, where)
+
+    def local_copy(self, variant: str, data: Path | None) -> Path | None:
+        """The file with the questions of a variant's split in the directory; None if there is none.
+
+        Raises:
+            UsageError: there is no such variant.
+        """
+        middle = self._variant(variant).file
+        names = [f"{self.name}.{middle}.jsonl", f"{self.name}_{middle}.questions.jsonl"]
+        files = [] if data is None else [data / f"{name}{end}" for name in names for end in (".gz", "")]
+        return next((file for file in files if file.exists()), None)
 
     def passages(self, variant: str, data: Path | None) -> Iterator[Passage]:
         """The passages that the questions of a variant's split bring along, each once.
@@ -174,10 +193,6 @@ class Task:
             raise UsageError(f"{self.name} has no variant {name!r}; there are: {', '.join(self.variants)}")
         return self.variants[name]
 
-    def _files(self, variant: Variant, data: Path | None) -> list[Path]:
-        names = [f"{self.name}.{variant.file}.jsonl", f"{self.name}_{variant.file}.questions.jsonl"]
-        return [] if data is None else [data / f"{name}{end}" for name in names for end in (".gz", "")]
-
     def _rows(self, variant: Variant, data: Path | None) -> Iterable[RawQuestion]:
         copy = None if data is None else data / self.name
         remedy = (
@@ -189,14 +204,44 @@ class Task:
         import datasets  # a heavy import, only needed here
 
         try:
-            return datasets.load_dataset(  # type: ignore[no-any-return]
-                str(copy) if copy is not None and copy.is_dir() else self.hub, self.config, split=variant.split
-            )
+            if copy is not None and copy.is_dir():
+                return datasets.load_dataset(str(copy), self.config, split=variant.split)  # type: ignore[no-any-return]
+            with _offline_if_unreachable():
+                return datasets.load_dataset(self.hub, self.config, split=variant.split)  # type: ignore[no-any-return]
         except ConnectionError as error:
             raise UsageError(f"cannot reach the hub for {self.hub}: {remedy}") from error
         except (OSError, ValueError) as error:  # from `datasets`: no such data set, split or file
             first = " ".join(str(error).split())[:300]
             raise UsageError(f"cannot read the data set of {self.name}: {first}; {remedy}") from error
+
+
+@contextmanager
+def _offline_if_unreachable() -> Iterator[None]:
+    """Where the hub does not answer at once, `datasets` takes what it has kept, or fails at once.
+
+    It would try again for half a minute for each data set, and log every try.
+    """
+    from datasets import config
+
+    before = config.HF_HUB_OFFLINE
+    config.HF_HUB_OFFLINE = before or not _answers(config.HF_ENDPOINT)
+    try:
+        yield
+    finally:
+        config.HF_HUB_OFFLINE = before
+
+
+def _answers(url: str) -> bool:
+    try:
+        with urlopen(Request(url, method="HEAD"), timeout=_PATIENCE):
+            return True
+    except HTTPError as error:
+        error.close()
+        return True
+    except URLError as error:
+        return isinstance(error.reason, SSLError)  # the hub's own client may know the certificate
+    except OSError:
+        return False
 
 
 def distinct(*values: str) -> list[str]:

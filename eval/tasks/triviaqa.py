@@ -7,7 +7,7 @@ from eval.tasks.task import DPR, RawQuestion, Task, Variant, distinct
 __all__ = ["TASK"]
 
 
-def _example(raw: RawQuestion, n: int) -> dict[str, Any]:
+def _example(raw: RawQuestion, n: str) -> dict[str, Any]:
     answer = raw["answer"]
     return {
         "id": raw["question_id"],

@@ -7,7 +7,7 @@ from eval.tasks.task import ABSTRACTS, DPR, RawQuestion, Task, Variant, contexts
 __all__ = ["TASK"]
 
 
-def _example(raw: RawQuestion, n: int) -> dict[str, Any]:
+def _example(raw: RawQuestion, n: str) -> dict[str, Any]:
     triples = raw["evidences"]
     return {
         "id": raw["_id"],
@@ -36,5 +36,6 @@ TASK = Task(
         "train": Variant("train", DPR, "the training set, 167,454 questions", file="train"),
         "study": Variant("train", DPR, "MIGRES 2.1: 500 of the training set at random", sample=500, file="train"),
     },
+    leads="evidences",
     contexts=lambda raw: contexts_by_title(raw["context"], "content"),
 )

@@ -99,6 +99,7 @@ class _FallsBack:
 
     def __init__(self, structured: Structured = "auto") -> None:
         super().__init__()
+        self.structured = structured
         self._json = JSONAdapter(structured)
 
     def _make_json_adapter_fallback(self) -> JSONAdapter:

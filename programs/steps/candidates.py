@@ -30,7 +30,10 @@ class Candidate(NamedTuple):
     probability: float
     """p(answer | question, passage), per token; 0 where there is no answer."""
     measured_by: str
-    """Where the probability comes from: "logprobs", "stated" (the LM gave a number) or "binary" (1 for an answer)."""
+    """Where the probability comes from: "logprobs", "stated" (the LM gave a number) or "binary" (1 for an answer).
+
+    Binary is no measurement: such an answer ranks behind all that were measured.
+    """
     share: float
     """How much of the question the passage accounts for: the softmax of the scorer's scores over the passages."""
 
@@ -51,7 +54,8 @@ def draw_candidates(
     """Draw an answer from each passage by itself; the candidate with the highest score first, equal ones in order.
 
     The probability of an answer comes from the log-probabilities of its tokens (`programs.steps.logprobs`). An LM that
-    has none is asked for a number. Where that is no probability either, it is 1. With
+    has none is asked for a number. Where neither gives a probability it counts as 1, and the answer ranks behind those
+    with a measured one, because nothing says how sure the LM was of it. Passages without an answer come last. With
     `retrieval.ranking.scorers.QuestionLikelihood` the score is p(question, answer | passage).
 
     Args:
@@ -70,7 +74,7 @@ def draw_candidates(
         Candidate(passage, answer, probability, measured_by, shares[passage.id])
         for passage, (answer, probability, measured_by) in zip(passages, drawn, strict=True)
     ]
-    return sorted(candidates, key=lambda candidate: -candidate.score)
+    return sorted(candidates, key=lambda one: (not one.answer, one.measured_by == "binary", -one.score))
 
 
 def candidate_fields(ranked: Sequence[Candidate]) -> dict[str, Any]:
@@ -94,9 +98,9 @@ def _draw(predictor: dspy.Module, question: str, passage: Passage, logprobs: boo
     """The answer in the passage, its probability, and where the probability comes from."""
     inputs = {"document": number([passage]), "question": question}
     p: float | None
-    if logprobs and (scored := ask_with_logprobs(predictor, **inputs)):
-        reply, tokens = scored
-        p, measured_by = mean_probability("candidate", tokens), "logprobs"
+    if logprobs and (scored := ask_with_logprobs(predictor, "candidate", **inputs)):
+        reply, field = scored
+        p, measured_by = mean_probability(field) if field else None, "logprobs"
     else:
         reply = ask(predictor, signature=_with_probability(predictor), **inputs)
         p, measured_by = reply.get("probability"), "stated"

@@ -4,6 +4,7 @@ Wang et al., "LLMs Know What They Need: Leveraging a Missing Information Guided 
 Generation", 2024; sections 3.2 and 4.4, Table 11.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -13,7 +14,7 @@ import dspy
 
 from programs.steps.ask import ask
 from programs.steps.side_by_side import side_by_side
-from programs.steps.text import one_line, simplify
+from programs.steps.text import one_line
 from retrieval import Passage, UsageError, number
 
 __all__ = ["THRESHOLDS", "Match", "shorten", "threshold_for"]
@@ -25,6 +26,10 @@ THRESHOLDS = {
     "lexical": {"multihop": 0.0, "odqa": 2.0, "commonsense": -1.5},
 }
 """Least score of a relevant passage, by kind of reranker and kind of questions."""
+
+
+# "Irrelevant.", "The passage is not relevant to the question." Further on the word is about a part of the passage.
+_IRRELEVANT = re.compile(r"\W*(?:\w+\W+){0,5}?(?:irrelevant|not relevant)\b", re.IGNORECASE)
 
 
 class Match(NamedTuple):
@@ -77,6 +82,6 @@ def _shorten_one(compress: dspy.Module, match: Match) -> Match | None:
     (text,) = ask(compress, passage=number([passage]), question=query).values()
     if text is None:
         return match
-    if not one_line(text) or simplify(text).startswith("irrelevant"):
+    if not one_line(text) or _IRRELEVANT.match(text):
         return None
     return Match(replace(passage, text=one_line(text)), query)

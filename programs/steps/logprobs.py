@@ -1,18 +1,26 @@
 """The probability that an LM gave to a word or to a field of its reply, from the log-probabilities of its tokens."""
 
+import html
+import json
 import math
 import re
+from collections.abc import Iterator
+from itertools import islice
 from typing import Any, NamedTuple
 
 import dspy
-from dspy.utils.exceptions import LMInvalidRequestError, LMUnsupportedFeatureError
+from dspy.utils.exceptions import AdapterParseError, LMInvalidRequestError, LMUnsupportedFeatureError
 
 from programs.steps.ask import ask
 from programs.steps.text import simplify
+from signatures.adapters import ChatAdapter, JSONAdapter, XMLAdapter
 
-__all__ = ["Token", "ask_with_logprobs", "mean_probability", "word_probability"]
+__all__ = ["Field", "Token", "ask_with_logprobs", "find_field", "mean_probability", "word_probability"]
 
 _ALTERNATIVES = 20  # per token: the most that providers give
+_ADAPTERS = (ChatAdapter(), JSONAdapter(), XMLAdapter())
+_PROBE = "7093518264"  # every layout takes digits as they are, JSON even without quotes
+_TRIES = 30  # places of a value in a reply; words that come more often do so in a reply without end
 
 
 class Token(NamedTuple):
@@ -24,12 +32,23 @@ class Token(NamedTuple):
     """Probabilities of the other tokens that the LM could have written in its place, by their text."""
 
 
-def ask_with_logprobs(predictor: dspy.Module, **inputs: Any) -> tuple[dspy.Prediction, list[Token]] | None:
-    """Call the predictor as `ask` does, and return the reply with its tokens; no tokens where the LM gave none.
+class Field(NamedTuple):
+    """The tokens of a reply, and the place of one field's value in its text."""
+
+    tokens: list[Token]
+    start: int
+    """First character of the value, without the white space around it."""
+    end: int
+    """One behind its last character; never equal to `start`."""
+
+
+def ask_with_logprobs(predictor: dspy.Module, field: str, **inputs: Any) -> tuple[dspy.Prediction, Field | None] | None:
+    """Call the predictor as `ask` does, and return the reply, and one of its fields with the tokens.
 
     Returns None where the LM offers no log-probabilities, or its provider refuses the request: ask without them then.
     LMs that think before they reply count as offering none. Their thoughts have settled the reply already, so the
-    probabilities of its tokens are all close to 1.
+    probabilities of its tokens are all close to 1. There is a reply but no field where the LM gave no tokens, or where
+    `find_field` does not find it.
     """
     lm = predictor.lm or dspy.settings.lm
     if "logprobs" not in getattr(lm, "supported_params", ()) or lm.supports_reasoning:
@@ -42,10 +61,37 @@ def ask_with_logprobs(predictor: dspy.Module, **inputs: Any) -> tuple[dspy.Predi
     if found:
         # The prediction is in the trace too. Demonstrations are made from that and must not hold token probabilities.
         del reply["logprobs"]
-    return reply, [_token(entry) for entry in getattr(found, "content", None) or ()]
+    tokens = [_token(entry) for entry in getattr(found, "content", None) or ()]
+    (single,) = predictor.predictors()
+    return reply, find_field(single.signature, field, reply.get(field), tokens)
 
 
-def word_probability(word: str, field: str, tokens: list[Token]) -> float | None:
+def find_field(signature: type[dspy.Signature], name: str, value: Any, tokens: list[Token]) -> Field | None:
+    """The place of a field's value among the tokens; None where it is empty or cannot be found.
+
+    The adapters themselves say where it is: it is the place at which other text makes them read another value. So it is
+    found in every form of a reply that they can read, and a word that comes more than once is found where they read it.
+
+    Args:
+        signature: What was asked.
+        name: The output field.
+        value: Its value in the prediction.
+        tokens: The tokens of the whole reply.
+    """
+    text = "".join(token.text for token in tokens)
+    as_text = signature.with_updated_fields(name, type_=str)
+    for adapter in _ADAPTERS if text else ():
+        if _read(adapter, signature, name, text) != value:
+            continue
+        written = str(_read(adapter, as_text, name, text) or "").strip()
+        for start, end in islice(_places(written, text), _TRIES):
+            probed = _read(adapter, as_text, name, text[:start] + _PROBE + text[end:])
+            if isinstance(probed, str) and probed.strip() == _PROBE:
+                return Field(tokens, start, end)
+    return None
+
+
+def word_probability(word: str, field: Field) -> float:
     """The probability that the field is this word and nothing else, whatever its case and quotes.
 
     It is a sum over the ways to write the word that the tokens show. The way that the LM took counts with the product
@@ -54,16 +100,10 @@ def word_probability(word: str, field: str, tokens: list[Token]) -> float | None
 
     Args:
         word: The word, in lower case.
-        field: Output field of the signature. It is found in the layouts of ChatAdapter, JSONAdapter and XMLAdapter.
-        tokens: The tokens of the whole reply.
-
-    Returns:
-        None where the field is empty or cannot be found in the reply.
+        field: The field of the reply.
     """
+    tokens, start, end = field
     text = "".join(token.text for token in tokens)
-    start, end = _span(field, text)
-    if start == end:
-        return None
     total, path, at = 0.0, 1.0, 0
     for token in tokens:
         before, at = text[start:at], at + len(token.text)
@@ -78,25 +118,17 @@ def word_probability(word: str, field: str, tokens: list[Token]) -> float | None
     return min(total, 1.0)
 
 
-def mean_probability(field: str, tokens: list[Token]) -> float | None:
+def mean_probability(field: Field) -> float:
     """The geometric mean of the probabilities of the tokens that the LM wrote in the field.
 
     It is the mean and not the product, because a product would favour the shorter of two answers.
-
-    Args:
-        field: Output field of the signature, as in `word_probability`.
-        tokens: The tokens of the whole reply.
-
-    Returns:
-        None where the field is empty or cannot be found in the reply.
     """
-    start, end = _span(field, "".join(token.text for token in tokens))
     logs, at = [], 0
-    for token in tokens:
+    for token in field.tokens:
         before, at = at, at + len(token.text)
-        if before < end and at > start:
+        if before < field.end and at > field.start:
             logs.append(math.log(token.probability) if token.probability else -math.inf)
-    return math.exp(sum(logs) / len(logs)) if start < end else None
+    return math.exp(sum(logs) / len(logs))
 
 
 def _token(entry: Any) -> Token:
@@ -109,18 +141,22 @@ def _exp(logprob: float) -> float:
     return math.exp(min(0.0, logprob))  # a value above 0 is a rounding error
 
 
-def _span(field: str, text: str) -> tuple[int, int]:
-    """Start and end of the field's value, without the white space around it; start equals end where it is not found."""
-    if header := re.search(rf"^[^\S\n]*\[\[ ## {field} ## \]\]", text, re.MULTILINE):
-        start = header.end()
-        following = re.compile(r"^[^\S\n]*\[\[ ## \w+ ## \]\]", re.MULTILINE).search(text, start)
-        end = following.start() if following else len(text)
-    else:
-        in_json, in_xml = rf'"{field}"\s*:\s*"((?:[^"\\]|\\.)*)', rf"<{field}>(.*?)(?:</{field}>|\Z)"
-        found = re.search(in_json, text, re.DOTALL) or re.search(in_xml, text, re.DOTALL)
-        if not found:
-            return 0, 0
-        start, end = found.span(1)
-    value = text[start:end].strip()
-    start = text.index(value, start)
-    return start, start + len(value)
+def _read(adapter: dspy.Adapter, signature: type[dspy.Signature], name: str, text: str) -> Any:
+    """The field as the adapter reads it; None where it cannot."""
+    try:
+        return adapter.parse(signature, text).get(name)
+    except AdapterParseError:
+        return None
+
+
+def _places(written: str, text: str) -> Iterator[tuple[int, int]]:
+    """Where the text has what was written, as it is or as JSON and XML spell it, and not inside of a word."""
+    spellings = (
+        written,
+        json.dumps(written, ensure_ascii=False)[1:-1],
+        json.dumps(written)[1:-1],
+        html.escape(written),
+    )
+    for spelling in dict.fromkeys(filter(None, spellings)):
+        for found in re.finditer(rf"(?<!\w){re.escape(spelling)}(?!\w)", text):
+            yield found.span()

@@ -3,14 +3,14 @@
 import functools
 import inspect
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Concatenate, ParamSpec, TypeVar
 
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
 from retrieval import UsageError
 
-__all__ = ["Count", "Temperature", "checked"]
+__all__ = ["Count", "Temperature", "check", "checked"]
 
 P = ParamSpec("P")
 Self = TypeVar("Self")
@@ -28,27 +28,37 @@ def checked(init: Callable[Concatenate[Self, P], None]) -> Callable[Concatenate[
     """Decorates the `__init__` of a method, to check the keyword-only settings by their annotations.
 
     Raises:
-        UsageError: a setting has another type than its annotation, or a value that this does not allow. The message
-            names the setting and what it can be.
+        UsageError: as `check`.
     """
-
-    @functools.cache
-    def adapters() -> dict[str, TypeAdapter[Any]]:
-        hints = typing.get_type_hints(init, include_extras=True)
-        parameters = inspect.signature(init).parameters.values()
-        return {p.name: TypeAdapter(hints[p.name], config=_STRICT) for p in parameters if p.kind is p.KEYWORD_ONLY}
 
     @functools.wraps(init)
     def __init__(self: Self, *args: P.args, **kwargs: P.kwargs) -> None:
-        for name, adapter in adapters().items():
-            if name not in kwargs:
-                continue
-            try:
-                adapter.validate_python(kwargs[name])
-            except ValidationError as error:
-                reason = error.errors()[0]["msg"].removeprefix("Input should be ")
-                reason = reason.replace("greater than or equal to", "at least").replace("greater than", "above")
-                raise UsageError(f"{type(self).__name__}: {name} must be {reason}, not {kwargs[name]!r}") from None
+        check(init, type(self).__name__, kwargs)
         init(self, *args, **kwargs)
 
     return __init__  # type: ignore[return-value]  # mypy asks for a named self
+
+
+def check(init: Callable[..., None], method: str, settings: Mapping[str, Any]) -> None:
+    """Check settings of a method by the annotations of its `__init__`; what is no setting of it is passed over.
+
+    Raises:
+        UsageError: a setting has another type than its annotation, or a value that this does not allow. The message
+            names the setting and what it can be.
+    """
+    for name, adapter in _adapters(init).items():
+        if name not in settings:
+            continue
+        try:
+            adapter.validate_python(settings[name])
+        except ValidationError as error:
+            reason = error.errors()[0]["msg"].removeprefix("Input should be ")
+            reason = reason.replace("greater than or equal to", "at least").replace("greater than", "above")
+            raise UsageError(f"{method}: {name} must be {reason}, not {settings[name]!r}") from None
+
+
+@functools.cache
+def _adapters(init: Callable[..., None]) -> dict[str, TypeAdapter[Any]]:
+    hints = typing.get_type_hints(init, include_extras=True)
+    parameters = inspect.signature(init).parameters.values()
+    return {p.name: TypeAdapter(hints[p.name], config=_STRICT) for p in parameters if p.kind is p.KEYWORD_ONLY}

@@ -32,8 +32,14 @@ def test_a_query_that_begins_or_ends_with_a_text_was_made_of_it(written: object,
 
 
 def test_a_statement_follows_from_the_texts_together() -> None:
-    assert follows("Ada Quill was born in Lund", ["Ada Quill was born", "in Lund"])
-    assert not follows("Ada Quill was born in Lund", ["Ada Quill was born"])
+    assert follows("Ada Quill was born in Lund", ["Ada Quill was born", "in Lund"], "")
+    assert not follows("Ada Quill was born in Lund", ["Ada Quill was born"], "")
+
+
+def test_a_statement_may_take_words_over_from_the_question_that_it_answers() -> None:
+    cited = ["Ada Quill (26 August 1890 - 6 July 1958)"]
+    assert follows("Ada Quill died on 6 July 1958", cited, "When did Ada Quill die?")
+    assert not follows("Ada Quill died on 6 July 1958", cited, "Who was Ada Quill?")
 
 
 def test_fields_of_objects_and_of_dictionaries() -> None:

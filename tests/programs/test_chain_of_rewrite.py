@@ -283,6 +283,7 @@ class TestUnknown:
         stated = self.stating(genre="1990", hop="NaN", italy="-0.1", film="1.5", series="0.125")
         seen, _ = self.run(CLARIFY, *EXPAND, *stated, answer("sitcom"), offered=False)
         assert seen.relevance == {"genre": 0.0, "hop": 0.0, "italy": 1.0, "film": 1.0, "series": 0.875}
+        assert seen.ranked == ["series", "film", "italy", "genre", "hop"]  # what was measured comes first
         assert seen.measured_by == {"stated": 1, "binary": 4}
 
     @pytest.mark.parametrize("offered", [False, True])
@@ -297,6 +298,18 @@ class TestUnknown:
         monkeypatch.setattr(Scored, "complete", lambda self, request: self.engine.complete(request))
         seen, _ = self.run(*CASE, answer("sitcom"), offered=True)
         assert seen.measured_by == {"binary": 5}
+
+    def test_a_refusal_in_other_words_is_unknown_whatever_the_probability_of_the_word(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """By its tokens alone the document that says nothing would be ranked by 1 - 0.3."""
+        said = "Not mentioned in the document."
+        monkeypatch.setitem(PROBABILITIES, said, (0.5, {"unknown": 0.3}))
+        replies = [*reading("genre", "", said), *readings("hop", "italy"), answer("film")]
+        seen, _ = self.run(*replies, offered=True, question_rewriting="off")
+        assert seen.candidates == {"genre": "unknown", "hop": "unknown", "italy": "film"}
+        assert seen.relevance == pytest.approx({"genre": 0.0, "hop": 1 - 0.6, "italy": 1 - 0.4})
+        assert seen.measured_by == {"binary": 1, "logprobs": 2}
 
     def test_a_provider_that_refuses_to_give_them_is_asked_for_a_number(self, monkeypatch: pytest.MonkeyPatch) -> None:
         def refuse(self: Scored, request: Request) -> Response:

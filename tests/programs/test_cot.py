@@ -7,6 +7,7 @@ import pytest
 from support.prompt_reading import inputs, wanted
 from support.scripted import Reply, scripted
 
+from programs.blendfilter import BlendFilter
 from programs.cot import CoT
 from programs.instruments.cost import Cost, measured
 from retrieval import Memory, Passage, UsageError
@@ -62,6 +63,13 @@ def test_yes_no_style(closed: bool, signature: type[dspy.Signature], said: str, 
     seen, cost, _ = run(Reply(signature, {"reasoning": "So.", "answer": said}), closed=closed, style="yesno")
     assert (seen.answer, seen.reasoning) == (answer, "So.")
     assert cost.lm_calls == 1
+
+
+def test_it_is_blendfilters_answering_call() -> None:
+    settings = {"external": False, "internal": False, "filter": "off"}
+    with scripted(Reply(AnswerShort, SAID)) as script:
+        BlendFilter(Memory(PASSAGES), **settings)(question=QUESTION)
+    assert run(Reply(AnswerShort, SAID))[2] == script.prompts
 
 
 def test_k_is_what_the_retriever_is_asked_for() -> None:

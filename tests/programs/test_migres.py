@@ -1,14 +1,15 @@
 """MIGRES against the paper's cases (Table 17), turn by turn; its memory, its switches, and replies that are no use.
 
-What is asked, found, known and missing in each turn of the cases is the paper's, word for word. Scores and entailment
-are those of the lexical stand-ins, on whose scale -2 lets the same passages pass as in the paper.
+What is asked, found, known and missing in each turn of the cases is the paper's, word for word. Each case is replayed
+twice: with the passages that reach the leaf in the table, whole and in its order; and with the scores of the lexical
+stand-in, on whose scale -2 lets the same passages pass, some of them cut down. Entailment is always the lexical one.
 """
 
 import json
 import subprocess
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from programs.instruments.cost import Cost, measured
 from programs.migres import MIGRES
 from retrieval import Memory, Passage, Retriever, UsageError
 from retrieval.bm25.search import BM25
+from retrieval.ranking.scorers import Scorer
 from signatures.answer import AnswerShort, AnswerYesNo
 from signatures.detect import DetectMissing, DetectMissingYesNo
 from signatures.extract import ExtractSnippet, ExtractStatements, SummarizePassage
@@ -71,6 +73,34 @@ def run(
 
 def ids(passages: list[Passage]) -> list[str]:
     return [passage.id for passage in passages]
+
+
+class Passing(Scorer):
+    """As the paper's reranker: for each query these passages pass, at the threshold of Table 11, and no sentence."""
+
+    def __init__(self, passing: dict[str, dict[str, float]], table: Sequence[Passage]) -> None:
+        self.passing = passing
+        self.ids = {f"{passage.title} {passage.text}".strip(): passage.id for passage in table}
+
+    def score(self, query: str, texts: Sequence[str]) -> list[float]:
+        scores = self.passing.get(query, {})
+        return [scores.get(self.ids.get(text, ""), -5.0) for text in texts]
+
+
+@pytest.fixture
+def passing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., list[dict[str, str]]]:
+    """Replays a case over BM25 with these scores, and gives what the LM is shown."""
+
+    def replay(case: Any, scores: dict[str, dict[str, float]], replies: Sequence[Reply]) -> list[dict[str, str]]:
+        scorer = Passing(scores, case.table)
+        monkeypatch.setattr("retrieval.ranking.scorers.load_scorer", {"cross-encoder:some/model": scorer}.__getitem__)
+        retriever = BM25.build(case.table, tmp_path / "index")
+        seen, _, prompts = run(retriever, case.question, replies, reranker="cross-encoder:some/model")
+        assert seen.queries == list(case.asked)
+        assert [fact["fact"] for fact in seen.known_facts] == list(case.facts)
+        return prompts
+
+    return replay
 
 
 class TestCase1:
@@ -124,6 +154,30 @@ class TestCase1:
         leaf((facts[2], [1])),
         main("No", explanation="The one is American, the other is not."),
     )
+
+    def test_as_in_the_table(self, passing: Callable[..., list[dict[str, str]]]) -> None:
+        scores = {self.asked[0]: {"rain": 4.0}, self.asked[2]: {"levity": 4.0}, self.asked[4]: {"solomon": 4.0}}
+        rain, levity, solomon = (f"{passage.title} | {passage.text}" for passage in self.table[:3])
+        assert passing(self, scores, self.replies) == [
+            {"context": numbered(rain), "question": self.question},
+            {"facts": numbered(self.facts[0]), "question": self.question},
+            {
+                "question": self.question,
+                "history": self.question,
+                "facts": numbered(self.facts[0]),
+                "missing": self.missing,
+            },
+            {"context": numbered(levity), "question": self.asked[2]},
+            {"facts": numbered(*self.facts[:2]), "question": self.question},
+            {
+                "question": self.question,
+                "history": "\n".join(self.asked[:4]),
+                "facts": numbered(*self.facts[:2]),
+                "missing": self.missing,
+            },
+            {"context": numbered(solomon), "question": self.asked[4]},
+            {"facts": numbered(*self.facts), "question": self.question},
+        ]
 
     def test_turn_by_turn(self, tmp_path: Path) -> None:
         retriever = BM25.build(self.table, tmp_path / "index")
@@ -257,6 +311,40 @@ class TestCase2:
         leaf((facts[3], [1]), (facts[4], [2])),
         main("My Cousin from Warsaw"),
     )
+
+    def test_as_in_the_table(self, passing: Callable[..., list[dict[str, str]]]) -> None:
+        """But for what the LM knows: the table asks for it about the first query alone."""
+        found = {self.asked[0]: {"german": 5.0, "french": 4.0}}
+        scores = found | {self.asked[4]: {"boese": 4.0}, self.asked[5]: {"gallone": 5.0}}
+        replies = [
+            leaf((self.facts[0], [1]), (self.facts[1], [2])),
+            *self.replies[1:-2],
+            leaf((self.facts[3], [2]), (self.facts[4], [1])),
+            self.replies[-1],
+        ]
+        texts = {passage.id: passage.text for passage in self.table}
+        assert passing(self, scores, replies) == [
+            {"context": numbered(texts["german"], texts["french"]), "question": self.question},
+            {"facts": numbered(*self.facts[:2]), "question": self.question},
+            {
+                "question": self.question,
+                "history": self.question,
+                "facts": numbered(*self.facts[:2]),
+                "missing": self.missing[0],
+            },
+            {"questions": " ".join(self.asked[1:4])},
+            {"context": numbered(self.known), "question": " ".join(self.asked[1:4])},
+            {"facts": numbered(*self.facts[:3]), "question": self.question},
+            {
+                "question": self.question,
+                "history": "\n".join(self.asked[:4]),
+                "facts": numbered(*self.facts[:3]),
+                "missing": self.missing[1],
+            },
+            # The queries in the order in which they were written, whatever the order of what they found.
+            {"context": numbered(texts["gallone"], texts["boese"]), "question": " ".join(self.asked[4:])},
+            {"facts": numbered(*self.facts), "question": self.question},
+        ]
 
     def test_turn_by_turn(self, tmp_path: Path) -> None:
         retriever = BM25.build(self.table, tmp_path / "index")
@@ -599,6 +687,10 @@ class TestMain:
             ("unanswerable", ""),
             ("No information is given", ""),
             ("The facts do not say so.", ""),
+            ("This is not mentioned in the facts.", ""),
+            ("We need more information.", ""),
+            ("To be determined", ""),
+            ("?", ""),
         ],
     )
     def test_commonsense_questions_are_decided(self, said: str, answer: str) -> None:

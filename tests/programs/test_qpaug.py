@@ -74,7 +74,7 @@ SPOUSE = Case(  # Tables 8 and 11
     plan='1. Identify the Director: First, we need to determine who directed "Eden And After". 2. Research the '
     "Director: Once we have the name of the director, we can research more about his or her personal life, focusing on "
     "marital status to find out who their spouse is (or was, depending on current status). 3. Verify Information: It's "
-    "important to cross-check the information from multiple sources to ensure accuracy.",
+    "important to cross-check the information from multiple sources to ensure accuracy. ...",
     found_with_plan={
         "catherine": 'Catherine Robbe-Grillet (; "née" Rstakian; born 24 September 1930) is a French theatre and '
         "cinema actress, photographer, and writer",
@@ -191,7 +191,7 @@ def test_the_tables_on_question_augmentation(case: Case, without: str, answer: s
 
 LEONVIOLA = (
     'The director of the film "Mole Men Against The Son Of Hercules" was Antonio Leonviola. He passed away on December '
-    "14, 1971, in Rome , Italy."
+    "14, 1971, in Rome, Italy."
 )
 PARIS = "Oleg Kerensky's father, Oleg Kerensky Sr., died in Paris, France."
 REFUSAL = (
@@ -404,7 +404,9 @@ def test_demonstrations_with_knowledge_are_shown_without_it_where_there_is_none(
 
 class TestMistakes:
     @pytest.mark.parametrize("query", ["question+plan", "plan"])
-    @pytest.mark.parametrize("plan", [UNPARSABLE, {"plan": " \n "}])
+    @pytest.mark.parametrize(
+        "plan", [UNPARSABLE, {"plan": " \n "}, {"plan": "I'm sorry, but I cannot write a plan for this."}]
+    )
     def test_without_a_usable_plan_the_question_is_searched(self, plan: str | dict[str, str], query: Any) -> None:
         unusable = [Reply(PlanQuestion, plan)] * (2 if isinstance(plan, str) else 1)
         recall = Reply(WritePassageOrNone, {"passage": WRITTEN})

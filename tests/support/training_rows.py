@@ -98,6 +98,7 @@ _ROWS: dict[str, list[dict[str, Any]]] = {
 }
 
 KINDS: dict[str, list[dspy.Example]] = {
-    name: [example(TASKS[name].example(row, n)) for n, row in enumerate(rows)] for name, rows in _ROWS.items()
+    name: [example(TASKS[name].example(row, f"train-{n}")) for n, row in enumerate(rows)]
+    for name, rows in _ROWS.items()
 }
 """Two training questions of each data set that papers take demonstrations from."""

@@ -10,21 +10,22 @@ import dspy
 
 from eval.metrics.squad import normalise
 from eval.metrics.stating import statable, states
-from eval.tasks.steps import Step, decomposition_of, steps_of
+from eval.tasks.demonstrations.wording import Worded, as_sentence, worded_steps
+from eval.tasks.steps import decomposition_of
 from programs.steps.trajectory import turn
 from retrieval import Passage, Retriever, number, union
 from retrieval.ranking.sentences import split_sentences
+from signatures.select import set_aside
 
 __all__ = ["Call", "labelled_calls"]
 
 Call = dict[str, Any]
 """What a predictor is shown and what it should reply, by field."""
 
-_RELATION = re.compile(r"(.+?) >> (.+)")  # MuSiQue's short form of a step: subject >> relation
-_WHAT_IS = re.compile(r"What is the (.+) of (.+)\?")
-_SEARCH = {"action": "search", "answer": None}
+_SEARCH = {"action": "search", "answer": ""}
 _BEGINNING = 2  # sentences
 _SHORTEST = 4  # letters of a word that says what a fact is about
+_MANY = 4  # words of the question in one more sentence
 
 
 def labelled_calls(example: dspy.Example, retriever: Retriever | None, *, k: int = 5) -> list[Call]:
@@ -34,7 +35,8 @@ def labelled_calls(example: dspy.Example, retriever: Retriever | None, *, k: int
     or write passages,
 
     - `context`: k numbered passages, shuffled: the gold ones, and others that the question finds
-    - `statements`: a sentence of each gold passage with its number: the one that states an answer, else the first
+    - `statements`: what matters of each gold passage with its number: the sentence that states the answer, else the
+      first, and the one that leads to another gold passage or says most of what is asked for
     - `passage`, `background`, `document`: the gold passages in short, which is what a text from memory should say
 
     The other calls are selections, answers from what an LM wrote, answers from facts, what is missing without one of
@@ -93,8 +95,8 @@ class _Known:
     context: list[Passage]
     """The gold passages among others."""
     facts: list[Passage]
-    """The sentence of each gold passage that matters."""
-    steps: list[Step]
+    """What matters of each gold passage: one or two of its sentences."""
+    steps: list[Worded]
     reasoning: Call
     retriever: Retriever
     k: int
@@ -131,12 +133,12 @@ class _Known:
 
 
 def _selections(known: _Known, shown: Call) -> list[Call]:
-    """The selection of the gold passages, without a topic and with one: the question, as where none was named."""
+    """The selection of the gold passages, without a topic to set aside and with one, as where none was named."""
     relevant = [one["passages"][0] for one in known.statements]
     judged = " ".join(f"Passage {one['passages'][0]} is relevant: {one['statement']}" for one in known.statements)
     others = " The others state nothing that the answer depends on." if len(relevant) < len(known.context) else ""
     selection = {**shown, "reasoning": judged + others, "relevant": relevant}
-    return [selection, {**selection, "topic": known.example.question}]
+    return [selection, {**selection, "topic": set_aside("")}]
 
 
 def _from_facts(known: _Known) -> list[Call]:
@@ -153,13 +155,14 @@ def _from_facts(known: _Known) -> list[Call]:
     left = [fact for fact in known.facts if fact.id != lacking.id]
     open_steps = [step for step in known.steps if not states(number(left), [step.answer])]
     query = open_steps[0].question if open_steps else lacking.title
-    if not query or states(number(left), golds):
+    told = f"{example.question} {number(left)}"
+    if not query or states(number(left), golds) or not (open_steps or states(told, [_bare(lacking.title)])):
         return calls
-    missing = query if open_steps else _ended(f"What is known of {lacking.title}")
+    missing = query if open_steps else f"A fact about {lacking.title} is missing."
     asked |= {"facts": number(left), "missing": missing}
     return [
         *calls,
-        {**asked, "answer": "unanswerable", "explanation": f"The facts do not say: {missing}"},
+        {**asked, "answer": "unanswerable", "explanation": f"The facts do not suffice: {missing}"},
         {**asked, "history": example.question, "queries": [query]},
     ]
 
@@ -180,17 +183,10 @@ def _searching(known: _Known) -> list[Call]:
     The second call is the one that ends the loop, so that two demonstrations show an end.
     """
     example = known.example
-    steps = [(step.question, _statement(step), _found(known, step)) for step in known.steps]
-    by_title = sorted(
-        zip(known.gold, known.facts, strict=True), key=lambda pair: states(pair[0].text, statable(example))
-    )  # what states the answer comes last
     if not known.steps_lead_there:
         return []
-    searches = steps or [
-        (passage.title, fact.text, _with(passage, known.retriever(passage.title, known.k), known.k))
-        for passage, fact in by_title
-        if passage.title
-    ]
+    steps = [(step.question, step.statement, _found(known, step)) for step in known.steps]
+    searches = steps or _searches_by_title(known)
     calls: list[Call] = []
     history: list[str] = []
     learned = ""
@@ -204,9 +200,27 @@ def _searching(known: _Known) -> list[Call]:
         history += turn(n, thought, query, found)
         learned = fact
     end = {"question": example.question, "steps": "\n".join(history), "thought": known.reasoning["reasoning"]}
-    return (
-        [*calls[:1], end | {"action": "finish", "query": None, "answer": example.answer}, *calls[1:]] if calls else []
-    )
+    return [*calls[:1], end | {"action": "finish", "query": "", "answer": example.answer}, *calls[1:]] if calls else []
+
+
+def _searches_by_title(known: _Known) -> list[tuple[str, str, list[Passage]]]:
+    """A search for each gold passage, what it tells, and what is found; none unless all can be named when their turn
+    comes: a title has to stand in the question or in what was found before."""
+    golds = statable(known.example)
+    pairs = list(zip(known.gold, known.facts, strict=True))
+    left = sorted(pairs, key=lambda pair: states(pair[0].text, golds))  # what states the answer comes last
+    seen = known.example.question
+    searches: list[tuple[str, str, list[Passage]]] = []
+    while left:
+        named = next((pair for pair in left if pair[0].title and states(seen, [_bare(pair[0].title)])), None)
+        if named is None:
+            return []
+        left.remove(named)
+        passage, fact = named
+        found = _with(passage, known.retriever(passage.title, known.k), known.k)
+        searches.append((passage.title, fact.text, found))
+        seen += f" {number(found)}"
+    return searches
 
 
 def _asking(known: _Known) -> list[Call]:
@@ -228,7 +242,7 @@ def _with(passage: Passage, found: list[Passage], k: int) -> list[Passage]:
     return found if passage in found else [passage, *found][:k]
 
 
-def _found(known: _Known, step: Step) -> list[Passage]:
+def _found(known: _Known, step: Worded) -> list[Passage]:
     """Passages that the step's question finds, with a gold one that states its answer; empty if none of them does."""
     stating = [passage for passage in known.gold if states(passage.text, [step.answer])]
     found: list[Passage] = known.retriever(step.question, known.k)
@@ -253,40 +267,62 @@ def _titled(title: str, example: dspy.Example, retriever: Retriever) -> Passage 
     return next(iter(by_id or found), None)
 
 
-def _fact(passage: Passage, example: dspy.Example, gold: Sequence[Passage], steps: Sequence[Step]) -> Passage:
-    """The sentence of the passage that matters, with the title in front where a pronoun may stand for it."""
-    titles, golds = [other.title for other in gold], statable(example)
-    leads = {*golds, *(answer for _, answer in steps), *titles} - {passage.title}
-
-    def worth(sentence: str) -> tuple[bool, int]:
-        """Whether it states the answer, and how much else of what leads there."""
-        return states(sentence, golds), sum(states(sentence, [lead]) for lead in leads)
-
-    best = max(split_sentences(passage.text) or [passage.text], key=worth)
-    told = " ".join(text for title, text in example.get("gold_sentences") or () if title == passage.title)
-    text = told or best
-    named = not passage.title or states(text, [passage.title])
+def _fact(passage: Passage, example: dspy.Example, gold: Sequence[Passage], steps: Sequence[Worded]) -> Passage:
+    """The sentences of the passage that matter, with the title in front where a pronoun may stand for it."""
+    title = _bare(passage.title)
+    told = " ".join(text for of, text in example.get("gold_sentences") or () if of == passage.title)
+    # What leads on, unless the other passage tells of this one.
+    others = {_bare(other.title) for other in gold if not states(_core(other.text, example), [title])}
+    leads = {*others, *(step.answer for step in steps)} - {title}
+    text = told or _what_matters(passage.text, example, leads)
+    named = not title or states(text, [title])
     return replace(passage, title="", text=text if named else f"{passage.title}: {text}")
 
 
-def _steps(example: dspy.Example) -> list[Step]:
+def _bare(title: str) -> str:
+    """The title without what tells it from others: Zorx for "Zorx (planet)"."""
+    return re.sub(r" \([^()]*\)$", "", title)
+
+
+def _core(text: str, example: dspy.Example) -> str:
+    """The sentence that states the answer, or the first."""
+    sentences = split_sentences(text) or [text]
+    return next((sentence for sentence in sentences if states(sentence, statable(example))), sentences[0])
+
+
+def _what_matters(text: str, example: dspy.Example, leads: set[str]) -> str:
+    """The core, and one more sentence that leads on or says much of what is asked for."""
+    core = _core(text, example)
+    new = {lead for lead in leads if not states(core, [lead])}
+    known = _shared(example.question, core)
+
+    def worth(sentence: str) -> tuple[int, int]:
+        """How many leads it adds, and how many words of the question."""
+        return sum(states(sentence, [lead]) for lead in new), len(_shared(example.question, sentence) - known)
+
+    sentences = split_sentences(text)
+    others = [sentence for sentence in sentences if sentence != core and worth(sentence) >= (0, _MANY)]
+    more = max(others, key=worth, default=core)
+    return " ".join(sorted({core, more}, key=text.find))
+
+
+def _steps(example: dspy.Example) -> list[Worded]:
     """The sub-questions with their answers; empty unless the data has an answer to each.
 
-    Where a data set has facts in place of answers, a sub-question's answer is the fact that shares most words with it.
+    Where a data set has facts in place of answers, a sub-question's answer is the fact that shares more words with it
+    than any other fact does, and than this fact with any other sub-question.
     """
     steps = list(decomposition_of(example))
     if all(step.answer for step in steps):
-        return [
-            step._replace(question=_RELATION.sub(r"What is the \2 of \1?", step.question)) for step in steps_of(example)
-        ]
+        return worded_steps(example)
     facts = list(example.get("facts") or ())
-    answered: list[Step] = []
-    for question in (step.question for step in steps if "#" not in step.question):
-        closest = max(facts, key=lambda fact: len(_shared(question, fact)), default="")
-        if _shared(question, closest):
-            facts.remove(closest)
-            answered.append(Step(question, closest))
-    return answered
+    asked = [step.question for step in steps if "#" not in step.question]
+    common = {(question, fact): len(_shared(question, fact)) for question in asked for fact in facts}
+    return [
+        Worded(question, fact, as_sentence(fact))
+        for (question, fact), count in common.items()
+        if count and all(less < count for pair, less in common.items() if (pair[0] == question) != (pair[1] == fact))
+    ]
 
 
 def _shared(question: str, fact: str) -> set[str]:
@@ -298,25 +334,13 @@ def _told(example: dspy.Example) -> list[str]:
     """The sentences that lead to the answer, as the data has them."""
     facts = list(example.get("facts") or ())
     sentences = [f"{title}: {text}" for title, text in example.get("gold_sentences") or ()]
-    return facts or [_statement(step) for step in _steps(example)] or sentences
-
-
-def _statement(step: Step) -> str:
-    """The step as a statement where a rule makes one, else as question and answer."""
-    if " " in step.answer and step.answer.endswith("."):  # a fact
-        return step.answer
-    known = _WHAT_IS.fullmatch(step.question)
-    return _ended(f"The {known[1]} of {known[2]} is {step.answer}" if known else f"{step.question} {step.answer}")
+    return facts or [step.statement for step in _steps(example)] or sentences
 
 
 def _reasoning(example: dspy.Example, told: Sequence[str]) -> Call:
     """The field `reasoning`; nothing where nothing leads to the answer."""
     conclusion = f"So the answer is {example.answer}"
-    return {"reasoning": " ".join(map(_ended, [*told, conclusion]))} if told else {}
-
-
-def _ended(text: str) -> str:
-    return text if text.endswith((".", "!", "?")) else f"{text}."
+    return {"reasoning": " ".join(map(as_sentence, [*told, conclusion]))} if told else {}
 
 
 def _shuffled(passages: list[Passage], seed: str) -> list[Passage]:

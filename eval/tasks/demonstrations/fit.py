@@ -7,6 +7,7 @@ import dspy
 from dspy.adapters.utils import parse_value
 
 from eval.tasks.demonstrations.calls import Call
+from signatures.answer import THREE_WORDS
 
 __all__ = ["fitting", "for_predictors"]
 
@@ -15,8 +16,9 @@ def fitting(signature: type[dspy.Signature], labels: Sequence[Sequence[Call]]) -
     """The labelled calls that fit the signature, question by question, as demonstrations.
 
     A call fits if it has all of the signature's fields, with values that their types can read: DSPy would show the LM a
-    remark in place of a missing output, and small models copy that. The first call of a question may have more fields;
-    another one must have exactly the signature's, reasoning apart.
+    remark in place of a missing output, and small models copy that. An answer that the signature wants in at most three
+    words has no more. The first call of a question may have more fields; another one must have exactly the signature's,
+    reasoning apart.
 
     Args:
         signature: The predictor's.
@@ -56,16 +58,18 @@ def for_predictors(
 
 
 def _shown(signature: type[dspy.Signature], call: Call) -> dspy.Example | None:
-    """The call as a demonstration; None if a field's type cannot read its value."""
+    """The call as a demonstration; None if a field's type cannot read its value, or it is too long."""
     try:
-        return dspy.Example({name: _value(call[name], field.annotation) for name, field in signature.fields.items()})
+        return dspy.Example({name: _value(call[name], field) for name, field in signature.fields.items()})
     except ValueError:
         return None
 
 
-def _value(value: Any, annotation: Any) -> Any:
+def _value(value: Any, field: Any) -> Any:
     """The value as the field's type reads it: an answer "yes" is True for a truth value."""
-    read = parse_value(value, annotation)
+    if THREE_WORDS in field.json_schema_extra["desc"] and len(value.split()) > 3:
+        raise ValueError(f"not {THREE_WORDS}: {value}")
+    read = parse_value(value, field.annotation)
     if isinstance(value, list):
         return value  # DSPy saves lists of plain values as they are
     return "None" if read is None else read  # for DSPy, None itself is a field that is not supplied

@@ -36,5 +36,8 @@ def test_local_copies_may_be_named_by_the_environment(monkeypatch: pytest.Monkey
 
 
 def test_the_oracle_is_made_for_the_questions() -> None:
-    lm = load_lm(Namespace(lm="oracle", api_base=None, temperature=None), load("sample", 1), None)
+    flags = {"lm": "oracle", "api_base": None, "temperature": None}
+    lm = load_lm(Namespace(**flags, lm_args=[]), load("sample", 1), None)
     assert lm.model.startswith("oracle/")
+    with pytest.raises(UsageError, match="the oracle has no setting 'top_p'"):
+        load_lm(Namespace(**flags, lm_args=[("top_p", 0.5)]), load("sample", 1), None)

@@ -24,6 +24,23 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return ["--data", str(tmp_path), "--runs", str(tmp_path / "runs"), "--limit", "1"]
 
 
+def test_each_run_is_named_on_stderr_and_an_interrupt_says_how_to_go_on(
+    data: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    chosen = ["blendfilter:table5", "--rows", "BlendFilter, BM25", "--columns", "F1", "--lm", "extractive", *data]
+    printed(capsys, *chosen, "--retriever", "sample")
+    (directory,) = (tmp_path / "runs").iterdir()
+    assert exit_code(main, ["paper", *chosen, "--retriever", "sample"]) == 0
+    assert f"BlendFilter, BM25, hotpotqa:blendfilter: {directory}\n" in capsys.readouterr().err
+
+    def interrupted(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("eval.papers.running.evaluate", interrupted)
+    assert exit_code(main, ["paper", *chosen, "--retriever", "sample"]) == 130
+    assert "interrupted; to continue, repeat the command\n" in capsys.readouterr().err
+
+
 def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     assert exit_code(main, ["paper", *arguments]) == 0
     return capsys.readouterr().out
@@ -78,6 +95,7 @@ def test_each_lm_is_made_with_its_own_address_and_the_settings_of_all(
         (["--columns", "F2"], "there is no column 'F2'; there are: Exact Match; F1"),
         (["--lm", "nobody=extractive"], "--lm: there is no role 'nobody'; there are: reader, planner, "),
         (["--retriever", "nobody=sample"], "--retriever: there is no role 'nobody'; there are: colbertv2, "),
+        (["--set", "kk=3"], "no program here has the setting 'kk'; there are: "),
         (
             ["--lm", "extractive", "--api-base", "planner=http://x"],
             "--api-base planner=URL has no LM: give --lm planner",

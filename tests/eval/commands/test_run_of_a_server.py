@@ -158,16 +158,21 @@ def test_attempts_that_share_dspys_cache_do_not_share_their_replies(provider: Pr
     assert provider.asked == 2 * COUNT
 
 
-def test_a_papers_table_is_asked_anew_with_other_settings_or_of_another_server(
-    provider: Provider, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def one_cell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Makes migres:table8 a table with one figure, of one question; flags for it."""
     column = Column(name="Hotpot", task="hotpotqa:migres", metric="em")
     row = TableRow(name="Direct", figures=(Decimal("51.8"),), program="direct", retriever="none")
     table = find("migres:table8").model_copy(update={"columns": (column,), "rows": (row,)})
     for module in "tables", "measuring":
         monkeypatch.setattr(f"eval.papers.{module}.all_tables", lambda: [table])
     (tmp_path / "hotpotqa.dev.jsonl").write_text('{"id": "1", "question": "Which river is long?", "answers": ["Orm"]}')
-    flags = ["--data", str(tmp_path), "--runs", str(tmp_path / "runs"), "--lm", "openai/a-model-of-ours"]
+    return ["--data", str(tmp_path), "--runs", str(tmp_path / "runs")]
+
+
+def test_a_papers_table_is_asked_anew_with_other_settings_or_of_another_server(
+    provider: Provider, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    flags = [*one_cell(tmp_path, monkeypatch), "--lm", "openai/a-model-of-ours"]
     with Provider(lambda prompt, before: '{"answer": "Orm"}').running() as other:
         for server, *more in (
             (provider, "--temperature", "1"),
@@ -184,6 +189,20 @@ def test_a_papers_table_is_asked_anew_with_other_settings_or_of_another_server(
         assert (provider.asked, other.asked) == (3, 1)  # the last two are the same run
 
 
+def test_each_attempt_at_a_papers_table_is_a_run_of_its_own(
+    provider: Provider, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    flags = one_cell(tmp_path, monkeypatch)
+    flags = [*flags, "--lm", "openai/a-model-of-ours", "--api-base", provider.url]
+    for more in ["--attempts", "2", "--seed", "1"], ["--seed", "2"]:
+        assert exit_code(main, ["paper", "migres:table8", *flags, *more]) == 0
+    printed = capsys.readouterr().out
+    assert (printed.count("Seed 1\n"), printed.count("Seed 2\n"), printed.count("migres:table8: ")) == (1, 1, 3)
+    assert provider.asked == 2  # the last run is there already
+    assert sorted(read(run).manifest.entries()["seed"] for run in (tmp_path / "runs").iterdir()) == [1, 2]
+    assert exit_code(main, ["paper", "migres:table8", *flags, "--attempts", "2", "--temperature", "0"]) == 2
+
+
 def test_no_secret_is_in_the_files_of_a_run(provider: Provider, tmp_path: Path) -> None:
     secrets: dict[str, Any] = {
         "api_key": "sk-secret-on-the-line",
@@ -196,9 +215,4 @@ def test_no_secret_is_in_the_files_of_a_run(provider: Provider, tmp_path: Path) 
     for path in (tmp_path / "run").iterdir():
         assert "sk-secret" not in path.read_text(), path
     known = read(tmp_path / "run").manifest.entries()["lm_args"]
-    assert known == {
-        "api_key": "***",
-        "extra_headers": {"X-Gateway": "***"},
-        "extra_body": {"auth_token": "***", "note": "https://***@h/p"},
-        "user": "***",
-    }
+    assert known == {"extra_body": {"note": "https://***@h/p"}, "user": "***"}

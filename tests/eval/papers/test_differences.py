@@ -8,6 +8,7 @@ from eval.figures.summary import summarise
 from eval.papers.differences import RowRun, differences
 from eval.papers.questions import Questions
 from eval.papers.tables import find
+from eval.runs.asking import how_asked
 
 
 def ran(table: str, row: str, rows: int = 1, **manifest: Any) -> RowRun:
@@ -16,7 +17,7 @@ def ran(table: str, row: str, rows: int = 1, **manifest: Any) -> RowRun:
     seen = a_manifest(**{**usual, **manifest})
     asked = [dspy.Example(id=str(n), question="q", answers=["yes" if n else "Rome"]) for n in range(2)]
     answered = [a_row(str(n), scores={}) for n in range(rows)]
-    lm = {"model": "openai/a", "model_type": "chat", "temperature": 0.5}
+    lm = how_asked(dspy.LM("openai/a", temperature=0.5))
     summary = summarise(answered, 2, seen)
     return RowRun(chosen, summary, a_run("r", answered), Questions(asked, "somewhere"), lm, None)
 
@@ -57,14 +58,21 @@ def test_a_run_is_described_by_its_lm_retriever_and_questions() -> None:
     table = find("migres:table9")
     both = [ran(table.name, row.name, retriever="sample") for row in table.rows]
     assert differences(table, [*both, *both]) == [
-        "Reader: openai/a, temperature 0.5 (paper: gpt-3.5-1106); zero-shot",
+        "Reader: openai/a, temperature 0.5 (paper: gpt-3.5-1106); zero-shot, as in the paper",
         "Retrieval: sample (paper: bm25)",
         "Retrieval: sample (paper: mixture)",
         "One retriever stands for bm25, mixture: rows that differ in it alone have the same figures",
+        "Adapter: chat",
         "Questions: 1 of somewhere",
         "MIGRES, BM25: INCOMPLETE, 1 of 2 questions",
         "MIGRES, Mixture: INCOMPLETE, 1 of 2 questions",
     ]
+
+
+def test_demonstrations_are_named_with_what_their_copy_lacks() -> None:
+    shown = {"count": 2, "source": "2wikimultihopqa:train", "without": "evidences"}
+    told = differences(find("migres:table3"), [ran("migres:table3", "MIGRES*", demonstrations=shown)])
+    assert told[0].endswith("; 2 labelled demonstrations of 2wikimultihopqa:train without evidences")
 
 
 def test_a_state_and_a_run_without_answers_are_named() -> None:

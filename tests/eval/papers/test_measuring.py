@@ -4,8 +4,9 @@ from typing import Any
 import pytest
 from support.records import a_manifest, a_row
 
+from eval.figures.statistics import ratio_interval
 from eval.figures.summary import Summary, summarise
-from eval.papers.measuring import Measured, NotRun, compute, measure, metrics_for, needs_answers
+from eval.papers.measuring import Measured, NotRun, check_judge, compute, measure, metrics_for, needs_answers
 from eval.papers.setup import Setup
 from eval.papers.tables import Table, all_tables, find
 from eval.runs.record import Row
@@ -27,12 +28,18 @@ def column_of(table: Table, name: str, rows: list[Row] = ROWS, **more: Any) -> M
     return measure(table, table.rows[0], column, summary, rows, setup(**more))
 
 
+def of_all(value: float, n: int = 10) -> Measured:
+    """A figure of questions that all have the same score."""
+    return Measured(value, n, value, value, {str(question): value for question in range(n)})
+
+
 def test_scores_are_in_the_papers_scale() -> None:
     of_one = column_of(find("blendfilter:table4"), "Exact Match")
     assert (of_one.value, of_one.n) == (0.5, 2)
     of_hundred = column_of(find("chain_of_rewrite:table1"), "NQ EM")
     assert of_hundred.value == 50
     assert (of_hundred.low, of_hundred.high) == (100 * (of_one.low or 0), 100 * (of_one.high or 0))
+    assert of_hundred.scores == of_one.scores == {"1": 1.0, "2": 0.0}
     with pytest.raises(NotRun, match="f1 is undefined here"):
         column_of(find("blendfilter:table4"), "F1")
 
@@ -58,8 +65,10 @@ def test_a_number_that_the_program_reports_for_every_question() -> None:
 
 def test_a_judge_is_named_by_the_caller() -> None:
     ways = find("migres:table5")
+    (accuracy,) = (column for column in ways.columns if column.name == "NQ Acc")
+    check_judge(accuracy, setup(judge="openai/gpt-4o"))
     with pytest.raises(NotRun, match="needs --judge LM"):
-        column_of(ways, "NQ Acc")
+        check_judge(accuracy, setup())
     rows = [a_row("1", scores={"acc_judge:openai/gpt-4o": 1.0})]
     assert column_of(ways, "NQ Acc", rows, judge="openai/gpt-4o").value == 100
 
@@ -106,7 +115,7 @@ def test_the_papers_own_gains_and_averages_come_out(name: str) -> None:
         for row in table.rows
         for column, figure in zip(table.columns, row.figures, strict=True)
     }
-    measured = {cell: Measured(float(figure), 10) for cell, figure in printed.items() if figure is not None}
+    measured = {cell: of_all(float(figure)) for cell, figure in printed.items() if figure is not None}
     wrong = []
     for row in table.rows:
         for column in table.columns:
@@ -132,10 +141,40 @@ def test_a_gain_needs_both_figures_and_something_to_gain_over() -> None:
     table = find("blendfilter:table1")
     (imp, *_) = (column for column in table.columns if column.gain)
     row, exact = table.rows[0], "HotPotQA Exact Match"
-    best = {("BlendFilter", exact): Measured(0.5, 10)}
-    with pytest.raises(NotRun, match=f"needs our figure of '{row.name}' in '{exact}'"):
-        compute(imp, row, best)
+    best = {("BlendFilter", exact): of_all(0.5)}
+    assert compute(imp, row, best) is None  # why its own figure is missing is said there
+    with pytest.raises(NotRun, match="a gain needs the row 'BlendFilter' too"):
+        compute(imp, row, {(row.name, exact): of_all(0.4)})
     with pytest.raises(NotRun, match="is 0"):
-        compute(imp, row, {**best, (row.name, exact): Measured(0.0, 10)})
-    assert compute(imp, row, {**best, (row.name, exact): Measured(0.4, 8)}) == Measured(pytest.approx(25), 8)
+        compute(imp, row, {**best, (row.name, exact): of_all(0.0)})
+    assert compute(imp, row, {**best, (row.name, exact): of_all(0.4, 8)}) == Measured(pytest.approx(25), 8)
     assert compute(imp, table.rows[-1], best) is None
+
+
+def test_a_gain_is_over_the_questions_of_both_and_has_the_interval_of_their_ratio() -> None:
+    table = find("blendfilter:table1")
+    (imp, *_) = (column for column in table.columns if column.gain)
+    row, exact = table.rows[0], "HotPotQA Exact Match"
+    own = {str(n): float(n % 2) for n in range(60)}
+    best = {str(n): float(n % 3 < 2) for n in range(100)}
+    found = compute(
+        imp,
+        row,
+        {("BlendFilter", exact): Measured(0.67, 100, 0, 1, best), (row.name, exact): Measured(0.5, 60, 0, 1, own)},
+    )
+    assert found is not None
+    assert (found.value, found.n) == (pytest.approx(100 * (40 / 30 - 1)), 60)
+    low, high = ratio_interval([best[id_] for id_ in own], list(own.values()))
+    assert (found.low, found.high) == (100 * (low - 1), 100 * (high - 1))
+
+
+def test_an_average_has_an_interval_where_its_figures_have() -> None:
+    table = find("qpaug:table3")
+    (average, *_) = (column for column in table.columns if column.mean)
+    row, names = table.rows[0], average.mean or ()
+    figures = [Measured(30, 5, 20, 40), Measured(60, 6, 50, 80), Measured(30, 4, 30, 30)]
+    cells = {(row.name, name): figure for name, figure in zip(names, figures, strict=True)}
+    found = compute(average, row, cells)
+    assert found == Measured(40, 15, pytest.approx(40 - 200**0.5 / 3), pytest.approx(40 + 500**0.5 / 3))
+    without = compute(average, row, {**cells, (row.name, names[0]): Measured(30, 5)})
+    assert without == Measured(40, 15)

@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +39,7 @@ STEPS = [
 ZORX = Passage("zorx", "Zorx is a planet found by Ada Quill.", "Zorx")
 ADA = Passage("ada", "Ada was born in Lund. She liked bread.", "Ada Quill")
 ADA_TOO = Passage("ada-2", "She wrote of planets.", "Ada Quill")
-BO = Passage("bo", "Bo Quill was born in Malmö.", "Bo Quill")
+BO = Passage("bo", "Bo Lind was born in Malmö.", "Bo Lind")
 RAIN = Passage("rain", "It rains.", "Rain")
 FOUND = {QUESTION: ["zorx", "bo", "rain"], "Zorx": ["zorx", "ada"], "Ada Quill": ["ada", "ada-2", "bo"]}
 EXAMPLE = dspy.Example(
@@ -78,7 +79,7 @@ class TestExtraction:
         """Of five passages two are positive. Three statements: one holds, one cites wrongly, one makes something up."""
         statements = {
             "Zorx |": "Ada Quill found the planet Zorx.",
-            "Bo Quill |": "Ada Quill was born in Malmö.",
+            "Bo Lind |": "Ada Quill was born in Malmö.",
             "Ada Quill | Ada": "Ada liked bread in Oslo.",
         }
         lm, asked = saying(statements, useful="[1]")
@@ -349,7 +350,7 @@ def musique(directory: Path) -> Path:
 def test_the_papers_tables_run_with_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("eval.papers.migres_studies.load_retriever", lambda spec: retriever())
     setup = Setup(
-        lms={"": lambda examples, found: load_oracle("oracle", examples, found)},
+        lms={"": partial(load_oracle, "oracle")},
         retrievers={"": ("memory", retriever())},
         directory=tmp_path / "runs",
         data=musique(tmp_path / "data"),
@@ -383,7 +384,7 @@ def test_a_table_of_a_study_says_where_there_is_no_gold(tmp_path: Path) -> None:
     for name in ("musique", "2wikimultihopqa"):
         (data / f"{name}.dev.jsonl").write_text(json.dumps({"id": "1", "question": "Who?", "answers": ["Bo"]}))
     setup = Setup(
-        lms={"": lambda examples, _: load_oracle("oracle", load("sample", 1), None)},
+        lms={"": lambda *_: load_oracle("oracle", load("sample", 1), None)},
         retrievers={"": ("memory", retriever())},
         directory=tmp_path / "runs",
         data=data,

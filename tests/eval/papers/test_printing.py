@@ -38,13 +38,15 @@ def test_the_papers_figures_beside_ours() -> None:
         Cell(row, count, Decimal("733"), Measured(712.346, 9), ""),
         Cell(row, count, None, None, "needs a judge"),
         Cell(row, score, None, None, "needs a judge"),
+        Cell(table.rows[1], score, None, None, "needs a judge"),
     )
     printed = beside(TableRun(table, cells, ("LM: another",))).splitlines()
     lines = [line.split()[-5:] for line in printed if line.startswith("MIGRES  ")]
     assert lines[0] == ["33.6", "40.1", "[31.2,", "49.0]", "9"]
     assert lines[1][-3:] == ["733", "712.35", "9"]
     assert lines[2][-2:] == ["-", "-"]
-    assert printed[-5:] == ["Not run:", "  MIGRES: needs a judge", "", "What differs from the paper:", "  LM: another"]
+    missing = f"  MIGRES; {table.rows[1].name}: needs a judge"
+    assert printed[-5:] == ["Not run:", missing, "", "What differs from the paper:", "  LM: another"]
 
 
 def test_scores_from_0_to_1_have_three_digits() -> None:
@@ -54,3 +56,11 @@ def test_scores_from_0_to_1_have_three_digits() -> None:
     assert printed.splitlines()[-1].split()[-4:] == ["0.500", "[0.000,", "1.000]", "2"]
     assert "Not run" not in printed
     assert "differs" not in printed
+
+
+def test_a_gain_is_in_per_cent_whatever_the_scale() -> None:
+    table = find("blendfilter:table1")
+    (imp, *_) = (column for column in table.columns if column.gain)
+    cells = [Cell(table.rows[0], imp, None, found, "") for found in (Measured(25, 9), Measured(25, 99, -3.14, 60))]
+    lines = beside(TableRun(table, tuple(cells), ())).splitlines()[-2:]
+    assert [line.split()[-2:] for line in lines] == [["25.0", "9"], ["60.0]", "99"]]

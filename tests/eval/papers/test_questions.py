@@ -38,6 +38,13 @@ def test_all_questions_of_a_smaller_copy(tmp_path: Path) -> None:
     assert len(find_questions("musique:study", None, tmp_path).examples) == 3
 
 
+def test_both_names_of_a_copy_of_a_training_set_are_known(tmp_path: Path) -> None:
+    copy(tmp_path, "dev", 4)
+    copy(tmp_path, "train", 3).joinpath("musique.train.jsonl").rename(tmp_path / "musique_train.questions.jsonl")
+    found = find_questions("musique:study", None, tmp_path)
+    assert [example.id for example in found.examples] == ["train0", "train1", "train2"]
+
+
 def test_another_split_where_there_is_no_copy_of_the_papers(tmp_path: Path) -> None:
     found = find_questions("musique:study", 2, copy(tmp_path, "dev", 4))
     assert [example.id for example in found.examples] == ["dev0", "dev1"]

@@ -16,9 +16,11 @@ from eval.papers.running import run
 from eval.papers.setup import Setup, assigned, states
 from eval.papers.tables import Table, TableRow, find
 from eval.papers.tables import choose as choose_parts
+from eval.runs.recorded_calls import Limits
 from eval.tasks import choose, load
 from eval.tasks.demonstrations.training import Shown
 from lms.extractive import extractive_lm
+from programs.instruments.adapters import load_adapter
 from programs.instruments.state import save_state
 from retrieval import Memory, Passage, Retriever
 from retrieval import load as load_retriever
@@ -59,6 +61,14 @@ def data(tmp_path: Path) -> Path:
     lines = [json.dumps(dict(example.items())) for example in load("sample", 6)]
     (directory / "hotpotqa.dev.jsonl").write_text("\n".join(lines))
     return directory
+
+
+@pytest.fixture
+def offline(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unreachable(*_: object, **__: object) -> None:
+        raise ConnectionError("no network")
+
+    monkeypatch.setattr(datasets, "load_dataset", unreachable)
 
 
 def test_runs_on_the_sample_and_takes_up_what_was_run(sample: Retriever, data: Path, tmp_path: Path) -> None:
@@ -114,21 +124,19 @@ def test_demonstrations_are_shown_where_the_paper_shows_some(sample: Retriever, 
 
 
 def test_labelled_demonstrations_are_made_where_the_paper_shows_some_and_are_part_of_the_run(
-    sample: Retriever, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    offline: None, sample: Retriever, data: Path, tmp_path: Path
 ) -> None:
-    def unreachable(*_: object, **__: object) -> None:
-        raise ConnectionError("no network")
-
-    monkeypatch.setattr(datasets, "load_dataset", unreachable)
     table = with_rows(
         {"name": "One", "program": "direct", "demonstrations": "none"},
         {"name": "Two", "program": "direct"},
         {"name": "Three", "program": "cot", "demonstrations": "required"},
     )
     made = setup(tmp_path / "runs", sample, limit=1, data=data, demonstrations=2)
-    assert "Two: cannot " in run_and_print(table, made)  # no training questions
+    assert "Two; Three: cannot " in run_and_print(table, made)  # no training questions
     assert len(list((tmp_path / "runs").iterdir())) == 1
-    (data / "hotpotqa.train.jsonl").write_text((data / "hotpotqa.dev.jsonl").read_text())
+    asked_first, *others = (data / "hotpotqa.dev.jsonl").read_text().splitlines()
+    (data / "hotpotqa.dev.jsonl").write_text(asked_first)
+    (data / "hotpotqa.train.jsonl").write_text("\n".join([asked_first, *others]))
     told: list[Shown] = []
     made = setup(tmp_path / "runs", sample, limit=1, data=data, demonstrations=2, on_demonstrations=told.append)
     printed = run_and_print(table, made)
@@ -206,20 +214,28 @@ def test_temperature_and_server_make_another_run(
     assert (exact_match(wrong, 0.0), wrong.asked) == ("0.000", 2)
     assert (exact_match(right, 0.0), right.asked) == ("1.000", 1)
     assert (exact_match(wrong, 1.0), wrong.asked) == ("0.000", 2)
-    assert {(m["reader"]["temperature"], m["reader"]["api_base"]) for m in manifests(tmp_path)} == {
+    assert {(m["temperature"], m["api_base"]) for m in manifests(tmp_path)} == {
         (1.0, wrong.url),
         (0.0, wrong.url),
         (0.0, right.url),
     }
 
 
+def test_a_run_that_a_limit_stops_before_its_first_answer_says_so(
+    sample: Retriever, data: Path, tmp_path: Path
+) -> None:
+    table = with_rows({"name": "One", "program": "blendfilter"})
+    made = setup(tmp_path / "runs", sample, limit=1, data=data, limits=Limits(calls=2))
+    assert "One: the limit of 2 LM calls is reached before a question was answered" in run_and_print(table, made)
+
+
 def test_another_adapter_makes_another_run(sample: Retriever, data: Path, tmp_path: Path) -> None:
     made = setup(tmp_path / "runs", sample, limit=1, data=data)
     table = with_rows({"name": "One", "program": "direct"})
-    for adapter in (dspy.ChatAdapter(), dspy.JSONAdapter()):
-        with dspy.context(adapter=adapter):
-            assert f"Adapter: {type(adapter).__name__}" in run_and_print(table, made)
-    assert {m["adapter"]["adapter"] for m in manifests(tmp_path)} == {"ChatAdapter", "JSONAdapter"}
+    for name in "chat", "json":
+        with dspy.context(adapter=load_adapter(name)):
+            assert f"Adapter: {name}" in run_and_print(table, made)
+    assert {m["adapter"] for m in manifests(tmp_path)} == {"chat", "json"}
 
 
 def test_a_rows_own_settings_win_over_the_callers(sample: Retriever, data: Path, tmp_path: Path) -> None:
@@ -276,7 +292,7 @@ def test_the_planner_writes_the_plan_and_the_reader_all_else(
     # Without augmentation there is no plan: one answer; with it one plan, one passage from memory, one answer.
     assert (planner.asked, reader.asked) == (1, 1 + 2)
     (augmented,) = (m for m in manifests(tmp_path) if m["settings"]["augment"])
-    assert (augmented["lm"], augmented["planner"]["model"]) == ("openai/reader", "openai/planner")
+    assert (augmented["lm"], augmented["planner"]["lm"]) == ("openai/reader", "openai/planner")
     rows = [json.loads(path.read_text()) for path in (tmp_path / "runs").glob("*/rows.jsonl")]
     assert {row["prediction"]["own"]["plan"] for row in rows} == {"", "1. Look for Rashomon."}
     assert run_and_print(table, made) == printed
@@ -341,10 +357,12 @@ def test_gains_are_computed_from_our_figures(sample: Retriever, data: Path, tmp_
     assert "Not run" not in beside(ran)
 
 
-def test_an_average_needs_all_its_columns(sample: Retriever, data: Path, tmp_path: Path) -> None:
+def test_an_average_needs_all_its_columns(offline: None, sample: Retriever, data: Path, tmp_path: Path) -> None:
     (table,) = choose_parts([find("qpaug:table3")], ["GPT-4, SBERT"], ["Hotpot F1", "Average F1"])
-    printed = run_and_print(table, setup(tmp_path / "runs", sample, limit=1, data=data))
-    assert "GPT-4, SBERT: needs our figure of 'GPT-4, SBERT' in 'NQ F1'" in printed
+    ran = run(table, setup(tmp_path / "runs", sample, limit=1, data=data))
+    ours = {cell.column.name: (cell.ours is not None, bool(cell.why_not)) for cell in ran.cells}
+    missing = (False, True)
+    assert ours == {"NQ F1": missing, "2wiki F1": missing, "Hotpot F1": (True, False), "Average F1": (False, False)}
 
 
 def test_rounds_and_passages_of_all_loops_are_counted(sample: Retriever, data: Path, tmp_path: Path) -> None:
@@ -398,6 +416,8 @@ def test_a_judge_and_weights_have_to_be_given(sample: Retriever, tmp_path: Path)
         (data / f"{name}.{file}.jsonl").write_text(json.dumps(row))
     made = setup(tmp_path / "runs", sample, limit=1, data=data)
     assert "needs --judge LM" in run_and_print(find("migres:table8"), made)
+    assert not (tmp_path / "runs").exists()  # no figure of the table can be had without one
+    run_and_print(*choose_parts([find("migres:table3")], ["ReAct"], ["StrategyQA EM"]), made)
     runs = [json.loads(path.read_text()) for path in (tmp_path / "runs").glob("react-strategyqa*/manifest.json")]
     assert [run["settings"]["style"] for run in runs] == ["yesno"]
     assert "needs --set upr=…" in run_and_print(find("chain_of_rewrite:table4"), made)

@@ -2,7 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from eval.papers.setup import Setup, State, assigned, states
+from eval.papers.setup import Setup, State, assigned, check_settings, states
+from eval.papers.tables import choose, find
 from lms.extractive import extractive_lm
 from retrieval import UsageError
 
@@ -11,6 +12,28 @@ def test_settings_are_read_as_numbers_truth_values_or_words() -> None:
     assert assigned(["top-k=3", "a=False", "b=x=y"]) == {"top_k": 3, "a": False, "b": "x=y"}
     with pytest.raises(UsageError, match="NAME=VALUE"):
         assigned(["k"])
+
+
+@pytest.mark.parametrize(
+    ("assignment", "complaint"),
+    [
+        ("nosuch=1", "no program here has the setting 'nosuch'; there are: external, filter, hops, internal, k, orig"),
+        ("k=zero", "BlendFilter: k must be a valid integer, not 'zero'"),
+        ("k=2.5", "BlendFilter: k must be a valid integer, not 2.5"),
+        ("filter=nosuch", "BlendFilter: filter must be 'each', 'union' or 'off', not 'nosuch'"),
+    ],
+)
+def test_settings_are_such_as_the_programs_have(assignment: str, complaint: str) -> None:
+    with pytest.raises(UsageError, match=complaint):
+        check_settings(assigned([assignment]), [find("blendfilter:table5")])
+
+
+def test_a_setting_may_be_what_a_row_that_has_it_itself_could_not_take() -> None:
+    (table,) = choose([find("qpaug:table2")], ["rerank"], [])
+    (row,) = table.rows
+    check_settings(assigned(["upr=none", "k=3"]), [table])
+    own = table.model_copy(update={"rows": (row.model_copy(update={"settings": {"k": 5}}),)})
+    check_settings(assigned(["k=many"]), [own])
 
 
 def test_states_are_of_programs_and_tasks_that_exist() -> None:

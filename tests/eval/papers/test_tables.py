@@ -1,4 +1,3 @@
-import inspect
 from decimal import Decimal
 
 import pytest
@@ -6,6 +5,7 @@ import pytest
 import programs
 from eval import metrics
 from eval.papers.migres_studies import STUDIES
+from eval.papers.setup import check_settings, settings_of
 from eval.papers.tables import PAPERS, Table, TableRow, all_tables, choose, find, paper, parse
 from eval.tasks import choose as choose_task
 from retrieval import Memory, UsageError
@@ -26,11 +26,6 @@ def test_all_tables_and_figures_are_there() -> None:
     assert len(LISTED) == 31
 
 
-def settings_of(program: str) -> set[str]:
-    module = STUDIES[program].module if program in STUDIES else programs.load(program)
-    return set(inspect.signature(module.__init__).parameters)
-
-
 @pytest.mark.parametrize("name", LISTED)
 def test_every_row_can_be_run(name: str) -> None:
     table = find(name)
@@ -40,8 +35,8 @@ def test_every_row_can_be_run(name: str) -> None:
     assert len({column.name for column in table.columns}) == len(table.columns)
     for row in table.rows:
         assert {*row.settings, *row.needs} <= settings_of(row.program), row
-    for setting in table.settings:
-        assert any(setting in settings_of(row.program) for row in table.rows), setting
+        check_settings(row.settings, [table.model_copy(update={"rows": (row.model_copy(update={"settings": {}}),)})])
+    check_settings(table.settings, [table])
     studies = [STUDIES[row.program] for row in table.rows if row.program in STUDIES]
     for column in table.columns:
         if column.task:
@@ -107,6 +102,11 @@ def test_rows_name_the_lms_and_the_retriever_that_the_paper_has_for_them() -> No
     assert roles(row_of("migres:table9", "MIGRES, Mixture")) == ("gpt-3.5-1106", None, "mixture")
 
 
+@pytest.mark.parametrize("name", ["qpaug", "chain_of_rewrite"])
+def test_papers_that_are_zero_shot_show_no_demonstrations(name: str) -> None:
+    assert {row.demonstrations for table in paper(name).tables for row in table.rows} == {"none"}
+
+
 def test_what_a_row_needs_and_shows() -> None:
     assert row_of("chain_of_rewrite:table4", "BM25 + UPR").needs == ("upr",)
     assert row_of("migres:table8", "MIGRES*").demonstrations == "required"
@@ -140,6 +140,9 @@ def test_rows_and_columns_are_chosen_by_name_or_part_of_a_name() -> None:
     tables = [find("migres:table3"), find("migres:table4")]
     assert choose(tables, [], []) == tables
     assert names(choose(tables, ["MIGRES", "ask"], ["nq em"])) == [("migres:table3", ["MIGRES", "Self-Ask"], ["NQ EM"])]
+    (gains,) = choose([find("blendfilter:table1")], ["ReAct"], ["StrategyQA IMP"])
+    assert names([gains]) == [("blendfilter:table1", ["ReAct"], ["StrategyQA Accuracy", "StrategyQA IMP"])]
+    assert gains.rows[0].figures == (Decimal("0.658"), Decimal("13.1"))
     (costs,) = choose(tables, ["iter_"], ["NQ", "WikiHop # API"])
     assert names([costs]) == [
         ("migres:table4", ["ITER_RETGEN"], ["WikiHop # API", "NQ # API", "NQ # Iter", "NQ # Passages"])

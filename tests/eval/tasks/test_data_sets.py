@@ -2,10 +2,12 @@
 
 import gzip
 import json
+import socket
 from pathlib import Path
 from typing import Any
 
 import pytest
+from support.faulty_server import Provider
 
 from eval.tasks import SEED, TASKS, choose, load
 from retrieval import Passage, UsageError
@@ -190,7 +192,9 @@ def test_rows_of_the_training_sets_become_the_same_examples(name: str, tmp_path:
     row, expected = EXPECTED[name]
     rows = [row] * (TASKS[name].variants["train"].skip + 1)
     (example,) = load(f"{name}:train", data=copy(tmp_path / "data", name, *rows, variant="train"))
-    assert example.toDict() == {**expected, "question": row["question"], "answer": expected["answers"][0]}
+    of_train = {"nq": "nq-train-0", "webquestions": "webquestions-train-0"}  # not the ids of evaluated questions
+    id_: Any = of_train.get(name, expected["id"])
+    assert example.toDict() == {**expected, "id": id_, "question": row["question"], "answer": expected["answers"][0]}
 
 
 def test_training_questions_are_never_among_the_evaluated_ones() -> None:
@@ -273,21 +277,43 @@ def test_what_there_is_not(spec: str, complaint: str) -> None:
         load(spec)
 
 
-def test_without_network_the_error_says_what_to_put_where(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("name", ["nq", "strategyqa"])
+def test_without_network_the_error_comes_at_once_and_says_what_to_put_where(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     import datasets
+    from datasets import config
 
-    def unreachable(*arguments: Any, **settings: Any) -> None:
-        assert (arguments, settings) == (("hotpotqa/hotpot_qa", "distractor"), {"split": "validation"})
-        raise ConnectionError("Couldn't reach the Hub")
-
-    monkeypatch.setattr(datasets, "load_dataset", unreachable)
-    with pytest.raises(UsageError) as caught:
-        load("hotpotqa:blendfilter")
+    tried: list[float] = []
+    monkeypatch.setattr("huggingface_hub.utils._http.time.sleep", tried.append)  # before the client's next try
+    monkeypatch.setattr(config, "HF_HUB_OFFLINE", False)
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        monkeypatch.setattr(config, "HF_ENDPOINT", f"http://127.0.0.1:{listening.getsockname()[1]}")
+    with pytest.raises(UsageError) as caught:  # nobody listens any more
+        load(f"{name}:train")
+    hub = TASKS[name].hub
     assert str(caught.value) == (
-        "cannot reach the hub for hotpotqa/hotpot_qa: put its questions into DIR/hotpotqa.dev.jsonl.gz (lines of id, "
-        "question, answers), or a copy of the data set hotpotqa/hotpot_qa into DIR/hotpotqa, and name DIR with --data "
-        "or ODQA_DATA"
+        f"cannot reach the hub for {hub}: put its questions into DIR/{name}.train.jsonl.gz (lines of id, question, "
+        f"answers), or a copy of the data set {hub} into DIR/{name}, and name DIR with --data or ODQA_DATA"
     )
+    assert not tried
+    assert not datasets.config.HF_HUB_OFFLINE
+
+
+def test_where_the_hub_answers_it_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    import datasets
+    from datasets import config
+
+    def rows(*arguments: Any, **settings: Any) -> list[Any]:
+        assert (arguments, settings) == (("hotpotqa/hotpot_qa", "distractor"), {"split": "validation"})
+        assert not config.HF_HUB_OFFLINE
+        return [HOTPOTQA]
+
+    monkeypatch.setattr(datasets, "load_dataset", rows)
+    monkeypatch.setattr(config, "HF_HUB_OFFLINE", False)
+    with Provider(lambda *_: "").running() as hub:  # whatever it answers
+        monkeypatch.setattr(config, "HF_ENDPOINT", hub.url)
+        assert [example.id for example in load("hotpotqa")] == [HOTPOTQA["id"]]
 
 
 def test_rows_of_another_shape_and_directories_that_are_no_data_set(tmp_path: Path) -> None:

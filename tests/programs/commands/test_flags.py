@@ -111,6 +111,11 @@ def test_the_lm_has_the_arguments_that_are_given() -> None:
         (["--lm-arg", "cache=true"], "--lm-arg cache is --cache"),
         (["--lm-arg", "model=openai/n"], "--lm-arg model is --lm"),
         (["--lm-arg", "num_retries=-1"], "num_retries must be"),
+        (["--lm-arg", "max_tokens=abc"], "max_tokens of the LM should be a valid integer, not 'abc'"),
+        (["--lm-arg", "temperature=true"], "temperature of the LM should be a valid number, not True"),
+        (["--lm-arg", "top_p=7"], "top_p of the LM should be less than or equal to 1, not 7"),
+        (["--lm-arg", "timeout=0"], "timeout of the LM should be greater than 0"),
+        (["--lm", "extractive", "--lm-arg", "top_k=5"], "the extractive reader has no setting 'top_k'"),
     ],
 )
 def test_arguments_of_the_lm_that_cannot_be(wrong: list[str], complaint: str) -> None:

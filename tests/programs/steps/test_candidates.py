@@ -2,16 +2,19 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import dspy
 import pytest
-from support.scripted import UNPARSABLE, Reply, scripted
+from dspy.lm15 import Request, Response, TokenLogprob
+from support.scripted import UNPARSABLE, Function, Reply, engine_lm, scripted
 from support.scripted_logprobs import Given, with_logprobs
 
 from programs.instruments.cost import measured
 from programs.steps.candidates import Candidate, candidate_fields, draw_candidates, parse_answer
 from retrieval import Passage
 from retrieval.ranking.scorers import Scorer
+from signatures.adapters import ChatAdapter
 from signatures.answer import NameAnswer
 
 ONE, TWO, THREE = PASSAGES = [Passage(str(n), f"Passage {n} of the table.") for n in (1, 2, 3)]
@@ -84,6 +87,44 @@ def test_an_lm_that_ignores_the_wish_leaves_the_answer_alone() -> None:
     with with_logprobs(reply(ONE, "Lund"), probabilities={}):
         (found,) = candidates([ONE])
     assert (found.answer, found.probability, found.measured_by) == ("Lund", 1.0, "binary")
+
+
+class Writes(Function):
+    """Writes what stands for the passage, as tokens of the same probability."""
+
+    supported_params = ("logprobs",)
+    supports_reasoning = False
+
+    def complete(self, request: Request) -> Response:
+        response = super().complete(request)
+        token = TokenLogprob(response.message.text, math.log(0.9 if "unsure" not in response.message.text else 0.4))
+        return replace(response, logprobs=(token,))
+
+
+def test_replies_out_of_form_are_measured_like_others() -> None:
+    written = {
+        ONE: '```json\n{"Candidate": "unsure"}\n```',
+        TWO: "[[ ## candidate ## ]]\nLund\n\n[[ ## completed ## ]]",
+        THREE: "unsure too",
+    }
+    lm = engine_lm(Writes(lambda system, user: next(text for p, text in written.items() if p.text in user)))
+    with dspy.context(lm=lm, adapter=ChatAdapter()):
+        found = candidates()
+    assert [(c.passage, c.answer) for c in found] == [(TWO, "Lund"), (ONE, "unsure"), (THREE, "unsure too")]
+    assert [c.probability for c in found] == pytest.approx([0.9, 0.4, 0.4])
+    assert {c.measured_by for c in found} == {"logprobs"}
+
+
+def test_an_answer_that_nothing_measures_ranks_behind_the_measured_ones_whatever_their_scores() -> None:
+    replies = [reply(ONE, "Malmö"), reply(TWO, "unanswerable"), reply(THREE, "Lund")]
+    scorer = Given({"Passage 1": 5.0, "Passage 2": 0.0, "Passage 3": -5.0})
+    with with_logprobs(*replies, probabilities={"Lund": [0.01], "unanswerable": [0.9]}):
+        found = candidates(scorer=scorer)
+    assert [(c.answer, c.measured_by) for c in found] == [("Lund", "logprobs"), ("Malmö", "binary"), ("", "logprobs")]
+    stated = [reply(ONE, "Malmö", probability="low"), reply(TWO, "Ystad"), reply(THREE, "Lund", probability="0.01")]
+    with scripted(*stated):
+        found = candidates(scorer=Given({"Passage 1": 0.0, "Passage 2": 5.0, "Passage 3": -5.0}))
+    assert [c.answer for c in found] == ["Lund", "Ystad", "Malmö"]  # of the others the shares decide
 
 
 @pytest.mark.parametrize("logprobs", [True, False])

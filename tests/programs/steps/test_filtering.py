@@ -58,6 +58,21 @@ def test_no_more_are_looked_at_than_it_takes() -> None:
     assert (looked_at, len(prompts)) == (4, 4)
 
 
+@pytest.mark.parametrize(
+    ("said", "kept"),
+    [
+        ("**Irrelevant**", False),
+        ("The passage is irrelevant to the question.", False),
+        ("Summary: this passage is not relevant.", False),
+        ("Zorx is a planet; of its moons the passage says what is irrelevant here.", True),
+        ("Irrelevance theory is a theory.", True),
+    ],
+)
+def test_the_word_irrelevant_may_stand_in_a_sentence(said: str, kept: bool) -> None:
+    replies = [summary("a", said), *[summary("b", "B.")] * (not kept)]
+    assert shortened(*replies, k=1)[0] == [("a", said) if kept else ("b", "B.")]
+
+
 def test_where_too_few_are_relevant_all_are_looked_at() -> None:
     replies = [summary("a", "A."), *(summary(name, "irrelevant") for name in "bcd"), summary("e", " ")]
     kept, looked_at, _ = shortened(*replies, k=3)

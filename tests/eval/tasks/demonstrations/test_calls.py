@@ -46,7 +46,10 @@ def test_gold_passages_stand_among_distractors_and_are_named() -> None:
         f"Passage {number} is relevant: Zorx is a planet found by Ada Quill . "
         "The others state nothing that the answer depends on."
     )
-    assert [call.get("topic") for call in selections] == [None, QUESTION]
+    assert [call.get("topic") for call in selections] == [
+        None,
+        "Set aside whatever you know about the topic of the question.",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -94,7 +97,7 @@ def test_what_migres_should_make_of_enough_facts_and_of_too_few() -> None:
     assert (enough["answer"], enough["missing"]) == ("Lund", "")
     assert enough["explanation"] == "Ada Quill was born in Lund . Zorx is a planet found by Ada Quill ."
     assert too_few["facts"] == "[1] Zorx is a planet found by Ada Quill ."
-    assert (too_few["answer"], too_few["missing"]) == ("unanswerable", "What is known of Ada Quill.")
+    assert (too_few["answer"], too_few["missing"]) == ("unanswerable", "A fact about Ada Quill is missing.")
     (query,) = calls_with({"question", "history", "facts", "missing", "queries"}, calls)
     assert (query["history"], query["queries"], query["facts"]) == (QUESTION, ["Ada Quill"], too_few["facts"])
 
@@ -113,6 +116,29 @@ def test_the_sentence_that_matters_is_taken_and_named() -> None:
     told = example(gold_titles=["Ada Quill"], gold_sentences=[["Ada Quill", "She liked it there."], ["Zorx", "No."]])
     (_, extract, *_) = labelled_calls(told, long)
     assert extract["statements"][0]["statement"] == "Ada Quill: She liked it there."
+
+
+def test_what_leads_on_to_another_gold_passage_or_says_much_of_the_question_is_told_too() -> None:
+    table = Memory(
+        [
+            Passage("1", "Ada Quill was born in Lund. She found Zorx when she was young. She sang.", "Ada Quill"),
+            Passage(
+                "2", "It is a planet. Its rings are famous. Its orbit was computed from old plates.", "Zorx (planet)"
+            ),
+        ]
+    )
+    asked = "Where was who found the planet whose orbit was computed from plates that were old born?"
+    (_, extract, *_) = labelled_calls(example(question=asked, gold_titles=["Ada Quill", "Zorx (planet)"]), table)
+    assert {one["statement"] for one in extract["statements"]} == {
+        "Ada Quill was born in Lund. She found Zorx when she was young.",
+        "Zorx (planet): It is a planet. Its orbit was computed from old plates.",
+    }
+    told = Memory([*table("Ada", 1), Passage("2", "Zorx was found by Ada Quill. It is a planet.", "Zorx (planet)")])
+    (_, extract, *_) = labelled_calls(example(gold_titles=["Ada Quill", "Zorx (planet)"]), told)
+    assert {one["statement"] for one in extract["statements"]} == {
+        "Ada Quill was born in Lund.",  # Zorx's passage tells of her
+        "Zorx was found by Ada Quill.",
+    }
 
 
 def test_where_the_facts_without_one_still_state_the_answer_nothing_is_missing() -> None:
@@ -154,11 +180,18 @@ def test_the_facts_of_strategyqa_are_passages_and_answer_its_steps() -> None:
     (query,) = calls_with({"question", "history", "facts", "missing", "queries"}, calls)
     assert query["queries"] == ["How heavy is a six year old?"]
     turns = calls_with({"question", "steps", "thought", "action", "query", "answer"}, calls)
-    assert [turn["query"] for turn in turns] == [asked[0], None, asked[1]]
+    assert [turn["query"] for turn in turns] == [asked[0], "", asked[1]]
     one_more = dspy.Example({**child.toDict(), "decomposition": asked, "facts": [*facts, "Children are small."]})
     calls = labelled_calls(one_more, TABLE, k=3)
     assert [call["missing"] for call in calls if "queries" in call] == ["How heavy is a six year old?"]
     assert not [call for call in calls if "action" in call or "needed" in call]  # no step leads to the third fact
+
+
+def test_a_fact_that_could_answer_another_sub_question_as_well_answers_none() -> None:
+    facts = ["New England is located in the United States.", "The ocean parts the U.K and New England."]
+    asked = ["What country is Sainsbury located on?", "What country is New England in?"]
+    drive = example(question="Could you drive there?", answer="no", answers=["no"], facts=facts, decomposition=asked)
+    assert not [call for call in labelled_calls(drive, TABLE) if "queries" in call or "needed" in call]
 
 
 def test_a_text_from_memory_is_short() -> None:

@@ -3,7 +3,7 @@ from typing import Any, Literal
 import dspy
 
 from eval.tasks.demonstrations.fit import fitting, for_predictors
-from signatures.answer import AnswerShort, AnswerYesNo
+from signatures.answer import AnswerInThreeWords, AnswerShort, AnswerYesNo
 from signatures.detect import DetectMissing
 from signatures.replies import YesNo
 
@@ -42,6 +42,12 @@ def test_values_are_read_by_the_types_of_their_fields() -> None:
     assert shown(acts, [CALL | {"answer": "search"}], [CALL]) == [[{"question": "Q?", "answer": "search"}], []]
     numbers = none.with_updated_fields("answer", type_=list[int])
     assert shown(numbers, [CALL | {"answer": [1, 4]}]) == [[{"question": "Q?", "answer": [1, 4]}]]
+
+
+def test_an_answer_is_as_short_as_the_signature_wants_it() -> None:
+    long = CALL | {"answer": "Anglican Church of Canada"}
+    assert [len(calls) for calls in shown(AnswerInThreeWords, [long], [CALL])] == [0, 1]
+    assert [len(calls) for calls in shown(AnswerShort, [long], [CALL])] == [1, 1]
 
 
 def test_questions_with_several_calls_are_preferred_and_show_them_in_turn() -> None:

@@ -76,6 +76,16 @@ def test_without_steps_a_loop_looks_up_the_gold_passages_and_ends_with_the_one_t
     assert not [call for call in calls if "needed" in call]
 
 
+def test_what_nothing_names_yet_is_not_looked_up() -> None:
+    bare = {name: value for name, value in EXAMPLE.items() if name != "decomposition"}
+    asked = dspy.Example({**bare, "question": "Where is who found the ringed planet from?"})
+    calls = labelled_calls(asked, TABLE)  # neither title stands in the question
+    assert not [call for call in calls if "action" in call]
+    assert [call["queries"] for call in calls if "queries" in call] == [["Quill"]]  # whom the fact about Zorx names
+    calls = labelled_calls(dspy.Example({**asked, "gold_titles": ["Quill"]}), TABLE)
+    assert not [call for call in calls if "queries" in call]
+
+
 def test_a_step_whose_answer_is_nowhere_makes_no_loop() -> None:
     step = {"question": "Who found Zorx?", "answer": "Bo"}
     calls = labelled_calls(dspy.Example(EXAMPLE, decomposition=[step]), TABLE)

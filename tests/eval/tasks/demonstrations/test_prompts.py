@@ -1,6 +1,7 @@
 """What LMs are shown: the prompts of all programs, with labelled demonstrations of all kinds of questions."""
 
 import inspect
+import typing
 from typing import Any
 
 import dspy
@@ -12,21 +13,16 @@ from eval.tasks.demonstrations.calls import labelled_calls
 from eval.tasks.demonstrations.fit import for_predictors
 from signatures.adapters import ChatAdapter
 
-CHOICES = {
-    "style": ["short", "yesno"],
-    "preset": ["multihop", "commonsense"],
-    "strategy": ["refresh", "refine"],
-    "verify": ["statement", "condition"],
-    "mode": ["vanilla", "summ"],
-    "generate": [True, False],
-}
+PROMPTS = ("style", "preset", "strategy", "verify", "mode", "generate")
+"""The settings that change prompts."""
 
 
 def variants(name: str) -> list[dspy.Module]:
     """The program with its defaults, and with each setting that changes its prompts."""
     program = programs.load(name)
     settings = inspect.signature(program.__init__).parameters
-    changed: list[dict[str, Any]] = [{s: value} for s, values in CHOICES.items() if s in settings for value in values]
+    choices = {s: typing.get_args(parameter.annotation) for s, parameter in settings.items() if s in PROMPTS}
+    changed: list[dict[str, Any]] = [{s: value} for s, values in choices.items() for value in values or (True, False)]
     return [program(WORLD, **some) for some in [{}, *changed]]
 
 
@@ -39,6 +35,8 @@ def test_no_prompt_says_that_something_is_not_supplied(name: str, kind: str) -> 
         for at, shown in for_predictors(program, labels, 2).items():
             signature = predictors[at].signature
             demonstrations = [call.toDict() for _, call in shown]
+            texts = [field for field, info in signature.fields.items() if info.annotation is str]
+            assert "None" not in [call[field] for call in demonstrations for field in texts]  # what is empty is ""
             for adapter in dspy.ChatAdapter(), ChatAdapter(), dspy.JSONAdapter(), dspy.XMLAdapter():
                 inputs = dict.fromkeys(signature.input_fields, "x")
                 prompt = adapter.format(signature, demonstrations, inputs)

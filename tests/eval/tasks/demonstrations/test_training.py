@@ -8,6 +8,9 @@ from support.training_rows import KINDS, WORLD
 from eval.tasks import load
 from eval.tasks.demonstrations.training import show
 from programs.blendfilter import BlendFilter
+from programs.cot import CoT
+from programs.das import DAS
+from programs.direct import Direct
 from programs.react import ReAct
 from programs.sure import SuRe
 from retrieval import Memory, Passage, UsageError
@@ -37,8 +40,9 @@ def test_predictors_get_demonstrations_of_training_questions_and_the_rest_stays(
     assert {example.id for example in shown.questions} == {"Zorx", "Vorx"}
     record = shown.record()
     assert record == json.loads(json.dumps(record))
-    assert set(record) == {"count", "source", "questions", "by_predictor", "sha256"}
+    assert set(record) == {"count", "source", "questions", "without", "by_predictor", "sha256"}
     assert "Where was the finder of Zorx born?" in str(shown)
+    assert (shown.without, "stand in" in str(shown)) == (None, False)
     assert show(BlendFilter(WORLD), 2, task="2wikimultihopqa", asked=[], data=data).record() == record
 
 
@@ -65,8 +69,37 @@ def test_questions_that_are_asked_are_never_shown(data: Path) -> None:
         show(program, 2, task="2wikimultihopqa", asked=shouted, data=data)
 
 
+def test_no_question_of_the_copy_that_is_evaluated_is_shown_even_if_few_are_asked(data: Path) -> None:
+    train = data / "2wikimultihopqa_train.questions.jsonl"
+    for line, other in zip(train.read_text().splitlines(), ("by its id", "by its text"), strict=True):
+        same = json.loads(line)
+        same |= (
+            {"question": "Another one?"} if other == "by its id" else {"id": "another", "question": same["question"]}
+        )
+        (data / "2wikimultihopqa.dev.jsonl").write_text(json.dumps(same))
+        shown = show(BlendFilter(WORLD), 2, task="2wikimultihopqa", asked=[], data=data)
+        assert [example.id for example in shown.questions] == [{"Zorx": "Vorx", "Vorx": "Zorx"}[json.loads(line)["id"]]]
+
+
+def test_a_copy_without_the_evidences_of_its_data_set_is_named(data: Path) -> None:
+    train = data / "2wikimultihopqa_train.questions.jsonl"
+    lines = [json.loads(line) for line in train.read_text().splitlines()]
+    train.write_text("\n".join(json.dumps({**line, "evidences": []}) for line in lines))
+    program = BlendFilter(WORLD)
+    shown = show(program, 2, task="2wikimultihopqa", asked=[], data=data)
+    assert shown.record()["without"] == "evidences"
+    assert "this copy has no evidences for them" in str(shown)
+    assert show(Direct(WORLD), 2, task="2wikimultihopqa", asked=[], data=data).without is None  # it shows no reasoning
+    with pytest.raises(UsageError, match="closed book, their reasoning has to come from the data's evidences, and"):
+        show(CoT(None), 2, task="2wikimultihopqa", asked=[], data=data)
+    assert {"It was found in 2190 by Ada Quill" in demo.reasoning for demo in program.answer.predict.demos} == {
+        True,
+        False,
+    }
+
+
 def test_where_the_paper_shares_demonstrations_they_are_of_the_other_data_set(data: Path) -> None:
-    # HotpotQA's questions are the same two here: MIGRES's demonstrations for it are WikiHop's.
+    (data / "hotpotqa.dev.jsonl").unlink()  # its questions are the same two, and would be evaluated
     shown = show(ReAct(WORLD), 1, task="hotpotqa:migres", asked=[], data=data)
     assert (shown.source, shown.by_predictor) == ("2wikimultihopqa:train", {"step": 1})
 
@@ -87,9 +120,12 @@ def test_where_nothing_can_be_shown_it_says_why(data: Path) -> None:
     with pytest.raises(UsageError, match="the number of demonstrations must be at least 1, not 0"):
         show(BlendFilter(WORLD), 0, task="2wikimultihopqa", asked=[], data=data)
     with pytest.raises(
-        UsageError, match=r"none of 2 questions of 2wikimultihopqa:train makes a demonstration for SuRe"
+        UsageError,
+        match=r"do not say what SuRe should reply in any of its calls \(propose, summarize, .*: leave out --dem",
     ):
         show(SuRe(WORLD), 2, task="2wikimultihopqa", asked=[], data=data)
+    with pytest.raises(UsageError, match=r"the prompts of DAS show no demonstrations in its paper: leave out --dem"):
+        show(DAS(WORLD), 2, task="2wikimultihopqa", asked=[], data=data)
     elsewhere = Memory([Passage("1", "Nothing of the kind.", "Elsewhere")])
     with pytest.raises(UsageError, match="the retriever does not find their gold passages"):
         show(BlendFilter(elsewhere), 2, task="2wikimultihopqa", asked=[], data=data)
