@@ -26,7 +26,7 @@ def main(args: argparse.Namespace) -> None:
         UsageError: There is no such index or corpus, or a passage cannot be added.
     """
     index = open_index(args.index)
-    with saying_on_interrupt(f"{args.index} is as it was before"), reading(args.corpus) as passages:
+    with saying_on_interrupt(f"{args.index} is as it was before; try again"), reading(args.corpus) as passages:
         updated = index.update(add=passages)
     added = len(updated) - len(index)
     print(json.dumps({"passages": len(updated), "added": added, "bytes": size_of(args.index)}))

@@ -36,7 +36,7 @@ def main(args: argparse.Namespace) -> None:
         raise UsageError("say which passages: --ids, --ids-from or --document")
     index = open_index(args.index)
     ids = {*args.ids, *_listed(args.ids_from), *_of_document(args.document, index)}
-    with saying_on_interrupt(f"{args.index} is as it was before"):
+    with saying_on_interrupt(f"{args.index} is as it was before; try again"):
         updated = index.update(delete=ids)
     deleted = len(index) - len(updated)
     print(json.dumps({"passages": len(updated), "deleted": deleted, "bytes": size_of(args.index)}))
