@@ -18,7 +18,7 @@ _USUAL = (
 )
 _DELIMITERS = ",;\t|"
 
-csv.field_size_limit(max(csv.field_size_limit(), 1 << 26))  # the standard library's 131,072 is less than a long article
+_LONGEST = 1 << 26  # characters of a cell; the standard library's 131,072 are fewer than a long article has
 
 
 class _Chosen(NamedTuple):
@@ -44,7 +44,7 @@ def table_sections(document: Document) -> Iterator[Section]:
         without_text: list[int] = []
         line = 1
         try:
-            for row in rows:
+            for row in _with_long_cells(rows):
                 if not names:
                     names = [name.strip() for name in row]
                     columns = _choose(document, names)
@@ -68,6 +68,19 @@ def table_sections(document: Document) -> Iterator[Section]:
             raise Unreadable(f"is damaged, left out from line {line} on: {error}") from error
     if without_text:
         document.tell(f"rows without text, left out: {len(without_text)}, the first one in line {without_text[0]}")
+
+
+def _with_long_cells(rows: Iterator[list[str]]) -> Iterator[list[str]]:
+    """The rows. The limit of a cell is one for the whole process, so it is raised only while a row is read."""
+    while True:
+        before = csv.field_size_limit(_LONGEST)
+        try:
+            row = next(rows, None)
+        finally:
+            csv.field_size_limit(before)
+        if row is None:
+            return
+        yield row
 
 
 def _choose(document: Document, names: Sequence[str]) -> _Chosen:

@@ -1,5 +1,6 @@
 """CSV: which columns are used, and rows that are not as they should be."""
 
+import csv
 from pathlib import Path
 
 import pytest
@@ -64,5 +65,7 @@ def test_a_quote_that_does_not_end_swallows_nothing_in_silence(tmp_path: Path) -
 
 
 def test_a_cell_may_be_long(tmp_path: Path) -> None:
+    before = csv.field_size_limit()
     found, problems = read(tmp_path, f"text\n{'word ' * 100_000}\n")
     assert (len(found[0][1]), problems) == (499_999, [])
+    assert csv.field_size_limit() == before
