@@ -916,6 +916,11 @@ PROBABILITIES_OR_NONE: list[tuple[Any, Any]] = [
 ]
 
 REFUSALS = [
+    "It's unclear",
+    "Nobody knows.",
+    "Does not say",
+    "No info",
+    "Without more information, I cannot answer.",
     "Unanswerable.",
     "unanswerable",
     "Not enough information.",
