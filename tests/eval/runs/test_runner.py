@@ -11,6 +11,7 @@ from typing import Any
 
 import dspy
 import pytest
+from support.patience import PATIENCE
 from support.scripted import Function, engine_lm, render
 
 from eval.figures.summary import Figures
@@ -182,7 +183,7 @@ def test_a_metric_that_always_fails_is_no_failed_question(tmp_path: Path) -> Non
 
 
 def test_questions_are_asked_once_and_side_by_side(tmp_path: Path) -> None:
-    together = threading.Barrier(3, timeout=30)
+    together = threading.Barrier(3, timeout=PATIENCE)
     program = Answer(lambda question: f"Rome {together.wait() * 0}")
     evaluate(program, questions("a", "b", "c"), metrics=[em], directory=tmp_path, threads=3)
     assert sorted(program.asked) == ["a", "b", "c"]

@@ -9,6 +9,7 @@ from pathlib import Path
 import dspy
 import pytest
 from support.command_line import exit_code, without_help
+from support.patience import PATIENCE
 
 from programs import load, names
 from programs.blendfilter import BlendFilter
@@ -23,7 +24,7 @@ QUESTION = "In what French town was the chemist who discovered samarium born?"
 
 def run(*args: str, module: str = "programs.blendfilter", **environment: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-W", "error::UserWarning:programs", "-m", module, *args]
-    return subprocess.run(command, capture_output=True, text=True, env={**os.environ, **environment}, timeout=60)
+    return subprocess.run(command, capture_output=True, text=True, env={**os.environ, **environment}, timeout=PATIENCE)
 
 
 def test_the_first_answer_needs_no_flag_no_key_and_no_network() -> None:

@@ -170,7 +170,7 @@ def test_any_passage_arrives() -> None:
     passages = st.lists(st.builds(Passage, texts, texts, titles, scores), max_size=5, unique_by=lambda p: p.id)
 
     @given(passages)
-    @settings(deadline=None, max_examples=50)
+    @settings(max_examples=50)
     def arrives(passages: list[Passage]) -> None:
         retriever.found = [passages]
         found = client("q", k=5)
@@ -375,7 +375,7 @@ def test_nothing_that_fits_or_breaks_the_openapi_page_is_a_server_error(url: str
     schema = schemathesis.openapi.from_dict(page, config=checks)
 
     @given(schema.as_strategy(generation_mode=schemathesis.GenerationMode(mode)))
-    @settings(deadline=None, max_examples=40, suppress_health_check=list(HealthCheck), database=None)
+    @settings(max_examples=40, suppress_health_check=list(HealthCheck), database=None)
     def is_answered(case: Any) -> None:
         case.call_and_validate(base_url=url, session=session)
 
