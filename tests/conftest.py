@@ -4,10 +4,13 @@ interrupt, in what the tests start too: a shell has what is in its background ig
 
 Hypothesis judges no example by its time, which says more of the machine's load than of the code."""
 
+import asyncio
+import gc
 import os
 import signal
 import tempfile
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 os.environ["DSPY_CACHEDIR"] = tempfile.mkdtemp(prefix="dspy-odqa-tests-")
@@ -20,3 +23,20 @@ for name in ("ODQA_LM", "ODQA_API_BASE", "ODQA_RETRIEVER", "OPENAI_API_KEY"):
 signal.signal(signal.SIGINT, signal.default_int_handler)
 settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any machine")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "leaves_sockets: uses clients of servers that DSPy and LiteLLM never close")
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    if item.get_closest_marker("leaves_sockets"):
+        for kind in ("ResourceWarning", "DeprecationWarning", "UserWarning", "pytest.PytestUnraisableExceptionWarning"):
+            item.add_marker(pytest.mark.filterwarnings(f"ignore::{kind}"))
+
+
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    """Close what such tests left, while nobody minds: else the warning is of the test that is next to collect it."""
+    if item.get_closest_marker("leaves_sockets") and not (nextitem and nextitem.get_closest_marker("leaves_sockets")):
+        asyncio.set_event_loop(None)  # LiteLLM makes one, which the next asyncio.run would leave to the collector
+        gc.collect()

@@ -15,6 +15,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from support.patience import PATIENCE
 from support.scripted_server import Behaviour, Handler, serving
 
 from retrieval import Passage, RetrievalError, UsageError
@@ -328,4 +329,4 @@ def test_connections_are_closed_with_the_client() -> None:
         assert not gone.is_set()
         del client
         gc.collect()
-        assert gone.wait(10)
+        assert gone.wait(PATIENCE)
