@@ -1,7 +1,7 @@
 """Every method answers a question with a real model, which writes mostly nonsense, and rarely in the asked form.
 
-It is slow, and slowest in reading. So passages, replies and loops are as short as they can be, one call is computed at a
-time, so that what prompts begin with is read once, and most methods are asked by schema only: what they make of any other
+It is slow, and slowest in reading. So passages, replies and loops are as short as they can be, and one call is computed
+at a time: what prompts begin with is read once. Most methods are asked by schema only; what they make of any other
 reply is tested in test_any_reply.py.
 """
 

@@ -6,7 +6,9 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import dspy
@@ -270,6 +272,31 @@ def test_arguments_that_cannot_be_used(tmp_path: Path, arguments: dict[str, Any]
             **{"examples": questions("a"), "metrics": [em], "directory": tmp_path, **arguments},
         )
     assert not list(tmp_path.iterdir())
+
+
+def test_an_interrupt_may_come_while_threads_are_started(tmp_path: Path) -> None:
+    asked = questions("a", "b")
+
+    def interrupted_before(number: int) -> bool:
+        """Whether the main thread has so many steps in Python's own code of threads."""
+        steps = count(1)
+
+        def step(frame: FrameType, event: str, argument: object) -> Any:
+            if event == "line" and next(steps) == number:
+                sys.settrace(None)
+                signal.raise_signal(signal.SIGINT)
+            return step if frame.f_code.co_filename == threading.__file__ else None
+
+        sys.settrace(step)
+        try:
+            evaluate(Answer(lambda question: "Rome"), asked, metrics=[em], directory=tmp_path / str(number), threads=2)
+        except KeyboardInterrupt:
+            return True
+        finally:
+            sys.settrace(None)
+        return False
+
+    assert next(number for number in count(1, 3) if not interrupted_before(number)) > 20
 
 
 # A run in a process of its own. The questions of `blocked` are answered when the file `go` is there.
