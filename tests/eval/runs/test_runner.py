@@ -371,8 +371,7 @@ def test_an_interrupt_finishes_what_is_in_flight(tmp_path: Path) -> None:
         wait_for_rows(directory, 2)
         assert {process.stdout.readline().strip() for _ in range(4)} == set("abcd")
         process.send_signal(signal.SIGINT)
-        while "finishing 2 questions" not in process.stderr.readline():
-            pass
+        assert any("finishing 2 questions" in line for line in process.stderr)
         (tmp_path / "go").touch()
         process.wait()
     assert process.returncode == 130
@@ -387,8 +386,7 @@ def test_an_interrupt_of_one_thread_finishes_its_question(tmp_path: Path) -> Non
         wait_for_rows(directory, 1)
         assert [process.stdout.readline().strip() for _ in range(2)] == ["a", "b"]
         process.send_signal(signal.SIGINT)
-        while "finishing 1 questions" not in process.stderr.readline():
-            pass
+        assert any("finishing 1 questions" in line for line in process.stderr)
         (tmp_path / "go").touch()
         process.wait()
     assert (process.returncode, set(rows(directory))) == (130, set("ab"))
