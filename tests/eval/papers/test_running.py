@@ -153,7 +153,7 @@ def test_labelled_demonstrations_are_made_where_the_paper_shows_some_and_are_par
     assert len(list((tmp_path / "runs").iterdir())) == 5  # runs with other demonstrations
 
 
-@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.leaves_sockets
 def test_the_best_of_several_answers(data: Path, tmp_path: Path) -> None:
     table = with_rows(
         {"name": "One", "program": "direct", "retriever": "none"},
@@ -194,7 +194,7 @@ def answering() -> Iterator[Callable[..., Provider]]:
         yield lambda **fields: servers.enter_context(Provider(lambda prompt, before: render(fields)).running())
 
 
-@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.leaves_sockets
 def test_temperature_and_server_make_another_run(
     answering: Callable[..., Provider], data: Path, tmp_path: Path
 ) -> None:
@@ -271,7 +271,7 @@ def qpaug(data: Path, *names: str) -> Table:
     return table
 
 
-@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.leaves_sockets
 def test_the_planner_writes_the_plan_and_the_reader_all_else(
     answering: Callable[..., Provider], sample: Retriever, data: Path, tmp_path: Path
 ) -> None:

@@ -25,10 +25,7 @@ from programs.instruments.adapters import load_adapter
 from programs.steps.ask import ask
 from retrieval import UsageError
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning", "ignore::UserWarning"),
-    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
-]
+pytestmark = pytest.mark.leaves_sockets
 RIGHT = ("July 1969", "the playwright Shakespeare", "\n8\n", "the longer one of the two")  # the self-test's
 COUNT = 4  # questions, each with a call of the program and one of the judge
 
