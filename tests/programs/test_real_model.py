@@ -1,8 +1,7 @@
 """Every method answers a question with a real model, which writes mostly nonsense, and rarely in the asked form.
 
-It is slow, and slowest in reading. So passages, replies and loops are as short as they can be, and one call is computed
-at a time: what prompts begin with is read once. Most methods are asked by schema only; what they make of any other
-reply is tested in test_any_reply.py.
+It is slow, and slowest in reading. So passages, replies and loops are as short as they can be, each method is asked by
+schema right after it was asked plainly, and one call is computed at a time: what prompts begin with is read once.
 """
 
 import asyncio
@@ -87,7 +86,9 @@ def check(name: str, seen: dspy.Prediction, cost: Cost) -> None:
 
 
 @pytest.mark.parametrize("name", PROMISES)
-def test_it_answers_by_schema_and_asks_as_often_as_promised(name: str) -> None:
+def test_it_answers_plainly_and_by_schema_and_asks_as_often_as_promised(name: str) -> None:
+    # Plainly without the second try as JSON, which would double the time: the schema is one of JSON anyway.
+    check(name, *ask(name, ChatAdapter(use_json_adapter_fallback=False)))
     seen, cost = ask(name, load_adapter(structured="on"))
     check(name, seen, cost)
     if name in ("chain_of_rewrite", "das", "rerank"):
@@ -96,12 +97,6 @@ def test_it_answers_by_schema_and_asks_as_often_as_promised(name: str) -> None:
         probabilities = list(seen.probabilities.values())
         assert all(0 < p < 1 for p in probabilities)
         assert len(set(probabilities)) == len(probabilities) == 2
-
-
-@pytest.mark.parametrize("name", ["alce", "das", "sure"])
-def test_it_answers_plainly(name: str) -> None:
-    # Without the second try as JSON, which would double the time: the schema is one of JSON anyway.
-    check(name, *ask(name, ChatAdapter(use_json_adapter_fallback=False)))
 
 
 def test_the_answer_of_a_program_is_streamed() -> None:
