@@ -7,13 +7,14 @@ from typing import NoReturn
 
 import programs
 from eval.commands import compare, corpus, cost, export, mlflow, paper, report, retrieval, run, tasks
+from eval.commands import set as set_of_runs
 from programs.commands.flags import add_settings
 from retrieval import command_line
 
 _PROG = "python -m eval"
 _COMMANDS = {
     command.__name__.rpartition(".")[2]: command
-    for command in (run, compare, report, retrieval, cost, export, mlflow, tasks, corpus, paper)
+    for command in (run, set_of_runs, compare, report, retrieval, cost, export, mlflow, tasks, corpus, paper)
 }
 
 

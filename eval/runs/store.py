@@ -26,7 +26,7 @@ from eval.runs.record import Manifest, PaidCall, Row
 from retrieval import Passage, UsageError, union
 from retrieval.files import json_line, json_page, write_whole
 
-__all__ = ["CallLog", "Run", "Store", "read"]
+__all__ = ["CallLog", "Run", "Store", "answered", "read"]
 
 _Parsed = TypeVar("_Parsed")
 
@@ -70,6 +70,14 @@ def read(directory: str | Path) -> Run:
         manifest = _manifest(path)
         rows = list({row.id: row for row, _ in _lines(path / "rows.jsonl", Row.model_validate)}.values())
         return Run(str(directory), (path,), manifest, rows, _gap(path, manifest, rows))
+
+
+def answered(directory: str | Path) -> int:
+    """How many questions the run in the directory has answered; 0 where there is no run, or one that cannot be read."""
+    try:
+        return sum(row.error is None for row in read(directory).rows)
+    except UsageError:
+        return 0
 
 
 class Store:
