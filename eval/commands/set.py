@@ -31,7 +31,7 @@ from eval.runs.budget import Budget, NothingLeft
 from eval.runs.ceiling import is_oracle, standing
 from eval.runs.runner import fingerprint
 from eval.runs.sets import Combination, LMEntry, RunSet, combinations, read_set
-from eval.runs.store import Run, answered, read
+from eval.runs.store import Run, answered, is_finished, read
 from eval.tasks import load
 from programs.commands.flags import adapter_of, load_retriever
 from programs.instruments.plan import Amount, plan, price
@@ -226,7 +226,7 @@ def _make(planned: Sequence[_Planned], budget: Budget) -> None:
 
 def _complete(each: _Planned, budget: Budget, name: str) -> str:
     """Make the run, or what is left of it; gives its state."""
-    if _is_finished(_on_disk(each.directory)):
+    if is_finished(each.directory):
         say(f"{name}, which is finished")
         return "complete"
     limits = budget.left_for(each.directory, free=bool(standing(each.lm.model)))
@@ -249,10 +249,6 @@ def _on_disk(directory: Path) -> Run | None:
         UsageError: it is damaged.
     """
     return read(directory) if (directory / "manifest.json").exists() else None
-
-
-def _is_finished(found: Run | None) -> bool:
-    return found is not None and found.gap is None and all(row.error is None for row in found.rows)
 
 
 def _table(planned: Sequence[_Planned], states: dict[Path, str]) -> str:

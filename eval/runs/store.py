@@ -26,7 +26,7 @@ from eval.runs.record import Manifest, PaidCall, Row
 from retrieval import Passage, UsageError, union
 from retrieval.files import json_line, json_page, write_whole
 
-__all__ = ["CallLog", "Run", "Store", "answered", "read"]
+__all__ = ["CallLog", "Run", "Store", "answered", "is_finished", "read"]
 
 _Parsed = TypeVar("_Parsed")
 
@@ -73,11 +73,24 @@ def read(directory: str | Path) -> Run:
 
 
 def answered(directory: str | Path) -> int:
-    """How many questions the run in the directory has answered; 0 where there is no run, or one that cannot be read."""
-    try:
-        return sum(row.error is None for row in read(directory).rows)
-    except UsageError:
+    """How many questions the run in the directory has answered; 0 where there is no run yet.
+
+    Raises:
+        UsageError: the run is damaged or of another version's form.
+    """
+    if not (Path(directory) / "manifest.json").exists():
         return 0
+    return sum(row.error is None for row in read(directory).rows)
+
+
+def is_finished(directory: str | Path) -> bool:
+    """Whether the run in the directory has answered all of its questions; those that failed would be asked again.
+
+    Raises:
+        UsageError: as `answered`.
+    """
+    count = answered(directory)
+    return count > 0 and count == _manifest(Path(directory)).asked
 
 
 class Store:
