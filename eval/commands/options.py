@@ -9,7 +9,7 @@ import dspy
 
 from eval.figures.comparison import best_of
 from eval.runs.asking import draws
-from eval.runs.ceiling import is_oracle, label, load_oracle
+from eval.runs.ceiling import is_oracle, load_oracle, standing
 from eval.runs.recorded_calls import Limits
 from eval.runs.store import Run, read
 from programs.commands import flags
@@ -45,6 +45,8 @@ def read_runs(args: Namespace) -> list[Run]:
     Raises:
         UsageError: A directory holds no run, or a damaged one.
     """
+    if empty := [names for names in args.runs if "" in names.split(",")]:
+        raise UsageError(f"a run is named by its directory, and {empty[0]!r} has an empty name in it")
     named = [[read(directory) for directory in names.split(",")] for names in args.runs]
     return [runs[0] if len(runs) == 1 else best_of(runs) for runs in named]
 
@@ -167,10 +169,8 @@ def load_lm(args: Namespace, examples: Sequence[dspy.Example], retriever: Retrie
     else:
         lm = flags.load_lm(args)
     if (args.seed or args.attempts > 1) and not draws(lm):
-        raise UsageError(
-            f"every attempt gives the same replies with {label(lm.model)}: leave out --seed and --attempts, or give an "
-            "LM a --temperature above 0"
-        )
+        why = "" if standing(lm.model) else ", whose temperature is 0 unless --temperature says otherwise"
+        raise UsageError(f"every attempt gives the same replies with {lm.model}{why}: leave out --seed and --attempts")
     return lm.copy(rollout_id=seed) if seed and not is_oracle(args.lm) else lm
 
 

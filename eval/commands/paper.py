@@ -98,8 +98,12 @@ def main(args: Namespace) -> None:
     if args.show:
         print("\n\n".join(map(printing.show, tables)))
         return
-    seeds, settings = seeds_of(args), setup.assigned(args.set)
+    seeds, settings, states = seeds_of(args), setup.assigned(args.set), setup.states(args.state)
     setup.check_settings(settings, tables)
+    if args.limit is not None and args.limit < 1:
+        raise UsageError(f"limit is a number of questions and must be at least 1, not {args.limit}")
+    if lost := [state.file for state in states if not Path(state.file).is_file()]:
+        raise UsageError(f"there is no state file {lost[0]}")
     with dspy.context(adapter=adapter_of(args)), Progress(None) as progress:
         made = setup.Setup(
             lms=_lms(args),
@@ -110,7 +114,7 @@ def main(args: Namespace) -> None:
             judge=args.judge,
             judge_api_base=args.judge_api_base,
             settings=settings,
-            states=setup.states(args.state),
+            states=states,
             demonstrations=args.demonstrations,
             on_demonstrations=lambda shown: progress.say(str(shown)),
             threads=args.threads,

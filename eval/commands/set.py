@@ -124,6 +124,8 @@ def _planned(made: RunSet, args: Namespace) -> Iterator[_Planned]:
     lms_made: dict[str, dspy.LM] = {}
     same: set[str] = set()  # LMs that every seed has give the same replies
     folder = Path(args.runs or f"runs/{Path(args.file).stem}")
+    if folder.exists() and not folder.is_dir():
+        raise UsageError(f"the runs need a folder, and {folder} is none: choose another with --runs")
     own = {name: getattr(args, name) for name in ("data", "threads", "lm_calls", "retries")}
     for each in combinations(made):
         flags = {**own, **each.flags, **each.settings, "task": each.task}

@@ -69,14 +69,14 @@ class Progress:
             self._scored += 1
         self.count()
 
-    def count(self) -> None:
-        """Count a question; one call at a time."""
-        self._asked += 1
+    def count(self, questions: int = 1) -> None:
+        """Count questions; one call at a time."""
+        self._asked += questions
         if self._asked <= self._earlier:
             return
         if not self._bar.disable:
             self._bar.set_postfix_str(", ".join(self._figures()), refresh=False)
-            self._bar.update()
+            self._bar.update(questions)
         elif self._clock() - self._at >= _EVERY:
             self.say(self._line())
             self._at, self._asked_then = self._clock(), self._asked
