@@ -2,6 +2,7 @@
 
 import gc
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -157,6 +158,16 @@ def test_a_run_that_fails_does_not_end_the_others(provider: Provider, capsys: py
     assert "FAILED" not in capsys.readouterr().out
 
 
+def test_a_damaged_run_is_one_that_fails(capsys: pytest.CaptureFixture[str]) -> None:
+    assert call("--limit", "1") == 0
+    (Path(runs()[0]) / "manifest.json").write_text("{")
+    capsys.readouterr()
+    assert call("--limit", "1") == 2
+    table, talk = capsys.readouterr()
+    assert table.count("complete\n") == 5
+    assert f"1 of 6 runs failed, the first with the run in {runs()[0]} is damaged" in talk
+
+
 def test_an_interrupted_set_shows_what_it_has(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -213,3 +224,11 @@ def test_mistakes_are_said_before_anything_is_run(
     assert output == ""
     assert talk.splitlines()[-1].startswith(f"python -m eval: error: {complaint}")
     assert not Path("runs").exists()
+
+
+def test_the_set_in_the_guide_can_be_planned(capsys: pytest.CaptureFixture[str]) -> None:
+    guide = (Path(__file__).parents[3] / "docs" / "evaluation.md").read_text(encoding="utf-8")
+    (text,) = re.findall(r"^```toml\n(.*?)^```$", guide, re.M | re.S)
+    Path("my.toml").write_text(text)
+    assert call("--plan", "--limit", "1") == 0
+    assert capsys.readouterr().out.count("runs/my/sample/") == 14
