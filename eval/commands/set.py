@@ -40,6 +40,7 @@ from retrieval.command_line import say
 
 _LONGEST_NAME = 100  # characters of a directory's name before its hash
 _SERVERLESS = ("oracle", "extractive", "gguf:")  # LMs that the address of a server is not for
+_JUDGE = "acc_judge:"  # how a metric that asks an LM begins
 _PLANNED_ON = 2  # questions of each task
 _COUNTED = ("task", "limit", "program", "retriever", "adapter", "structured", "state", "demonstrations")
 
@@ -74,7 +75,7 @@ def main(args: Namespace) -> None:
     planned = list({each.directory: each for each in _planned(made, args)}.values())
     if limits.usd is not None:
         for each in planned:
-            if not standing(each.lm.model):
+            if not each.free():
                 priced(each.lm)
     if args.plan:
         print(plan_table(list(_prospects(planned))))
@@ -94,6 +95,11 @@ class _Planned:
     lm: dspy.LM
     manifest: dict[str, Any]
     directory: Path
+
+    def free(self) -> bool:
+        """Whether it costs no dollars: no LM is asked, and no judge either."""
+        judged = any(name.startswith(_JUDGE) for name in run.metric_names(self.args, self.examples))
+        return bool(standing(self.lm.model)) and not judged
 
     def about(self) -> dict[str, str]:
         """What it is, for a table."""
@@ -139,7 +145,7 @@ def _planned(made: RunSet, args: Namespace) -> Iterator[_Planned]:
             _, shown = run.make_program(of_run, examples, retriever)
             names = run.metric_names(of_run, examples)
             for name in names:
-                if ":" not in name:  # a judge would be asked
+                if not name.startswith(_JUDGE):  # it would be asked
                     metrics.load(name)
             for seed in made.seeds:
                 oracle_for = [of_run.task, of_run.limit, of_run.retriever] if is_oracle(of_run.lm) else []
@@ -231,16 +237,15 @@ def _complete(each: _Planned, budget: Budget, name: str) -> str:
     if is_finished(each.directory):
         say(f"{name}, which is finished")
         return "complete"
-    limits = budget.left_for(each.directory, free=bool(standing(each.lm.model)))
+    limits = budget.left_for(each.directory, free=each.free())
     say(name)
     with dspy.context(adapter=adapter_of(each.args)):
         chosen = run.load_metrics(each.args, each.examples)
-        if not standing(each.lm.model):
-            run.check_prices(limits, each.lm, chosen)
+        run.check_prices(limits, each.lm, chosen)
         module, _ = run.make_program(each.args, each.examples, each.retriever)
         summary = run.ask(module, each.lm, each.examples, chosen, each.directory, each.args, each.manifest, limits)
     if summary.stopped:
-        budget.left_for(each.directory)  # raises in the words of the whole set's limit, if it was this
+        budget.left_for(each.directory, free=each.free())  # raises in the words of the set, if it was its limit
     return summary.stopped or ("complete" if summary.complete else "incomplete")
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from eval.runs.recorded_calls import Limits
-from eval.runs.store import CallLog, read
+from eval.runs.store import CallLog, glance
 from retrieval import OdqaError
 
 __all__ = ["Budget", "NothingLeft"]
@@ -69,6 +69,6 @@ def _paid(directory: Path) -> tuple[int, float]:
     if not (directory / "manifest.json").exists():
         return 0, 0.0
     calls = CallLog(directory / "calls.jsonl").read()
-    tests = read(directory).manifest.self_tests.values()
+    tests = glance(directory).manifest.self_tests.values()
     dollars = sum(call.usd or 0.0 for call in calls) + sum(test.paid_usd or 0.0 for test in tests)
     return len(calls) + sum(test.lm_calls - test.cached_calls for test in tests), dollars

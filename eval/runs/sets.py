@@ -111,7 +111,7 @@ class RunSet(_Model):
     lms: Several[LMEntry] = ()
     retrievers: Several[str] = ()
     adapters: Several[AdapterEntry] = ()
-    seeds: Several[int] = (0,)
+    seeds: Several[int] = Field((0,), min_length=1)
     """Only the first one is run where others give the same replies."""
     settings: Settings = {}
     """For the programs that have them."""

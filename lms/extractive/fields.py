@@ -3,8 +3,9 @@
 import re
 from typing import Any
 
+from lms.extractive.passages import NumberedPassage, passages
 from lms.extractive.prompt import Field, Prompt, clean
-from lms.extractive.reading import NumberedPassage, Reader, passages
+from lms.extractive.reading import Reader
 
 __all__ = ["fill"]
 
@@ -119,8 +120,9 @@ class _Filler:
         reader, role = self._reader, _role(field)
         if role == "reasoning":
             answers = any(_role(other) == "answer" for other in self._prompt.outputs)
-            return " ".join([*reader.evidence(3), *([f"So the answer is {reader.answer}."] if answers else [])])
-        if re.search(r"\bsearch\b.*\banswer\b", field.description) and reader.coverage > _LITTLE:
+            end = f"So the answer is {reader.answer}." if reader.answer else "This does not answer the question."
+            return " ".join([*reader.evidence(3), *([end] if answers else [])])
+        if re.search(r"\bsearch\b.*\banswer\b", field.description) and reader.answer:
             return reader.answer  # the field holds a query or an answer: this is the last step of a loop
         if role in ("plan", "query"):
             return "; ".join(reader.queries) if role == "plan" else reader.query
@@ -129,8 +131,7 @@ class _Filler:
             return " ".join(reader.evidence(3)) or self._offered(field, r"\[none\]") or restated
         if role in ("topic", "missing"):
             return reader.topic if role == "topic" else reader.uncovered or "nothing"
-        unknown = self._offered(field, r"\b(?:unknown|unanswerable)\b")
-        return unknown if unknown and reader.coverage < _LITTLE else reader.answer
+        return reader.answer or self._offered(field, r"\b(?:unknown|unanswerable)\b")
 
     def _list(self, schema: dict[str, Any], field: Field, depth: int) -> list[Any]:
         """The items of a list, by their type.
@@ -187,7 +188,7 @@ class _Filler:
 
     def _truth(self, field: Field) -> bool:
         """The answer to a yes/no question if the field's name asks for it; else whether the question is covered."""
-        if self._reader.kind == "yesno" and re.search(r"answer(?!able)|result|verdict|true", field.name):
+        if self._reader.asked.kind == "yesno" and re.search(r"answer(?!able)|result|verdict|true", field.name):
             return self._reader.holds
         denied = re.match(r"(?:is_)?(?:un|not_|no_|need|more_|irrelevant|insufficient|missing)", field.name)
         return (self._reader.coverage > _LITTLE) != bool(denied)
@@ -195,20 +196,20 @@ class _Filler:
     def _option(self, options: list[Any], field: Field) -> Any:
         """The option that fits best.
 
-        Of yes and no, the true one; unanswerable, where that may be said, if the question is hardly covered. Of going
-        on and ending, to end once the question is covered. Of a scale of numbers, the one that the coverage reaches.
+        Of yes and no, the true one; unanswerable, where that may be said, without an answer. Of going on and ending, to
+        end once there is an answer. Of a scale of numbers, the one that the coverage reaches.
         Else the option that shares most words with the answer and its evidence.
         """
         yes = [option for option in options if _ASSENT.fullmatch(str(option).lower())]
         no = [option for option in options if _DISSENT.fullmatch(str(option).lower())]
         if yes and no:
-            if "unanswerable" in no[1:] and self._reader.coverage < _LITTLE:
+            if "unanswerable" in no[1:] and not self._reader.answer:
                 return "unanswerable"
             return yes[0] if self._truth(field) else no[0]
         ends = [option for option in options if _END.fullmatch(str(option).lower())]
         if ends:
             others = [option for option in options if option not in ends]
-            return (ends if self._reader.coverage > _LITTLE else others + ends)[0]
+            return (ends if self._reader.answer else others + ends)[0]
         if all(isinstance(option, int) for option in options):
             return options[round(self._reader.coverage * (len(options) - 1))]
         said = set(re.findall(r"\w+", " ".join([self._reader.answer, *self._reader.evidence(1)]).lower()))

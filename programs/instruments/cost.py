@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 import dspy
 from dspy.utils.callback import BaseCallback
 
-from programs.steps.ask import UNPARSABLE
+from programs.steps.ask import is_unparsable
 from retrieval import Retriever
 
-__all__ = ["REPLAYED", "Cost", "Spent", "measured", "stated_price"]
+__all__ = ["REPLAYED", "Cost", "Spent", "caller", "measured", "stated_price"]
 
 REPLAYED = "replayed"
 """Key in a cached reply's cost details. The reply was paid for earlier in the same run, and counts as paid now."""
@@ -127,17 +127,21 @@ class _Meter(BaseCallback):
             self._predictors.add(call_id)
 
     def on_module_end(self, call_id: str, outputs: Any, exception: BaseException | None = None) -> None:
-        if call_id in self._predictors and isinstance(exception, UNPARSABLE):
+        if call_id in self._predictors and is_unparsable(exception):
             self.unparsable.append(call_id)
 
     def _caller(self) -> str:
-        """The predictor that calls the LM now, by its name in the outermost program inside the block."""
         modules = dspy.settings.caller_modules
-        inside = [m for m in modules[modules.index(self) + 1 :] if not isinstance(m, _Meter)]
-        if not inside:
-            return "no module"
-        program, caller = inside[0], inside[-1]
-        return next((name for name, p in program.named_predictors() if p is caller), type(caller).__name__)
+        return _name_of_caller(modules[modules.index(self) + 1 :])
+
+
+def _name_of_caller(modules: Sequence[Any]) -> str:
+    """The innermost of these modules, by its name in the outermost one."""
+    inside = [module for module in modules if not isinstance(module, _Meter)]
+    if not inside:
+        return "no module"
+    program, last = inside[0], inside[-1]
+    return next((name for name, p in program.named_predictors() if p is last), type(last).__name__)
 
 
 def _reply(predictor: str, record: dict[str, Any]) -> _Reply:
@@ -158,6 +162,11 @@ def _reply(predictor: str, record: dict[str, Any]) -> _Reply:
     if usd is None:
         usd = stated_price(getattr(response, "provider_data", None) for response in responses)
     return _Reply(predictor, bool(hit) and not replayed, input_tokens, output_tokens, usd)
+
+
+def caller() -> str:
+    """The predictor that calls the LM now, by its name in the outermost program."""
+    return _name_of_caller(dspy.settings.caller_modules or ())
 
 
 def stated_price(provider_data: Iterable[Any]) -> float | None:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any, Literal, get_args
 
 from signatures.replies.as_written import Reply
-from signatures.replies.cleaning import says_nothing, tidy
+from signatures.replies.cleaning import boxed, says_nothing, tidy
 from signatures.replies.refusals import is_refusal
 
 __all__ = ["Choice", "YesNo", "YesNoOrNone", "YesNoOrUnanswerable"]
@@ -99,7 +99,7 @@ class YesNoOrUnanswerable(YesNo, shows=Literal["yes", "no", "unanswerable"]):
 
     @classmethod
     def parse(cls, value: Any) -> str:
-        if isinstance(value, str) and is_refusal(value):
+        if isinstance(value, str) and is_refusal(boxed(value)):
             return "unanswerable"
         return super().parse(value)
 
@@ -115,7 +115,7 @@ def _text(value: Any) -> str:
         return _text(value)
     if isinstance(value, bool) or not isinstance(value, str | int):
         raise ValueError(f"no text: {value!r}"[:200])
-    text = tidy(str(value)).lower().replace("’", "'")
+    text = tidy(boxed(str(value))).lower().replace("’", "'")
     inner = _WRAPPED.fullmatch(text)
     return next(filter(None, inner.groups()), "") if inner else text
 

@@ -687,6 +687,10 @@ class TestMain:
             ("unanswerable", ""),
             ("No information is given", ""),
             ("The facts do not say so.", ""),
+            ("This is not mentioned in the facts.", ""),
+            ("We need more information.", ""),
+            ("To be determined", ""),
+            ("?", ""),
         ],
     )
     def test_commonsense_questions_are_decided(self, said: str, answer: str) -> None:

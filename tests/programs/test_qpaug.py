@@ -404,7 +404,9 @@ def test_demonstrations_with_knowledge_are_shown_without_it_where_there_is_none(
 
 class TestMistakes:
     @pytest.mark.parametrize("query", ["question+plan", "plan"])
-    @pytest.mark.parametrize("plan", [UNPARSABLE, {"plan": " \n "}])
+    @pytest.mark.parametrize(
+        "plan", [UNPARSABLE, {"plan": " \n "}, {"plan": "I'm sorry, but I cannot write a plan for this."}]
+    )
     def test_without_a_usable_plan_the_question_is_searched(self, plan: str | dict[str, str], query: Any) -> None:
         unusable = [Reply(PlanQuestion, plan)] * (2 if isinstance(plan, str) else 1)
         recall = Reply(WritePassageOrNone, {"passage": WRITTEN})

@@ -80,7 +80,7 @@ def test_failed_unparsable_wrong_and_right_are_told_apart(tmp_path: Path) -> Non
     def reply(system: str, user: str) -> str:
         if "crash" in user:
             raise ConnectionError("cannot reach http://me:secret@host/v1?key=secret\n(me:secret@host)")
-        return "no fields" if "mumble" in user else render({"answer": "Paris" if "wrong" in user else "Rome"})
+        return "{}" if "mumble" in user else render({"answer": "Paris" if "wrong" in user else "Rome"})
 
     asked = questions("rome crash", "rome mumble", "rome wrong", "rome right")
     asked = [dspy.Example(e, gold_titles=["Rome"], type="t" if n else None) for n, e in enumerate(asked)]

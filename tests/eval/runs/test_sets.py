@@ -24,7 +24,7 @@ def test_every_entry_is_combined_with_every_other(tmp_path: Path) -> None:
             { program = "direct", retrievers = ["none", "sample"] },
             { program = "blendfilter", settings = { k = [3, 5] }, demonstrations = 2 },
         ]
-        lms = { lm = "openai/x", temperature = 0.5, lm_args = { top_p = 0.9 } }
+        lms = { lm = "openai/x", temperature = 1, lm_args = { top_p = 0.9 } }
         adapters = { adapter = "json", structured = "on" }
         limit = 20
         metrics = ["em", "f1"]
@@ -45,7 +45,7 @@ def test_every_entry_is_combined_with_every_other(tmp_path: Path) -> None:
     retrievers = [each.flags.get("retriever") for each in found]
     assert retrievers == ["none", "sample", None, None, "none", "sample", "bm25:s", "bm25:s"]
     assert [each.flags["limit"] for each in found] == [20] * 4 + [5] * 4
-    asked: dict[str, Any] = {"lm": "openai/x", "temperature": 0.5, "lm_args": [("top_p", 0.9)]}
+    asked: dict[str, Any] = {"lm": "openai/x", "temperature": 1, "lm_args": [("top_p", 0.9)]}
     asked |= {"adapter": "json", "structured": "on", "metrics": "em,f1"}
     assert all(asked.items() <= each.flags.items() for each in found)
     assert [each.flags["demonstrations"] for each in found[:4]] == [None, None, 2, 2]
@@ -84,6 +84,7 @@ def test_all_are_the_programs_that_are_not_named_besides(tmp_path: Path) -> None
             'tasks = "sample"\nprograms = "direct"\nadapters = "jsn"',
             ": adapters 1 adapter: should be 'chat', 'json' or",
         ),
+        ('tasks = "sample"\nprograms = "direct"\nseeds = []', ": seeds: it is empty"),
         ('tasks = "sample"\nprograms = "direct"\nseeds = [1.5]', ": seeds 1: should be a valid integer"),
         ('tasks = "sample"\nprograms = "direct"\nlms = [{ api_base = "u" }]', ": lms 1 lm: it is missing"),
         (
