@@ -1,6 +1,8 @@
 """Fills the wanted fields of a prompt: the name, description and type of a field tell what it is for."""
 
+import ast
 import re
+from contextlib import suppress
 from typing import Any
 
 from lms.extractive.passages import NumberedPassage, passages
@@ -38,12 +40,14 @@ _FORMATS = {
     "uri": "https://example.org/",
 }
 _DEEPEST = 8  # levels of a recursive type
+_TOOL = r"\(\d+\) (\w+), whose description .*?It takes arguments (\{.*?\})\.(?: \(|$| When )"
+_SHORT = 12  # words of an answer
 _LITTLE = 0.4  # a question covered less than this counts as not answered
 
 
 def fill(prompt: Prompt) -> dict[str, Any]:
     """A value for each wanted field, of the field's type, from the prompt's inputs alone."""
-    filler = _Filler(prompt, Reader(*_inputs(prompt.inputs)))
+    filler = _Filler(prompt, Reader(*_inputs(prompt.inputs), told=_observed(prompt.inputs)))
     return {field.name: filler.value(field.schema, field) for field in prompt.outputs}
 
 
@@ -66,6 +70,13 @@ def _inputs(inputs: dict[str, str]) -> tuple[str, list[NumberedPassage]]:
     found.sort(key=lambda pair: pair[0])
     first = found[0][1] if found else []
     return inputs.get(question, ""), [*first, *(p._replace(number=0) for _, others in found[1:] for p in others)]
+
+
+def _observed(inputs: dict[str, str]) -> str:
+    """The last short observation in the trajectory of a dspy.ReAct; empty if there is none."""
+    seen = re.findall(r"(?m)^(?:\[\[ ## |<)observation_\d+(?: ## \]\]|>)\n(.+)$", "\n".join(inputs.values()))
+    answers = [text for text in seen if text != "Completed." and not text.startswith("Execution error")]
+    return answers[-1] if answers and len(answers[-1].split()) <= _SHORT else ""
 
 
 def _role(field: Field) -> str:
@@ -93,10 +104,12 @@ class _Filler:
         kind = schema.get("type")
         if "enum" in schema:
             return self._option(schema["enum"], field)
+        if kind == "object" and "properties" not in schema:
+            return self._arguments(depth)
         if kind == "object":
             return {
                 name: self.value(part, Field(name, field.schema, part.get("description", "")), depth + 1)
-                for name, part in schema.get("properties", {}).items()
+                for name, part in schema["properties"].items()
             }
         if kind == "array":
             return self._list(schema, field, depth)
@@ -105,6 +118,16 @@ class _Filler:
         if kind in ("boolean", "null"):
             return self._truth(field) if kind == "boolean" else None
         return _FORMATS.get(schema.get("format", "")) or clean(self._text(field))
+
+    def _arguments(self, depth: int) -> dict[str, Any]:
+        """Arguments for the chosen tool among those that a dspy.ReAct lists in its instructions; none without tools."""
+        tools = dict(re.findall(_TOOL, self._prompt.instructions))
+        for field in self._prompt.outputs:
+            if (tool := self.value(field.schema, field, depth) if "enum" in field.schema else None) in tools:
+                with suppress(ValueError, SyntaxError):
+                    wanted: dict[str, dict[str, Any]] = ast.literal_eval(tools[tool])
+                    return {name: self.value(kind, Field(name, kind, ""), depth + 1) for name, kind in wanted.items()}
+        return {}
 
     def _resolved(self, schema: dict[str, Any], field: Field) -> dict[str, Any]:
         """The schema, or the definition that it refers to; a constant becomes the only option of an enum."""

@@ -41,9 +41,11 @@ class Reader:
     Args:
         question: The question.
         found: The passages of the context.
+        told: A short answer that somebody else gave, such as a tool; it is believed.
     """
 
-    def __init__(self, question: str, found: list[NumberedPassage]) -> None:
+    def __init__(self, question: str, found: list[NumberedPassage], told: str = "") -> None:
+        self._told = told
         self.question = " ".join(question.split())
         self.passages = found
         self._asked = self.question.lower()
@@ -77,6 +79,8 @@ class Reader:
     @cached_property
     def answer(self) -> str:
         """The short answer; empty where the passages do not bear the question."""
+        if self._told:
+            return self._told
         if self.asked.kind == "choice":
             return choose(self.question, self.options, self.passages)
         if self.asked.kind == "yesno":
