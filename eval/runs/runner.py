@@ -45,7 +45,7 @@ from programs.instruments.trace import Trace, trace
 from retrieval import Passage, UsageError
 from retrieval.secrets import without_url_secrets
 
-__all__ = ["evaluate"]
+__all__ = ["evaluate", "fingerprint"]
 
 logger = logging.getLogger(__name__)
 
@@ -130,7 +130,7 @@ def evaluate(
     full_manifest = {
         **plain(manifest or {}),
         "metrics": [metric.__name__ for metric in metrics],
-        "questions": _fingerprint(examples),
+        "questions": fingerprint(examples),
         "versions": {"python": platform.python_version(), **{name: version(name) for name in ("dspy", "dspy-odqa")}},
     }
     tests = {metric.__name__: test for metric in metrics if (test := self_test_of(metric))}
@@ -358,7 +358,8 @@ def _check(examples: Sequence[dspy.Example]) -> None:
         raise UsageError(f"every question needs its own id, but several have {repeated[0]!r}")
 
 
-def _fingerprint(examples: Sequence[dspy.Example]) -> str:
+def fingerprint(examples: Sequence[dspy.Example]) -> str:
+    """A hash of the questions with all that is known of them."""
     return hashlib.sha256(json.dumps([plain(dict(e.items())) for e in examples], sort_keys=True).encode()).hexdigest()
 
 

@@ -16,6 +16,7 @@ from eval.papers.running import run
 from eval.papers.setup import Setup, assigned, states
 from eval.papers.tables import Table, TableRow, find
 from eval.papers.tables import choose as choose_parts
+from eval.runs.budget import Budget
 from eval.runs.recorded_calls import Limits
 from eval.tasks import choose, load
 from eval.tasks.demonstrations.training import Shown
@@ -225,7 +226,7 @@ def test_a_run_that_a_limit_stops_before_its_first_answer_says_so(
     sample: Retriever, data: Path, tmp_path: Path
 ) -> None:
     table = with_rows({"name": "One", "program": "blendfilter"})
-    made = setup(tmp_path / "runs", sample, limit=1, data=data, limits=Limits(calls=2))
+    made = setup(tmp_path / "runs", sample, limit=1, data=data, budget=Budget(Limits(calls=2)))
     assert "One: the limit of 2 LM calls is reached before a question was answered" in run_and_print(table, made)
 
 
