@@ -18,7 +18,7 @@ from programs.steps.result import result
 from programs.steps.search import search_for
 from programs.steps.settings import Count, checked
 from programs.steps.side_by_side import side_by_side
-from programs.steps.text import blend, one_line, passage_or_nothing
+from programs.steps.text import blend, passage_or_nothing, plan_or_nothing
 from retrieval import AnyRetriever, Passage, UsageError, as_retriever, number
 from signatures.answer import AnswerInThreeWords, AnswerInThreeWordsFromBoth
 from signatures.query import PlanQuestion
@@ -39,7 +39,7 @@ class QPaug(Method):
         Depth: 3 LM calls, with the search beside the second; 2 where the passage is written from the question alone.
 
     In the result:
-        plan: the plan; empty where none was asked for or its reply could not be parsed.
+        plan: the plan; empty where none was asked for, the LM declined to write one or its reply could not be parsed.
         knowledge: the generated passage; empty where the LM declined to write one.
         evidence: the retrieved passages, and behind them the generated one, with the id lm:passage.
 
@@ -92,7 +92,7 @@ class QPaug(Method):
         knowledge: str = early or late
 
         # Answer prediction (Eq. 7). Without a generated passage the whole prompt is that of the retrieved ones.
-        only = {"knowledge": knowledge} if knowledge else {"signature": AnswerInThreeWords}
+        only = {"knowledge": knowledge} if knowledge else {"signature": self._without_knowledge()}
         reply = ask(self.answer, context=number(found), question=question, **only)
         return result(
             answer=reply.answer,
@@ -103,9 +103,16 @@ class QPaug(Method):
             knowledge=knowledge,
         )
 
+    def _without_knowledge(self) -> type[dspy.Signature]:
+        """The answering prompt over retrieved passages only; compiled instructions are kept."""
+        signature: type[dspy.Signature] = self.answer.signature
+        if signature.instructions == AnswerInThreeWordsFromBoth.instructions:
+            return AnswerInThreeWords
+        return signature.delete("knowledge") if self.recall else signature
+
     def _plan(self, question: str) -> str:
         """q_aug = M(P_aug(q))."""
-        return one_line(ask(self.plan, question=question).plan) if self.plan else ""
+        return plan_or_nothing(ask(self.plan, question=question).plan) if self.plan else ""
 
     def _recall(self, question: str) -> str:
         """The generated passage, M(P_gen(question)); empty without a question, or where the LM declines."""

@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 import dspy
 
-from signatures.replies import Choice, YesNoOrNone
+from signatures.replies import Choice, ShortAnswer, YesNoOrNone
 
 __all__ = ["NextStep", "NextStepYesNo"]
 
@@ -40,7 +40,7 @@ class NextStep(dspy.Signature):
     thought: str = dspy.OutputField(desc="what is known, what is missing, what to do next", default_factory=str)
     action: Action = dspy.OutputField()
     query: str = dspy.OutputField(desc="what to search for; empty to finish", default_factory=str)
-    answer: str = dspy.OutputField(
+    answer: ShortAnswer = dspy.OutputField(
         desc="to finish: the answer alone, one or a few words; empty to search", default_factory=str
     )
 

@@ -17,7 +17,7 @@ from dspy.adapters.utils import apply_output_field_defaults, parse_value
 from dspy.utils.exceptions import AdapterParseError
 
 from signatures.replies.as_written import Reply
-from signatures.replies.cleaning import LONGEST, is_runaway, json_in, without_fence
+from signatures.replies.cleaning import LONGEST, breaks_off, is_runaway, json_in, without_fence, without_thinking
 
 __all__ = ["ChatAdapter", "JSONAdapter", "XMLAdapter"]
 
@@ -60,13 +60,17 @@ class _Tolerant:
 
 def _fields(signature: type[dspy.Signature], reply: str, finders: Iterable[_Finder]) -> dict[str, Any]:
     """What the first finder that finds all required fields has for each; else what the best one has."""
-    reply = without_fence(reply[:_LONGEST_REPLY].rpartition("</think>")[2]).strip()
+    unfinished = breaks_off(reply[:_LONGEST_REPLY])
+    reply = without_fence(without_thinking(reply[:_LONGEST_REPLY])).strip()
     required = {name for name, field in signature.output_fields.items() if field.is_required()}
     best: dict[str, Any] = {}
     for find in finders:
         fields, before = find(signature, reply)
+        fields = {name: value for name, value in fields.items() if value != f"{{{name}}}"}  # copied from the prompt
+        if unfinished:
+            fields = {name: value for name, value in fields.items() if value}
         first = next(iter(signature.output_fields))
-        if fields and first not in fields and signature.output_fields[first].annotation is str:
+        if fields and first not in fields and _is_text(signature.output_fields[first].annotation):
             before = _marker(_names(signature)).sub("", before).strip()
             fields |= {first: before} if before else {}
         if required <= fields.keys() and fields:
@@ -74,7 +78,7 @@ def _fields(signature: type[dspy.Signature], reply: str, finders: Iterable[_Find
         best = max(best, fields, key=len)
     if not best and len(required) == 1 and reply and not re.match(r"\[\[\s*#|[{<]", reply):
         (name,) = required
-        if len(signature.output_fields) == 1 or signature.output_fields[name].annotation is not str:
+        if len(signature.output_fields) == 1 or not _is_text(signature.output_fields[name].annotation):
             return {name: reply}  # the one field without any marker
     return best
 
@@ -103,7 +107,7 @@ def _tagged(signature: type[dspy.Signature], reply: str) -> _Found:
         inner = re.split(rf"</\s*{opening[1]}\s*>", rest, maxsplit=1, flags=re.IGNORECASE)[0]
         if inner is rest or len(inner) == len(rest):  # not closed
             inner = re.split(rf"</?(?:{names})\s*>|</?\w*\Z", rest, maxsplit=1, flags=re.IGNORECASE)[0]
-        items = re.findall(r"<item>(.*?)</item>", inner, re.DOTALL)
+        items = re.findall(r"<item>(.*?)(?:</item>|(?=<item>)|\Z)", inner, re.DOTALL)
         nested = items and not _is_reply(signature.output_fields[name].annotation)
         found[name] = [html.unescape(item) for item in items] if nested else html.unescape(inner).strip()
     return found, before
@@ -159,7 +163,7 @@ class XMLAdapter(_Tolerant, dspy.XMLAdapter):
     def parse(self, signature: type[dspy.Signature], completion: str) -> dict[str, Any]:
         """Nested elements are read by DSPy, as long as the reply is well-formed."""
         reply = completion[:_LONGEST_REPLY]
-        if all(f"<{name}>" in reply for name in signature.output_fields):
+        if all(f"<{name}>" in reply and f"{{{name}}}" not in reply for name in signature.output_fields):
             try:
                 return dspy.XMLAdapter.parse(self, signature, reply)  # type: ignore[no-any-return]
             except (AdapterParseError, RecursionError):
@@ -233,6 +237,10 @@ def _value(value: Any, annotation: Any) -> Any:
         if is_runaway(value):
             raise ValueError("brackets without end")
     return parse_value(value, annotation)
+
+
+def _is_text(annotation: Any) -> bool:
+    return annotation is str or (_is_reply(annotation) and annotation.shows is str)
 
 
 def _is_reply(annotation: Any) -> bool:

@@ -6,7 +6,7 @@ citations; then as a candidate: from one document, or two at once.
 
 import dspy
 
-from signatures.replies import Statements, YesNo
+from signatures.replies import ShortAnswer, Statements, YesNo
 
 __all__ = [
     "REASONING",
@@ -45,7 +45,7 @@ class AnswerShort(dspy.Signature):
 
     context: str = dspy.InputField(desc="numbered passages, one per line; may be empty")
     question: str = dspy.InputField()
-    answer: str = dspy.OutputField(desc="one or a few words: a name, a date, a number, yes or no; no sentence")
+    answer: ShortAnswer = dspy.OutputField(desc="one or a few words: a name, a date, a number, yes or no; no sentence")
 
 
 # BlendFilter, appendix F, the answer prompt of StrategyQA: Yes or No and nothing else.
@@ -65,7 +65,7 @@ class AnswerShortDirectly(dspy.Signature):
 
     context: str = dspy.InputField(desc="numbered passages, one per line; may be empty")
     question: str = dspy.InputField()
-    answer: str = dspy.OutputField(desc="one or a few words: a name, a date, a number, yes or no; no sentence")
+    answer: ShortAnswer = dspy.OutputField(desc="one or a few words: a name, a date, a number, yes or no; no sentence")
 
 
 # The same for StrategyQA.
@@ -83,7 +83,7 @@ class AnswerShortFromMemory(dspy.Signature):
     """Answer the question from what you know. Give the answer as short as it can be."""
 
     question: str = dspy.InputField()
-    answer: str = dspy.OutputField(desc="one or a few words: a name, a date, a number, yes or no; no sentence")
+    answer: ShortAnswer = dspy.OutputField(desc="one or a few words: a name, a date, a number, yes or no; no sentence")
 
 
 # The same for StrategyQA.
@@ -101,7 +101,7 @@ class AnswerShortFromKnowledge(dspy.Signature):
 
     knowledge: str = dspy.InputField(desc="background that you wrote, numbered; may be empty")
     question: str = dspy.InputField()
-    answer: str = dspy.OutputField(desc="one or a few words: a name, a date, a number, yes or no; no sentence")
+    answer: ShortAnswer = dspy.OutputField(desc="one or a few words: a name, a date, a number, yes or no; no sentence")
 
 
 # The same for StrategyQA; the paper asks so whether a claim is true.
@@ -119,7 +119,7 @@ class AnswerInThreeWordsFromMemory(dspy.Signature):
     """Answer the question in at most three words."""
 
     question: str = dspy.InputField()
-    answer: str = dspy.OutputField(desc=THREE_WORDS)
+    answer: ShortAnswer = dspy.OutputField(desc=THREE_WORDS)
 
 
 # QPaug, Fig. 5: the question with the retrieved passages alone.
@@ -128,7 +128,7 @@ class AnswerInThreeWords(dspy.Signature):
 
     context: str = dspy.InputField(desc="numbered passages, one per line; may be empty")
     question: str = dspy.InputField()
-    answer: str = dspy.OutputField(desc=THREE_WORDS)
+    answer: ShortAnswer = dspy.OutputField(desc=THREE_WORDS)
 
 
 # QPaug, section 3.3, Eq. 7, and Fig. 6: the generated passage is labelled as the LM's own.
@@ -138,7 +138,7 @@ class AnswerInThreeWordsFromBoth(dspy.Signature):
     context: str = dspy.InputField(desc="numbered passages that were retrieved, one per line; may be empty")
     knowledge: str = dspy.InputField(desc="your knowledge: what you wrote about the question; not retrieved")
     question: str = dspy.InputField()
-    answer: str = dspy.OutputField(desc=THREE_WORDS)
+    answer: ShortAnswer = dspy.OutputField(desc=THREE_WORDS)
 
 
 # Chain-of-Rewrite, appendix A.3.
@@ -147,7 +147,7 @@ class AnswerEntity(dspy.Signature):
 
     context: str = dspy.InputField(desc="numbered passages, one per line; may be empty")
     question: str = dspy.InputField()
-    answer: str = dspy.OutputField(desc="the answer entity and nothing else")
+    answer: ShortAnswer = dspy.OutputField(desc="the answer entity and nothing else")
 
 
 # ALCE's VANILLA (Gao et al. 2023), as MIGRES compares with it (section 4.2): sentences with citations, and for exact
@@ -163,7 +163,7 @@ class AnswerCiting(dspy.Signature):
     statements: Statements = dspy.OutputField(
         desc="the sentences with their citations; [] without passages", default_factory=list
     )
-    answer: str = dspy.OutputField(desc="one or a few words: a name, a date, a number, yes or no; no sentence")
+    answer: ShortAnswer = dspy.OutputField(desc="one or a few words: a name, a date, a number, yes or no; no sentence")
 
 
 # The same for StrategyQA.
@@ -187,7 +187,9 @@ class NameAnswer(dspy.Signature):
 
     document: str = dspy.InputField()
     question: str = dspy.InputField()
-    candidate: str = dspy.OutputField(desc="one or a few words: a name, a date, a number, yes or no; no sentence")
+    candidate: ShortAnswer = dspy.OutputField(
+        desc="one or a few words: a name, a date, a number, yes or no; no sentence"
+    )
 
 
 # The same with the limit of QPaug's prompts (Figs 4 to 6), for its Table 2.
@@ -201,7 +203,7 @@ class NameAnswerOrUnanswerable(dspy.Signature):
 
     document: str = dspy.InputField()
     question: str = dspy.InputField()
-    candidate: str = dspy.OutputField(desc="one or a few words, no sentence; or the word unanswerable")
+    candidate: ShortAnswer = dspy.OutputField(desc="one or a few words, no sentence; or the word unanswerable")
 
 
 # SuRe (Kim et al. 2024), candidate generation: two candidates of at most three words each, in one completion.
@@ -211,5 +213,5 @@ class ProposeTwoAnswers(dspy.Signature):
 
     context: str = dspy.InputField(desc="numbered passages, one per line; may be empty")
     question: str = dspy.InputField()
-    answer: str = dspy.OutputField(desc=f"the likeliest candidate, {THREE_WORDS}")
-    alternative: str = dspy.OutputField(desc=f"another entity, date or number that it could be, {THREE_WORDS}")
+    answer: ShortAnswer = dspy.OutputField(desc=f"the likeliest candidate, {THREE_WORDS}")
+    alternative: ShortAnswer = dspy.OutputField(desc=f"another entity, date or number that it could be, {THREE_WORDS}")

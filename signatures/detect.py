@@ -2,7 +2,7 @@
 
 import dspy
 
-from signatures.replies import YesNoOrUnanswerable
+from signatures.replies import ShortAnswer, YesNoOrUnanswerable
 
 __all__ = [
     "DetectMissing",
@@ -19,7 +19,7 @@ class DetectMissing(dspy.Signature):
 
     facts: str = dspy.InputField(desc="known facts, numbered, one per line; may be empty")
     question: str = dspy.InputField()
-    answer: str = dspy.OutputField(desc="one or a few words, no sentence; or the word unanswerable")
+    answer: ShortAnswer = dspy.OutputField(desc="one or a few words, no sentence; or the word unanswerable")
     explanation: str = dspy.OutputField(default_factory=str)
     missing: str = dspy.OutputField(
         desc="the missing information in one sentence; empty if the facts suffice", default_factory=str

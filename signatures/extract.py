@@ -6,7 +6,7 @@ and the candidate answer in it.
 
 import dspy
 
-from signatures.replies import Statements
+from signatures.replies import ShortAnswer, Statements
 
 __all__ = [
     "AnalyseDocument",
@@ -71,4 +71,4 @@ class NameCandidate(dspy.Signature):
     title: str = dspy.InputField(desc="title of the document; may be empty")
     document: str = dspy.InputField()
     analysis: str = dspy.InputField(desc="what the document says about the question; may be empty")
-    candidate: str = dspy.OutputField(desc="the answer entity alone, or the word unknown")
+    candidate: ShortAnswer = dspy.OutputField(desc="the answer entity alone, or the word unknown")

@@ -10,12 +10,15 @@ import json
 import logging
 import platform
 import re
+import signal
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, NamedTuple
+from queue import Empty, SimpleQueue
+from typing import Any, Literal, NamedTuple
 
 import dspy
 from dspy.utils.exceptions import (
@@ -34,6 +37,7 @@ from eval.metrics.squad import golds_of
 from eval.runs.record import Error, Prediction, Row, plain
 from eval.runs.record import prediction as recorded
 from eval.runs.recorded_calls import Limits, RecordedCalls, Stopped
+from eval.runs.scoring import defined, score
 from eval.runs.store import Store
 from programs.instruments.cost import Cost, PredictorNames, Spent, measured
 from programs.instruments.searches import Search, observed
@@ -41,14 +45,13 @@ from programs.instruments.trace import Trace, trace
 from retrieval import Passage, UsageError
 from retrieval.secrets import without_url_secrets
 
-__all__ = ["evaluate"]
+__all__ = ["evaluate", "fingerprint"]
 
 logger = logging.getLogger(__name__)
 
 # When so many questions fail before any is answered, the fault is not in the questions: the run stops.
 _HOPELESS = 10
 _LONGEST_ERROR = 1000  # characters
-_NOTHING = dspy.Prediction(answer="", queries=[], passages=[], evidence=[], known_facts=[])
 # Errors that asking again does not cure. `dspy.LM` itself tries again after rate limits, time-outs, server errors and
 # cut connections, but not after a body that is no reply.
 _LASTING = (
@@ -127,7 +130,7 @@ def evaluate(
     full_manifest = {
         **plain(manifest or {}),
         "metrics": [metric.__name__ for metric in metrics],
-        "questions": _fingerprint(examples),
+        "questions": fingerprint(examples),
         "versions": {"python": platform.python_version(), **{name: version(name) for name in ("dspy", "dspy-odqa")}},
     }
     tests = {metric.__name__: test for metric in metrics if (test := self_test_of(metric))}
@@ -179,8 +182,8 @@ class _Run:
         self._retries = retries
         self._pause = pause
         self._names = PredictorNames()
-        self._state = threading.Condition()  # guards the store and what follows
-        self._working = 0
+        self._events: SimpleQueue[Literal["ended", "interrupt"]] = SimpleQueue()
+        self._state = threading.Lock()  # guards the store and what follows
         self._in_flight = 0
         self._answered = 0
         self._failed = 0
@@ -189,39 +192,47 @@ class _Run:
 
     def ask(self, examples: Sequence[dspy.Example], threads: int) -> None:
         waiting = iter(examples)
-        try:
-            for _ in range(min(threads, len(examples))):
+        working = min(threads, len(examples))
+        interrupts = 0
+        with _interrupts(lambda: self._events.put("interrupt")):
+            for _ in range(working):
                 context = contextvars.copy_context()
-                with self._state:
-                    self._working += 1
                 threading.Thread(target=context.run, args=(self._work, waiting), daemon=True).start()
-            self._wait()
-        except KeyboardInterrupt:
-            try:
-                with self._state:
-                    self._stopped = True
-                    logger.warning("finishing %d questions; interrupt again to leave them", self._in_flight)
-                self._wait()
-            except KeyboardInterrupt:
-                self._calls.stop("interrupted")
-                raise
-            raise
+            while working and interrupts < 2:
+                match self._event():
+                    case "ended":
+                        working -= 1
+                    case "interrupt":
+                        interrupts += 1
+                        self._interrupted(interrupts)
+        if interrupts:
+            raise KeyboardInterrupt
         if self._trouble:
             raise self._trouble
 
-    def _wait(self) -> None:
-        # Not by joining the threads: a join that is interrupted takes its thread for ended (CPython 3.11).
+    def _event(self) -> Literal["ended", "interrupt"]:
+        while True:
+            try:
+                # With a timeout: Python sees a signal that comes just before it waits only when it has waited.
+                return self._events.get(timeout=0.2)
+            except Empty:
+                pass
+
+    def _interrupted(self, times: int) -> None:
         with self._state:
-            self._state.wait_for(lambda: not self._working)
+            self._stopped = True
+            in_flight = self._in_flight
+        if times == 1:
+            logger.warning("finishing %d questions; interrupt again to leave them", in_flight)
+        else:
+            self._calls.stop("interrupted")
 
     def _work(self, waiting: Iterator[dspy.Example]) -> None:
         try:
             while (example := self._next(waiting)) is not None:
                 self._ask(example)
         finally:
-            with self._state:
-                self._working -= 1
-                self._state.notify_all()
+            self._events.put("ended")
 
     def _ask(self, example: dspy.Example) -> None:
         try:
@@ -254,7 +265,7 @@ class _Run:
             tried = self._try(example)
         scores: dict[str, float | None] = tried.scores
         if tried.error is not None:
-            scores = dict.fromkeys(self._score(example, _NOTHING, {}))  # the metrics that count this question
+            scores = defined(self._metrics, example)
         self._calls.forget(example.id)
         return Row(
             id=example.id,
@@ -290,7 +301,7 @@ class _Run:
                 fields = dict(prediction.items())
                 try:
                     record, steps = recorded(fields, held), trace(self._program, searches, cost, fields)
-                    scores = self._score(example, prediction, judging)
+                    scores = score(self._metrics, example, prediction, judging)
                 except Exception as error:
                     failure = error
         return _Tried(record, steps, scores, failure, cost, judging)
@@ -308,22 +319,6 @@ class _Run:
         line = re.sub(r"[^\s/:@('\"]+:[^\s/@]+@", "***@", line)  # DSPy writes addresses without their scheme, too
         return Error(kind=type(error).__name__, message=self._clean(line)[:_LONGEST_ERROR])
 
-    def _score(
-        self, example: dspy.Example, prediction: dspy.Prediction, judging: dict[str, Spent]
-    ) -> dict[str, float | None]:
-        """The scores of the metrics that are defined; their LM calls are added to `judging`."""
-        scores: dict[str, float | None] = {}
-        for metric in self._metrics:
-            try:
-                with measured() as cost:
-                    score = metric(example, prediction)
-            finally:
-                if cost.lm_calls:
-                    judging[metric.__name__] = cost.of_lms()
-            if score is not None:
-                scores[metric.__name__] = float(score)
-        return scores
-
     def _keep(self, row: Row) -> None:
         self._store.add(row)
         if row.error is None:
@@ -333,6 +328,25 @@ class _Run:
         if not self._answered and self._failed >= _HOPELESS:
             self._stopped = True
         self._on_row(row)
+
+
+@contextmanager
+def _interrupts(tell: Callable[[], object]) -> Iterator[None]:
+    """Call `tell` on an interrupt in the block, instead of raising KeyboardInterrupt.
+
+    Python raises it between any two steps of the main thread, also while that starts a thread or waits for a lock: the
+    first could end the run with a RuntimeError, the second leave a lock taken. Interrupts that are ignored stay so, and
+    only the main thread is interrupted at all.
+    """
+    before = signal.getsignal(signal.SIGINT)
+    if not callable(before) or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    signal.signal(signal.SIGINT, lambda number, frame: tell())
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _check(examples: Sequence[dspy.Example]) -> None:
@@ -345,7 +359,8 @@ def _check(examples: Sequence[dspy.Example]) -> None:
         raise UsageError(f"every question needs its own id, but several have {repeated[0]!r}")
 
 
-def _fingerprint(examples: Sequence[dspy.Example]) -> str:
+def fingerprint(examples: Sequence[dspy.Example]) -> str:
+    """A hash of the questions with all that is known of them."""
     return hashlib.sha256(json.dumps([plain(dict(e.items())) for e in examples], sort_keys=True).encode()).hexdigest()
 
 

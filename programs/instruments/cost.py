@@ -11,10 +11,10 @@ import dspy
 from dspy.utils.callback import BaseCallback
 
 from programs.instruments.watching import watching
-from programs.steps.ask import UNPARSABLE
+from programs.steps.ask import is_unparsable
 from retrieval import Retriever
 
-__all__ = ["REPLAYED", "Cost", "PredictorNames", "Spent", "measured", "stated_price"]
+__all__ = ["REPLAYED", "Cost", "PredictorNames", "Spent", "caller", "measured", "stated_price"]
 
 REPLAYED = "replayed"
 """Key in a cached reply's cost details. The reply was paid for earlier in the same run, and counts as paid now."""
@@ -143,16 +143,18 @@ class _Meter(BaseCallback):
             self._predictors.add(call_id)
 
     def on_module_end(self, call_id: str, outputs: Any, exception: BaseException | None = None) -> None:
-        if call_id in self._predictors and isinstance(exception, UNPARSABLE):
+        if call_id in self._predictors and is_unparsable(exception):
             self.unparsable.append(call_id)
 
     def _caller(self) -> str:
-        """The predictor that calls the LM now, by its name in the outermost program inside the block."""
         modules = dspy.settings.caller_modules
-        inside = [m for m in modules[modules.index(self) + 1 :] if not isinstance(m, _Meter)]
-        if not inside:
-            return "no module"
-        return self._names(inside[0], inside[-1])
+        return _name_of_caller(modules[modules.index(self) + 1 :], self._names)
+
+
+def _name_of_caller(modules: Sequence[Any], names: PredictorNames) -> str:
+    """The innermost of these modules, by its name in the outermost one."""
+    inside = [module for module in modules if not isinstance(module, _Meter)]
+    return names(inside[0], inside[-1]) if inside else "no module"
 
 
 def _reply(predictor: str, record: dict[str, Any]) -> _Reply:
@@ -173,6 +175,11 @@ def _reply(predictor: str, record: dict[str, Any]) -> _Reply:
     if usd is None:
         usd = stated_price(getattr(response, "provider_data", None) for response in responses)
     return _Reply(predictor, bool(hit) and not replayed, input_tokens, output_tokens, usd)
+
+
+def caller(names: PredictorNames) -> str:
+    """The predictor that calls the LM now, by its name in the outermost program."""
+    return _name_of_caller(dspy.settings.caller_modules or (), names)
 
 
 def stated_price(provider_data: Iterable[Any]) -> float | None:

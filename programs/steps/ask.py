@@ -1,17 +1,31 @@
 """Asking an LM, with reasoning or without, and carrying on when its reply cannot be parsed."""
 
+from traceback import walk_tb
 from typing import Any
 
 import dspy
 from dspy.utils.exceptions import AdapterParseError
 
 from retrieval.passage import plain
+from signatures.adapters import ChatAdapter
 
-__all__ = ["UNPARSABLE", "ask", "chain_of_thought"]
+__all__ = ["ask", "chain_of_thought", "is_unparsable"]
 
-# What DSPy raises for a reply that does not fit the signature. The last two come from Python's own parser, which DSPy
-# uses for typed fields: deeply nested brackets, or a long text that is no expression.
-UNPARSABLE = (AdapterParseError, RecursionError, MemoryError)
+_ADAPTER = ChatAdapter()
+
+
+def is_unparsable(error: BaseException | None) -> bool:
+    """Whether the error says that a reply cannot be parsed: whatever an adapter raises while it reads one.
+
+    DSPy's own adapters raise more than AdapterParseError: ValueError, RecursionError and MemoryError come from the
+    parsers of JSON and Python behind them, as for brackets that open without end.
+    """
+    if error is None or isinstance(error, AdapterParseError):
+        return error is not None
+    return isinstance(error, Exception) and any(
+        frame.f_code.co_name == "parse" and isinstance(frame.f_locals.get("self"), dspy.Adapter)
+        for frame, _ in walk_tb(error.__traceback__)
+    )
 
 
 def chain_of_thought(signature: type[dspy.Signature], reasoning: str = "${reasoning}") -> dspy.ChainOfThought:
@@ -29,7 +43,8 @@ def ask(predictor: dspy.Module, **inputs: Any) -> dspy.Prediction:
 
     An unparsable reply is the LM's mistake, so it is data: the method decides what None means. The accounting sees the
     predictor fail and counts it. Such a reply costs one LM call more, because DSPy asks again, for JSON, before it
-    gives up. Errors of the provider (no key, no connection, a limit) are raised.
+    gives up. Errors of the provider (no key, no connection, a limit) are raised. Where no adapter is configured, the
+    tolerant `signatures.adapters.ChatAdapter` asks and reads.
 
     Args:
         predictor: dspy.Predict, dspy.ChainOfThought or another module with one signature.
@@ -38,7 +53,10 @@ def ask(predictor: dspy.Module, **inputs: Any) -> dspy.Prediction:
     """
     cleaned = {name: plain(value) if isinstance(value, str) else value for name, value in inputs.items()}
     try:
-        return predictor(**cleaned)
-    except UNPARSABLE:
+        with dspy.context(adapter=dspy.settings.adapter or _ADAPTER):
+            return predictor(**cleaned)
+    except Exception as error:
+        if not is_unparsable(error):
+            raise
         (single,) = predictor.predictors()
         return dspy.Prediction(**dict.fromkeys(single.signature.output_fields))

@@ -14,6 +14,7 @@ __all__ = [
     "line_or_nothing",
     "one_line",
     "passage_or_nothing",
+    "plan_or_nothing",
     "simplify",
 ]
 
@@ -84,3 +85,12 @@ def passage_or_nothing(text: str | None) -> str:
     passage = re.split(r"\[done\]", one_line(text), maxsplit=1, flags=re.IGNORECASE)[0].strip()
     declined = "[none]" in passage.lower() or says_nothing(passage) or is_refusal(passage)
     return "" if declined else passage
+
+
+def plan_or_nothing(text: str | None) -> str:
+    """The plan that an LM wrote, as one line; empty where it declined as in `passage_or_nothing`.
+
+    Numbered steps are a plan, whatever stands before them: "I do not know him. 1. Who …"
+    """
+    plan = one_line(text)
+    return plan if re.search(r"\b1[.):]\s.*?\b2[.):]\s", plan) else passage_or_nothing(plan)

@@ -5,6 +5,7 @@ What cannot be meant raises ValueError, which DSPy turns into its AdapterParseEr
 
 | type | shows as | value |
 | --- | --- | --- |
+| `ShortAnswer` | `str` | the answer without a label, bold type, quotes, citations and explanation around it |
 | `Numbers` | `list[int]` | numbers in order of appearance; [] for "None" and the like |
 | `YesNo` | `Literal["yes", "no"]` | "yes" or "no" |
 | `YesNoOrNone` | `Literal["yes", "no"] \| None` | the same; None for an empty reply and "None" |
@@ -16,6 +17,7 @@ What cannot be meant raises ValueError, which DSPy turns into its AdapterParseEr
 | `ProbabilityOrNone` | `float` | the same; None for anything else, such as "low" |
 """
 
+from signatures.replies.answers import ShortAnswer
 from signatures.replies.choices import Choice, YesNo, YesNoOrNone, YesNoOrUnanswerable
 from signatures.replies.cleaning import says_nothing
 from signatures.replies.numbers import Numbers
@@ -30,6 +32,7 @@ __all__ = [
     "Numbers",
     "Probability",
     "ProbabilityOrNone",
+    "ShortAnswer",
     "Statement",
     "Statements",
     "Texts",

@@ -7,6 +7,8 @@ from dspy.adapters.utils import get_annotation_name
 from pydantic import GetCoreSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
+from signatures.replies.cleaning import breaks_off, without_thinking
+
 if TYPE_CHECKING:
     EnumMeta = type  # type checkers are to see ordinary classes
 else:
@@ -71,7 +73,13 @@ class Reply(metaclass=_AsWritten):
 
     @classmethod
     def read(cls, value: Any) -> Any:
-        """Like `parse`, with nesting too deep to be read as one more ValueError."""
+        """Like `parse`, without what was thought before the value, and with nesting too deep to be read as one more
+        ValueError."""
+        only = value[0] if isinstance(value, list) and len(value) == 1 else value  # XMLAdapter's way to give an element
+        if isinstance(only, str) and breaks_off(only) and not without_thinking(only).strip():
+            raise ValueError("breaks off in thought")
+        if isinstance(value, str):
+            value = without_thinking(value)
         try:
             return cls.parse(value)
         except RecursionError:

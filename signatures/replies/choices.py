@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any, Literal, get_args
 
 from signatures.replies.as_written import Reply
-from signatures.replies.cleaning import says_nothing, tidy
+from signatures.replies.cleaning import boxed, says_nothing, tidy
 from signatures.replies.refusals import is_refusal
 
 __all__ = ["Choice", "YesNo", "YesNoOrNone", "YesNoOrUnanswerable"]
@@ -33,9 +33,10 @@ _WRAPPED = re.compile(
     r"(?:literal|str|bool)\[(.*)\]|\\?(?:boxed|text)\{(.*)\}|\{\s*[\"'][\w ]+[\"']\s*:\s*(.*?)\s*\}", re.DOTALL
 )
 _NOT_SAID = re.compile(
-    r"(?:\bcannot|\bcan not|n't|\bnot|\bunable to|\bimpossible to)\s+(?:\w+\s+){0,2}?"
-    r"(?:say|answer|conclude|claim|state)\s+(?:yes|no|true|false)\b"
+    r"(?:\bcannot|\bcan not|n't|\bnot|\bunable to|\bimpossible to|\binsufficient|\bno)\s+(?:\w+\s+){0,3}?"
+    r"(?:say|answer|conclude|claim|state)\s+(?:with\s+)?[\"']?(?:yes|no|true|false)\b"
 )
+_MENU = {*_YES_NO, "unanswerable", "none", "literal", "or"}  # the words of "yes; no", which was only copied
 _WORD = re.compile(r"[^\W\d_]+")
 
 
@@ -99,7 +100,7 @@ class YesNoOrUnanswerable(YesNo, shows=Literal["yes", "no", "unanswerable"]):
 
     @classmethod
     def parse(cls, value: Any) -> str:
-        if isinstance(value, str) and is_refusal(value):
+        if isinstance(value, str) and is_refusal(boxed(value)):
             return "unanswerable"
         return super().parse(value)
 
@@ -115,7 +116,7 @@ def _text(value: Any) -> str:
         return _text(value)
     if isinstance(value, bool) or not isinstance(value, str | int):
         raise ValueError(f"no text: {value!r}"[:200])
-    text = tidy(str(value)).lower().replace("’", "'")
+    text = tidy(boxed(str(value))).lower().replace("’", "'")
     inner = _WRAPPED.fullmatch(text)
     return next(filter(None, inner.groups()), "") if inner else text
 
@@ -124,7 +125,8 @@ def _yes_no(text: str) -> str:
     bare = text.strip(" \t\n\"'.,:;!()[]<>{}*-")
     if bare in _YES_NO:
         return _YES_NO[bare]
-    if _BOTH.search(text):
+    words = set(_WORD.findall(text))
+    if _BOTH.search(text) or {"yes", "no"} <= words <= _MENU:
         raise ValueError("says both yes and no")
     said = {_negated(found[2], found[1]) for found in _VERDICT.finditer(text)}
     if leading := _leading(text):

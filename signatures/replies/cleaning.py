@@ -6,7 +6,20 @@ from typing import Any
 
 import json_repair
 
-__all__ = ["LONGEST", "is_runaway", "json_in", "says_nothing", "tidy", "without_fence"]
+__all__ = [
+    "LONGEST",
+    "boxed",
+    "breaks_off",
+    "is_runaway",
+    "json_in",
+    "says_nothing",
+    "table_rows",
+    "tidy",
+    "without_closing",
+    "without_explanation",
+    "without_fence",
+    "without_thinking",
+]
 
 LONGEST = 10_000  # characters of a field; what goes beyond is cut off
 
@@ -18,11 +31,33 @@ _NOTHING = re.compile(
     re.IGNORECASE,
 )
 _FEW = 20  # characters
+_THINK = re.compile(r"<think(?:ing)?>", re.IGNORECASE)
+_THOUGHT = re.compile(r"</think(?:ing)?>", re.IGNORECASE)
+_END_OF_TURN = re.compile(
+    r"<\|(?:im_end|im_start|eot_id|eom_id|end|endoftext|end_of_text|return)\|>|<end_of_turn>|</s>\s*\Z"
+)
+_BOXED = "\\boxed{"
+_IN_LATEX = re.compile(r"\\(?:text|textbf|textit|mathrm|mathbf)\{([^{}]*)\}")
+_TABLE_RULE = re.compile(r"\|?\s*:?-{2,}:?\s*(?:\|\s*:?-{2,}:?\s*)*\|?")
+_EXPLANATION = re.compile(
+    r"\n[\W_]{0,9}(?:explanation|reasoning|rationale|justification|note|confidence|evidence|sources?|citations?|references?)"
+    r"[*_]{0,3}\s?:"
+    r"|(?<=[.;])\s\**(?:Explanation|Reasoning|Rationale|Justification)\**:",
+    re.IGNORECASE,
+)
+_CLOSING = re.compile(
+    r"\W{0,9}(?:note\b|please note|i hope|hope (?:this|that|it)|let me know|feel free|if you (?:need|have|want|would)"
+    r"|(?:these|the above|all of these|each of these|this list of)\s(?:\w+\s){0,3}?"
+    r"(?:queries|questions|keywords|statements|facts|passages|items|numbers)\b)",
+    re.IGNORECASE,
+)
 _UNCLOSED = 8  # brackets at the end of a reply that was cut off; with more of them it is no JSON, and repair takes long
 
 
 def tidy(text: str) -> str:
-    """The text cut to 10,000 characters, without a code fence, bold type and white space around it."""
+    """The text cut to 10,000 characters, without thoughts, and without a code fence, bold type and white space around
+    it."""
+    text = without_thinking(text)
     return _EMPHASIS.sub("", without_fence(text[:LONGEST], anywhere=True)).strip()
 
 
@@ -32,6 +67,56 @@ def without_fence(text: str, anywhere: bool = False) -> str:
         return text
     fenced = _FENCE.search(text) if anywhere else _FENCE.match(text.strip())
     return fenced[1] if fenced and (anywhere or not text.strip()[fenced.end() :]) else text
+
+
+def without_thinking(text: str) -> str:
+    """The text without what a model thinks between <think> and </think>, and without what is behind its turn's end.
+
+    Thoughts that break off reach to the end of the text; those without a beginning begin with it.
+    """
+    text = _END_OF_TURN.split(text, maxsplit=1)[0]
+    before, *thoughts = [_THOUGHT.split(part) for part in _THINK.split(text)]
+    return before[-1] + "".join(behind[-1] for _, *behind in thoughts if behind)
+
+
+def breaks_off(text: str) -> bool:
+    """Whether the text ends in the middle of thoughts."""
+    return "<think" in text and text.rfind("<think") > text.rfind("</think")
+
+
+def boxed(text: str) -> str:
+    r"""What stands in the last \boxed{…}, or in a \text{…} that is all; without one, the text."""
+    if all_of_it := _IN_LATEX.fullmatch(text.strip(" $\n")):
+        return all_of_it[1]
+    _, box, rest = text.rpartition(_BOXED)
+    depth = 1
+    for brace in re.finditer(r"[{}]", rest) if box else ():
+        depth += 1 if brace[0] == "{" else -1
+        if not depth:
+            return _IN_LATEX.sub(r"\1", rest[: brace.start()])
+    return text
+
+
+def without_explanation(text: str) -> str:
+    """The text without an explanation, a note or sources that follow it and are called so."""
+    found = _EXPLANATION.search(text, 1)
+    return text[: found.start()] if found and text[: found.start()].strip() else text
+
+
+def without_closing(text: str) -> str:
+    """The text without last paragraphs that speak about it, as "I hope this helps!"."""
+    paragraphs = re.split(r"\n[ \t]*\n", text)
+    while len(paragraphs) > 1 and _CLOSING.match(paragraphs[-1]):
+        del paragraphs[-1]
+    return "\n\n".join(paragraphs)
+
+
+def table_rows(text: str) -> list[list[str]]:
+    """The cells of a table in Markdown, row by row, without its head; [] where there is no table."""
+    lines = [line.strip() for line in text.splitlines()]
+    rule = next((n for n, line in enumerate(lines) if "|" in line and _TABLE_RULE.fullmatch(line)), len(lines))
+    rows = [line.strip("|").split("|") for line in lines[rule + 1 :] if line.startswith("|") or line.count("|") > 1]
+    return [[cell.strip() for cell in cells] for cells in rows]
 
 
 def says_nothing(text: str) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from signatures.replies.as_written import Reply
-from signatures.replies.cleaning import json_in, says_nothing, tidy
+from signatures.replies.cleaning import boxed, json_in, says_nothing, tidy, without_closing, without_explanation
 
 __all__ = ["Numbers"]
 
@@ -22,11 +22,30 @@ _LEADING = re.compile(
     r"|mention|give|contain|provide|support|describe|directly|both|all)\w*\b)"
 )
 _NAMED = re.compile(rf"{_NAME}[\s:]{{0,3}}{_LIST}|[\[]\s?{_LIST}")
-_RANGE = re.compile(rf"({_N})[\])]?[ \t]*(?:-|–|—|\bto\b|\bthrough\b|\.\.+)[ \t]*[\[(]?({_N})")
+_RANGE = re.compile(rf"({_N})[\])]?[ \t]*(?:-|–|—|\bto\b|\bthrough\b|\.\.+)[ \t]*[\[(]?(\d{{1,3}})(?!\d|\.\d|%)")
 _LONGEST_RANGE = 100
 _LONGEST = 4_000  # characters
 
 _PLAIN = re.compile(r"\[\s*-?\d{1,3}(?:\s*,\s*-?\d{1,3})*\s*\]", re.ASCII)  # as it was asked for
+# Other digits, dashes, brackets and ticks. Dashes that part words are left as they are.
+_SIGNS: dict[int, str] = {
+    **dict.fromkeys(map(ord, "‐‑‒−－"), "-"), **{ord("①") + n: f" {n + 1} " for n in range(20)},
+    **dict.fromkeys(map(ord, "✅✔✓☑"), " relevant "), **dict.fromkeys(map(ord, "❌✗✘☐☒"), " irrelevant "),
+    ord("、"): ",", ord("，"): ",", ord("【"): "[", ord("】"): "]", ord("∅"): "none",
+}  # fmt: skip
+_TICKED = re.compile(r"^[ \t]*[-*][ \t]*\[([ x])\][ \t]*(\W{0,9}[^\W\d_]{0,12}[ \t]*[\[#]?\d+\]?)", re.MULTILINE)
+_COUNTED = r"(?:passages|documents|docs|facts|texts|items|statements|sources|snippets|paragraphs|sentences|ones)"
+_NUMBER_WORDS = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
+_HOW_MANY = rf"(?:\d{{1,2}}|{'|'.join(_NUMBER_WORDS)})"
+# "3 of the 5 passages", "the 2 relevant passages": how many they are, and not which.
+_COUNT = re.compile(
+    rf"(?P<name>{_NAME}\s{{0,2}}[\[#]?)?\b(?P<n>\d{{1,2}})\]?\s(?:out\s)?of\s(?:the\s|these\s|those\s)?(?:\d{{1,2}}\b(?:\s{_COUNTED}\b)?|{_COUNTED}\b)"
+    rf"|\bout\sof\s(?:the\s|these\s)?{_HOW_MANY}\s{_COUNTED}\b"
+    rf"|(?<![,;&\d-]\s)(?<!\band\s)(?<!\bor\s)\b\d{{1,2}}\s(?:most\s)?(?:(?:relevant|useful|pertinent|helpful)\s)?{_COUNTED}\b"
+)
+_ALL = re.compile(rf"\ball\s(?:of\s)?(?:the\s|these\s)?({_HOW_MANY})\s(?:of\s)?(?:the\s|these\s)?{_COUNTED}\b")
+_IN_WORDS = re.compile(rf"\b({_NAME})\s({'|'.join(_NUMBER_WORDS)})\b")
+_ZERO = re.compile(rf"\W*(?:0|zero)\b(?:\s(?:of\s(?:the\s)?)?(?:\d{{1,2}}\s)?(?:relevant\s)?{_NAME}.*|\W*)", re.DOTALL)
 _THOUSANDS = re.compile(r"(?<![\d,])\d{1,3}(?:,\d{3})+(?![\d,])")
 _ABBREVIATED = re.compile(r"\bnos?\.\s*(?=[#\d])")
 _ORDINALS = ["first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth"]
@@ -34,6 +53,7 @@ _ORDINAL = re.compile(rf"\b({'|'.join(_ORDINALS)})\b|\b(\d{{1,3}})(?:st|nd|rd|th
 
 _NONE = re.compile(
     r"\W*(?:(?:answer|relevant|useful)\W+)?(?:none|nothing|neither|nil|null|n/?a|not (?:any|a single|one)\b"
+    r"|the list is empty|there (?:is|are)(?:n't| not) any"
     r"|(?:there (?:is|are|were|was|seems? to be|appears? to be) )?(?:no(?![.\w]*\s*[#\d]|,)|none)"
     r"|the (?:passages|facts|documents) (?:are not|do not|don't|aren't))\b"
 )
@@ -41,7 +61,12 @@ _NOT_ALL = re.compile(r"(?:\bexcept(?: for)?|\bother than|\bbut|\bonly|\bapart f
 _NEGATIVE = re.compile(
     r"\bnot\b|n't\b|\birrelevant|\bunrelated|\bneither\b|\bnor\b|\bexcept|\bexclud|\bunlike\b|\buseless|\bwithout\b"
     r"|\bno\b(?!\.?\s*[#\d])|\bfalse\b|\bother than\b"
+    r"|\b(?:only|merely) (?:mentions?|discuss(?:es)?|describes?|talks?)\b"
 )
+_JUDGED = (
+    rf"{_MARKED}[\s:=-]{{1,3}}(?:is\s)?(?:not\s)?(?:(?:ir)?relevant|useful|yes|no|true|false)\b[\s,;.]{{0,3}}(?:and\s)?"
+)
+_JUDGED_IN_LINE = re.compile(rf"\W{{0,3}}(?>(?>{_JUDGED}){{2,30}})")
 _VERDICTS = {True: "relevant", False: "irrelevant"}
 _POSITIVE = re.compile(r"\brelevant|\buseful|\byes\b|\btrue\b|\bhelpful|\bkeep\b|\bpertinent|\bdirectly\b|\bhelps\b")
 _ENUMERATED = re.compile(rf"^\W{{0,9}}\d{{1,2}}[.)]\s{{1,3}}(?=\W{{0,9}}(?:{_NAME}\W*\d|\[\s*\d))")
@@ -51,8 +76,11 @@ _MENTIONS_BUT = re.compile(
     r"\b((?:mention|discuss|describe|talk|refer|cover|concern|(?:is|are) about)[^.;\n]{0,120}?),?\s+but"
     r"(?=\s+(?:(?:it|they)\s+)?(?:is|are|was|were|do|does|did|has|have)(?:\s+not|n't)\b)"
 )
+_WHY = re.compile(r"\b(?:because|since|as)\b")
 _CLAUSE = re.compile(r"[;\n]|(?<=[a-z\])])\.\s|[.!?]\s+(?=[a-z])|,?\s*\b(?:but|while|whereas|however|although)\b")
-_PARENTHESIS = re.compile(r"\((?=[^()a-z]*[a-z]{2})(?!\s*(?:passages?|documents?|facts?|nos?\.?)\s*\d)[^()]{0,300}\)")
+_PARENTHESIS = re.compile(
+    r"\((?=[^()a-z]*[a-z]{2})(?!\s*(?:passages?|documents?|facts?|nos?\.?)\s*\d(?![\d,\sand]{0,20}\b(?:is|are|was|were|do|does)\b))[^()]{0,300}\)"
+)
 
 # With these words around them, all numbers in a sentence are meant.
 _WORDS = frozenset(
@@ -100,7 +128,9 @@ _WORDS = frozenset(
         "item",
         "items",
         "keep",
+        "just",
         "list",
+        "maybe",
         "mentioned",
         "most",
         "my",
@@ -120,8 +150,10 @@ _WORDS = frozenset(
         "paragraphs",
         "passage",
         "passages",
+        "perhaps",
         "pertinent",
         "plus",
+        "possibly",
         "question",
         "query",
         "relevant",
@@ -183,7 +215,7 @@ def _numbers(value: Any) -> Iterable[int]:
     if value is None or value is False:
         return []
     if isinstance(value, str):
-        text = tidy(value[:_LONGEST])
+        text = tidy(boxed(without_explanation(without_closing(value[:_LONGEST]))))
         if _PLAIN.fullmatch(text):
             return _in_items(json.loads(text))
         if text.startswith(("{", '["')) or re.match(r"\[[^\[\]]*\"[^\[\]]*\]\Z", text):
@@ -228,14 +260,20 @@ def _in_object(value: Mapping[Any, Any]) -> Iterable[int]:
 
 
 def _in_text(text: str) -> list[int]:
-    if says_nothing(text) or re.fullmatch(r"\W*0\W*", text):
+    text = text.translate(_SIGNS)
+    if says_nothing(text) or _ZERO.fullmatch(text):
         return []
+    text = _TICKED.sub(lambda found: f"{found[2]}: {_VERDICTS[found[1] == 'x']} ", text)
+    text = _COUNT.sub(lambda found: f"{found['name']}{found['n']} " if found["name"] else "", _ALL.sub(_all_of, text))
+    text = _IN_WORDS.sub(lambda found: f"{found[1]} {_NUMBER_WORDS.index(found[2]) + 1}", text)
     text = _THOUSANDS.sub("", _ABBREVIATED.sub("#", text))
     text = _ORDINAL.sub(lambda found: str(_ORDINALS.index(found[1]) + 1) if found[1] else found[2], text)
     if _NONE.match(text) or (not re.search(r"\d", text) and re.search(r"\bnone\b", text)):
         exception = _NOT_ALL.search(text)
         return _in_text(exception[1].strip()) if exception else []
     text = _RANGE.sub(_expanded, _MENTIONS_BUT.sub(r"\1 ", text))
+    if _JUDGED_IN_LINE.fullmatch(text):
+        text = re.sub(_JUDGED, r"\g<0>\n", text)
     lines = [_ENUMERATED.sub("", line) for line in text.splitlines() if line.strip()]
     if (verdicts := _verdicts(lines)) is not None:
         return verdicts
@@ -266,16 +304,29 @@ def _verdicts(lines: list[str]) -> list[int] | None:
 
 def _meant(clause: str) -> list[int]:
     """The numbers of passages in a clause that speaks well of them."""
-    if set(re.findall(r"[^\W\d_]+", clause)) <= _WORDS:
+    if _speaks_of_numbers(clause):
         return _plain(clause)
     parts = [found[0] for found in _NAMED.finditer(clause)]
     if leading := _LEADING.match(clause):
         parts.insert(0, leading[1])
-    return [number for part in parts for number in _plain(part)]
+    found = [number for part in parts for number in _plain(part)]
+    said = _WHY.split(clause, maxsplit=1)[0]  # "I think 1 and 4, since passage 2 is about ..."
+    return found if set(_plain(said)) <= set(found) or not _speaks_of_numbers(said) else _plain(said)
+
+
+def _speaks_of_numbers(clause: str) -> bool:
+    """Whether all numbers in the clause are meant, going by the words around them."""
+    return set(re.findall(r"[^\W\d_]+", clause)) <= _WORDS
 
 
 def _plain(text: str) -> list[int]:
     return [int(number) for number in re.findall(_N, text)]
+
+
+def _all_of(found: re.Match[str]) -> str:
+    """The numbers of all passages, written out."""
+    how_many = _NUMBER_WORDS.index(found[1]) + 1 if found[1] in _NUMBER_WORDS else int(found[1])
+    return ", ".join(map(str, range(1, how_many + 1)))
 
 
 def _expanded(found: re.Match[str]) -> str:

@@ -1,22 +1,23 @@
 """Probabilities, as LMs write them."""
 
 import re
+import unicodedata
 from typing import Any
 
 from signatures.replies.as_written import Reply
-from signatures.replies.cleaning import tidy
+from signatures.replies.cleaning import LONGEST, boxed, tidy
 
 __all__ = ["Probability", "ProbabilityOrNone"]
 
 _NUMBER = r"(?<![\w.,-])(?:\d+(?:[.,]\d+)?|[.,]\d+)(?:e-?\d{1,3})?"
 _MEANT = re.compile(
-    rf"(?P<low>{_NUMBER})\s*%?\s*(?:-|–|—|to|and)\s*(?P<high>\d+(?:[.,]\d+)?|[.,]\d+)\s*(?P<percents>%?)"
+    rf"(?P<low>{_NUMBER})\s*%?\s*(?:-|‐|–|—|to|and)\s*(?P<high>\d+(?:[.,]\d+)?|[.,]\d+)\s*(?P<percents>%?)"
     rf"|(?P<part>{_NUMBER})\s*(?:/|out of)\s*(?P<whole>{_NUMBER})"
     rf"|(?P<percent>{_NUMBER})\s*(?:%|per ?cent\b)"
     rf"|(?P<number>{_NUMBER})(?!\w)"
 )
 _LEAD = re.compile(
-    r"[^\w.,+-]*(?:(?:\w+\s+){0,4}?probability\s*(?:is|of)?\s*[:=]?\W*?)?"
+    r"[^\w.,+-]*(?:(?:\w+\s+){0,4}?probability\b[^\d\n.+()-]{0,60})?"
     r"(?:(?:about|around|between|approximately|roughly)\s+|~)?"
 )
 _ONE_IN = re.compile(r"(?<![\w.,-])(\d{1,3}) in (?=\d{1,3}\b(?!\.\d|%))")
@@ -35,7 +36,11 @@ class Probability(Reply, shows=float):
             (value,) = value.values() if isinstance(value, dict) else value
         if isinstance(value, bool) or not isinstance(value, int | float | str):
             raise ValueError(f"no probability: {value!r}")
-        p = _in_text(tidy(value).lower()) if isinstance(value, str) else _scaled(value)
+        p = (
+            _in_text(tidy(boxed(unicodedata.normalize("NFKC", value[:LONGEST]))).lower())
+            if isinstance(value, str)
+            else _scaled(value)
+        )
         if not 0 <= p <= 1:
             raise ValueError(f"no probability from 0 to 1: {value!r}")
         return float(p)

@@ -8,10 +8,10 @@ from typing import Any
 import pydantic
 
 from signatures.replies.as_written import Reply
-from signatures.replies.cleaning import json_in, says_nothing, tidy
+from signatures.replies.cleaning import json_in, says_nothing, table_rows, tidy, without_closing
 from signatures.replies.numbers import Numbers
 from signatures.replies.refusals import is_refusal
-from signatures.replies.texts import bulleted
+from signatures.replies.texts import bulleted, without_outline
 
 __all__ = ["Statement", "Statements"]
 
@@ -24,7 +24,13 @@ _CITATIONS = re.compile(
 )
 _CLUSTER = re.compile(rf"(?:{_CITATIONS.pattern})+", re.IGNORECASE)
 _PASSAGES = re.compile(r"<passages>(.*?)(?:</passages>|\Z)", re.DOTALL)
-_NUMBERING = re.compile(r"\s*(?:[-*•–]\s+|\(?\d{1,2}[.):]\s+)+")
+_NUMBERING = re.compile(r"\s*(?:[-*•–]\s+|\(?\d{1,2}[.):]\s+)*(?:(?i:statement|fact)\s?#?\d{0,2}\s?:\s)?")
+_OTHER_BRACKETS = re.compile(r"[\[【]\s?(\d{1,3})(?:†[^\]】\n]{0,40})?\s?[\]】]")
+_CITING_LINE = re.compile(
+    r"\n[ \t]*(?:[-*•][ \t])?(?:passages?|sources?|citations?|documents?|references?)[ ]?:[ ]?"
+    r"\[?(\d{1,3}(?:,[ ]?\d{1,3}){0,20})\]?[ \t]*(?=\n|\Z)",
+    re.IGNORECASE,
+)
 
 
 class Statement(pydantic.BaseModel):
@@ -49,7 +55,7 @@ class Statements(Reply, shows=list[Statement]):
         if isinstance(value, list) and len(value) == 1:  # XMLAdapter's way to give an element that is no list
             return cls.parse(value[0])
         if isinstance(value, str):
-            text = tidy(value)
+            text = without_closing(tidy(value))
             if says_nothing(text):
                 return []
             objects = (
@@ -91,7 +97,7 @@ def _texts_in(value: dict[Any, Any]) -> list[str]:
 def _in_object(text: str, value: dict[Any, Any]) -> Iterable[Statement]:
     cited = [inner for key, inner in value.items() if _CITED.search(str(key)) and inner is not text]
     try:
-        numbers = Numbers.parse(cited[0] if cited else _inside(text))
+        numbers = Numbers.parse((cited and cited[0]) or _inside(text))
     except ValueError:
         return
     if sentence := _without_citations(text):
@@ -100,7 +106,12 @@ def _in_object(text: str, value: dict[Any, Any]) -> Iterable[Statement]:
 
 def _in_lines(text: str) -> list[Statement]:
     """The lines, or bulleted items, that have citations; and those among them that have none."""
-    lines = [line for line in text.splitlines() if line.strip()]
+    text = _CITING_LINE.sub(r" [\1]", _OTHER_BRACKETS.sub(r"[\1]", text))
+    if rows := table_rows(text):
+        text = "\n".join(
+            f"- {cells[-2]} [{', '.join(re.findall('[0-9]{1,3}', cells[-1]))}]" for cells in rows if len(cells) > 1
+        )
+    lines = [line for line in without_outline(text).splitlines() if line.strip()]
     found = []
     for item in bulleted(lines) or lines:
         for sentence in _cited_sentences(item):

@@ -9,14 +9,14 @@ import pytest
 from dspy.lm15 import Request, Response
 from dspy.utils.callback import BaseCallback
 from support.prompt_reading import inputs, wanted
-from support.scripted import render, respond
+from support.scripted import UNPARSABLE, render, respond
 
 from programs.instruments.cost import Cost, measured
 from programs.self_verification import SelfVerification
 from retrieval import Memory, Passage, UsageError
 
 QUESTION = "Where was Ada Quill, the finder of Zorx, born?"
-GARBLED = "no fields here"
+GARBLED = UNPARSABLE
 
 
 class Sampler(BaseCallback):

@@ -13,12 +13,13 @@ import dspy
 import pytest
 from dspy.lm15 import Request, Response, response_to_events
 from dspy.utils.exceptions import AdapterParseError
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from support.patience import CPU_SECONDS
 from support.scripted import Function, engine_lm, respond
 
 from signatures.adapters import ChatAdapter, JSONAdapter, XMLAdapter
-from signatures.replies import Numbers, Probability, Statement, Statements, YesNo
+from signatures.replies import Numbers, Probability, ShortAnswer, Statement, Statements, YesNo
 
 ADAPTERS = [ChatAdapter(use_json_adapter_fallback=False), JSONAdapter(), XMLAdapter(use_json_adapter_fallback=False)]
 
@@ -46,6 +47,12 @@ class Answer(dspy.Signature):
     answer: str = dspy.OutputField()
 
 
+class AnswerShortly(Answer):
+    """Answer it."""
+
+    answer: ShortAnswer = dspy.OutputField()  # type: ignore[assignment]
+
+
 class Decide(dspy.Signature):
     """Decide it."""
 
@@ -58,6 +65,7 @@ class Everything(dspy.Signature):
     """Do it all."""
 
     question: str = dspy.InputField()
+    answer: ShortAnswer = dspy.OutputField()
     numbers: Numbers = dspy.OutputField()
     yes: YesNo = dspy.OutputField()
     statements: Statements = dspy.OutputField()
@@ -68,6 +76,7 @@ class EverythingPlain(dspy.Signature):
     """Do it all."""
 
     question: str = dspy.InputField()
+    answer: str = dspy.OutputField()
     numbers: list[int] = dspy.OutputField()
     yes: str = dspy.OutputField()
     statements: list[Statement] = dspy.OutputField()
@@ -207,8 +216,8 @@ class Streamed:
         yield end
 
 
-def streamed(adapter: dspy.Adapter, reply: str) -> tuple[list[str], str]:
-    program = dspy.streamify(dspy.Predict(Answer), stream_listeners=[dspy.streaming.StreamListener("answer")])
+def streamed(adapter: dspy.Adapter, reply: str, signature: Any = Answer) -> tuple[list[str], str]:
+    program = dspy.streamify(dspy.Predict(signature), stream_listeners=[dspy.streaming.StreamListener("answer")])
 
     async def parts() -> list[Any]:
         return [part async for part in program(question="?")]
@@ -229,7 +238,7 @@ def streamed(adapter: dspy.Adapter, reply: str) -> tuple[list[str], str]:
 def test_a_field_is_streamed_as_with_the_adapters_of_dspy(name: str, reply: str) -> None:
     ours = {"ChatAdapter": ChatAdapter, "JSONAdapter": JSONAdapter, "XMLAdapter": XMLAdapter}[name]
     chunks, answer = streamed(ours(), reply)
-    assert (chunks, answer) == streamed(getattr(dspy, name)(), reply)
+    assert (chunks, answer) == streamed(getattr(dspy, name)(), reply) == streamed(ours(), reply, AnswerShortly)
     assert answer == "Paris is it"
     assert len(chunks) > 1
 
@@ -311,7 +320,6 @@ PIECES = st.lists(
 ).map(" ".join)
 
 
-@settings(deadline=1000)
 @given(PIECES | st.text())
 def test_any_reply_is_read_or_unparsable(reply: str) -> None:
     for adapter in ADAPTERS:
@@ -339,15 +347,18 @@ RUNAWAYS = [
 
 
 @pytest.mark.parametrize("adapter", ADAPTERS, ids=lambda adapter: type(adapter).__name__)
-@pytest.mark.parametrize("piece", [*RUNAWAYS, "* ", "#", "\n", " ", "```", '{"answer": "a"} ', "<", "&", "a "])
+@pytest.mark.parametrize(
+    "piece", [*RUNAWAYS, "* ", "#", "\n", " ", "```", '{"answer": "a"} ', "<", "&", "a ", "<think>"]
+)
 def test_a_reply_that_runs_away_takes_no_time(adapter: dspy.Adapter, piece: str) -> None:
     runaway = piece * (100_000 // len(piece))
-    for reply in (runaway, f"[[ ## reasoning ## ]]\nso\n[[ ## answer ## ]]\nParis\n[[ ## relevant ## ]]\n{runaway}"):
+    chat = f"[[ ## reasoning ## ]]\nso\n[[ ## answer ## ]]\nParis\n[[ ## relevant ## ]]\n{runaway}"
+    for reply in (runaway, chat, f"<reasoning>so</reasoning><answer>Paris</answer><relevant>{runaway}"):
         for signature in (Detect, DetectPlain):
             begin = time.process_time()
             with suppress(AdapterParseError):
                 adapter.parse(signature, reply)
-            assert time.process_time() - begin < 1
+            assert time.process_time() - begin < CPU_SECONDS
 
 
 @pytest.mark.parametrize("adapter", ADAPTERS, ids=lambda adapter: type(adapter).__name__)
@@ -356,11 +367,34 @@ def test_a_reply_that_runs_away_takes_no_time(adapter: dspy.Adapter, piece: str)
     [
         '{"reasoning": {"type": "string"}, "answer": {"type": "string", "description": "short"}}',
         'Here: {"type": "object", "properties": {"reasoning": {"type": "string"}, "answer": {"type": "string"}}}',
+        '{"reasoning": "so", "answer": "{answer}"}',
+        "<reasoning>\nso\n</reasoning>\n<answer>\n{answer}\n</answer>",
+        "[[ ## reasoning ## ]]\nso\n\n[[ ## answer ## ]]\n{answer}",
     ],
 )
-def test_a_repeated_schema_is_no_answer(adapter: dspy.Adapter, reply: str) -> None:
+def test_what_was_copied_from_the_prompt_is_no_answer(adapter: dspy.Adapter, reply: str) -> None:
     with pytest.raises(AdapterParseError):
         adapter.parse(dspy.ChainOfThought(Answer).predict.signature, reply)
+
+
+@pytest.mark.parametrize("adapter", ADAPTERS, ids=lambda adapter: type(adapter).__name__)
+def test_thoughts_are_no_part_of_a_field(adapter: dspy.Adapter) -> None:
+    """Wherever they stand; and of thoughts that break off nothing is read."""
+    inside = "[[ ## reasoning ## ]]\nso\n[[ ## answer ## ]]\n<think>Rome?</think>Paris\n[[ ## relevant ## ]]\n[1, 4]"
+    as_json = '{"reasoning": "<think>Rome?</think>so", "answer": "Paris", "relevant": [1, 4]}'
+    assert adapter.parse(Detect, inside) == adapter.parse(Detect, as_json) == FOUND
+    assert adapter.parse(Answer, "Rome? No.</think>\n\nParis<|im_end|>\n<|im_start|>user") == {"answer": "Paris"}
+    for reply in ("<think>Rome? Paris?", "[[ ## answer ## ]]\n<think>Rome? [[ ## answer ## ]]\nParis"):
+        with pytest.raises(AdapterParseError):
+            adapter.parse(Answer, reply)
+
+
+@pytest.mark.parametrize("adapter", ADAPTERS, ids=lambda adapter: type(adapter).__name__)
+def test_text_without_a_marker_is_no_short_answer_where_there_are_other_fields(adapter: dspy.Adapter) -> None:
+    answer = dspy.Signature({"question": (str, dspy.InputField()), "answer": (ShortAnswer, dspy.OutputField())}, "Do.")
+    assert adapter.parse(answer, "**Paris**") == {"answer": "Paris"}
+    with pytest.raises(AdapterParseError):
+        adapter.parse(answer.append("why", dspy.OutputField(default_factory=str), str), "I am thinking about it.")
 
 
 @pytest.mark.parametrize("adapter", ADAPTERS, ids=lambda adapter: type(adapter).__name__)

@@ -95,7 +95,7 @@ def test_an_option_that_looks_like_json_stays_text(option: str, adapter: dspy.Ad
         assert dspy.Predict(dspy.Signature(fields, "Do it."))(question="?").topic == option
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     outputs=st.dictionaries(NAMES, st.tuples(TYPES, st.text(max_size=30).filter(sendable)), min_size=1, max_size=4),
     question=HOSTILE.filter(sendable),
@@ -114,7 +114,7 @@ def test_the_reply_to_any_signature_parses(
     assert len(reader.history) == 1
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(system=HOSTILE.filter(sendable), user=HOSTILE.filter(sendable))
 def test_no_prompt_raises(system: str, user: str) -> None:
     request = Request(model="extractive/reader", system=system or None, messages=(Message.user(user),))
@@ -133,4 +133,4 @@ def test_a_value_cannot_pass_for_another_field(lm: dspy.LM) -> None:
 
 
 def test_a_prompt_of_no_adapter_is_answered_in_plain_text() -> None:
-    assert extractive_lm()("Is the Orm a river?") == ["yes"]
+    assert extractive_lm()("Is the Orm a river?") == [""]

@@ -12,7 +12,7 @@ from typing import Any
 import dspy
 import pytest
 from dspy.utils.exceptions import AdapterParseError, LMAuthError
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from support.recorded_replies import read_after, recorded, signatures
 from support.scripted import Function, engine_lm, render
@@ -210,11 +210,12 @@ def test_every_candidate_that_stands_in_a_recorded_reply_is_found() -> None:
     asked = {one.__name__: one for one in signatures() if "candidate" in one.output_fields}
     replies = [one for one in recorded(FILE) if one.signature in asked]
     candidates = [(one, fields["candidate"]) for one in replies if (fields := read_after(one)) and fields["candidate"]]
-    stand = [(one, value) for one, value in candidates if value in one.text]  # an object as text is written anew
-    assert len(candidates) * 0.8 < len(stand) > 10
+    found = 0
     for one, value in candidates:
         field = find_field(asked[one.signature], "candidate", value, [Token(char, 0.5, {}) for char in one.text])
-        assert (field is not None) == ((one, value) in stand)
+        found += field is not None
+        assert field is None or value in one.text[field.start : field.end]
+    assert found > len(candidates) * 0.8  # not in an object in place of an answer, which has no place of its own
 
 
 def test_the_reply_of_the_json_adapter() -> None:
@@ -238,7 +239,6 @@ def test_an_empty_field_gives_no_probability() -> None:
     assert p(reply((" ", 0.5))) is None
 
 
-@settings(deadline=None)  # of the machine's load it says more than of the reply
 @given(st.lists(st.tuples(st.text(), st.floats(0, 1), st.dictionaries(st.text(), st.floats(0, 1)))))
 def test_whatever_the_tokens_it_is_a_probability(tokens: list[tuple[str, float, dict[str, float]]]) -> None:
     found = p([*HEAD, *(Token(*token) for token in tokens)])
@@ -265,7 +265,6 @@ def test_no_certainty_without_the_field(tokens: list[Token]) -> None:
     assert mean(tokens) is None
 
 
-@settings(deadline=None)  # of the machine's load it says more than of the reply
 @given(st.lists(st.tuples(st.text(), st.floats(0, 1))))
 def test_whatever_the_tokens_the_certainty_is_a_probability(tokens: list[tuple[str, float]]) -> None:
     found = mean([*HEAD, *(Token(text, p, {}) for text, p in tokens)])
@@ -399,7 +398,7 @@ def test_an_lm_that_does_not_offer_them_is_not_asked() -> None:
 
 
 def test_a_reply_that_cannot_be_parsed() -> None:
-    with dspy.context(lm=engine_lm(Offers(lambda system, user: "what?"))):
+    with dspy.context(lm=engine_lm(Offers(lambda system, user: "{}"))):
         scored = ask_with_logprobs(dspy.Predict(Act), "candidate", question="q")
     assert scored is not None
     assert (scored[0].candidate, scored[1]) == (None, None)

@@ -10,6 +10,7 @@ from programs.steps.text import (
     line_or_nothing,
     one_line,
     passage_or_nothing,
+    plan_or_nothing,
     simplify,
 )
 
@@ -99,6 +100,10 @@ def test_a_line_that_says_something_stays(text: str) -> None:
         "Not enough information.",
         "The passages do not mention him.",
         "unknown",
+        "?",
+        "To be determined",
+        "We need more information.",
+        "Her birthplace is not mentioned in the facts.",
     ],
 )
 def test_an_lm_that_declines(answer: str) -> None:
@@ -176,3 +181,18 @@ def test_a_passage_that_was_written_is_kept_as_one_line(text: str, passage: str)
 @given(st.text(st.characters()))
 def test_any_text_is_a_passage_or_nothing(text: str) -> None:
     assert passage_or_nothing(text) in ("", *(one_line(text)[:n].strip() for n in range(len(one_line(text)) + 1)))
+
+
+@pytest.mark.parametrize(
+    ("text", "plan"),
+    [
+        ("1. Who found it?\n2. Where was she born?", "1. Who found it? 2. Where was she born?"),
+        ("I do not know her.\n1. Who is it?\n2. Where?", "I do not know her. 1. Who is it? 2. Where?"),
+        ("Find out who found it.", "Find out who found it."),
+        ("I'm sorry, but I cannot write a plan.", ""),
+        ("[NONE]", ""),
+        (None, ""),
+    ],
+)
+def test_a_plan_is_one_line_and_a_refusal_is_none(text: str | None, plan: str) -> None:
+    assert plan_or_nothing(text) == plan

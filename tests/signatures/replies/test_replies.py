@@ -10,9 +10,10 @@ import pydantic
 import pytest
 from dspy.adapters.json_adapter import _get_structured_outputs_response_format
 from dspy.utils.exceptions import AdapterParseError
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from support import reply_cases
+from support.patience import CPU_SECONDS
 from support.reply_cases import UNPARSABLE
 from support.scripted import Function, engine_lm
 
@@ -22,6 +23,7 @@ from signatures.replies import (
     Numbers,
     Probability,
     ProbabilityOrNone,
+    ShortAnswer,
     Statement,
     Statements,
     Texts,
@@ -42,6 +44,7 @@ class Better(Choice, shows=Literal["first", "second"], aliases={"1": "first", "2
 
 # Type, the plain type that it shows as, and its cases.
 KINDS: dict[str, tuple[Any, Any, list[tuple[Any, Any]]]] = {
+    "short answer": (ShortAnswer, str, reply_cases.SHORT_ANSWERS),
     "numbers": (Numbers, list[int], reply_cases.NUMBERS),
     "yes or no": (YesNo, Literal["yes", "no"], reply_cases.YES_NO),
     "yes, no or unanswerable": (
@@ -116,6 +119,9 @@ def asked(adapter: dspy.Adapter, type_: Any, reply: str) -> Any:
 
 
 THROUGH_DSPY = [
+    (ShortAnswer, "Answer: Paris\nExplanation: it is the capital.", "Paris"),
+    (ShortAnswer, "The answer is **Paris**.", "Paris"),
+    (ShortAnswer, "The Answer", "The Answer"),
     (Numbers, "[1] [4]", [1, 4]),
     (Numbers, "* [1]\n* [4]", [1, 4]),
     (Numbers, "1 and 4", [1, 4]),
@@ -160,7 +166,7 @@ def test_nested_elements_of_xml(written: Any) -> None:
     assert asked(dspy.XMLAdapter(), Numbers, f"<thought>so</thought><value>{items}</value>") == [1, 4]
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "short answer"])
 @pytest.mark.parametrize("adapter", [dspy.ChatAdapter(), dspy.JSONAdapter()])
 def test_a_prompt_shows_the_plain_type(adapter: dspy.Adapter, kind: str) -> None:
     type_, plain, _ = KINDS[kind]
@@ -184,7 +190,8 @@ def test_decoding_by_schema_sees_the_plain_type(kind: str) -> None:
 
 @pytest.mark.parametrize("adapter", [dspy.ChatAdapter(), dspy.JSONAdapter(), dspy.XMLAdapter()])
 @pytest.mark.parametrize(
-    ("type_", "value"), [(Numbers, [1, 4]), (YesNo, "no"), (Texts, ["a"]), (Probability, 0.5), (Action, "search")]
+    ("type_", "value"),
+    [(Numbers, [1, 4]), (YesNo, "no"), (Texts, ["a"]), (Probability, 0.5), (Action, "search"), (ShortAnswer, "Paris")],
 )
 def test_a_value_shown_in_a_demonstration_is_read_back(adapter: dspy.Adapter, type_: Any, value: Any) -> None:
     shown = adapter.format_assistant_message_content(signature(type_), {"thought": "so", "value": value})
@@ -253,10 +260,10 @@ PIECES = st.lists(
 ).map(" ".join)
 
 
-@settings(deadline=1000)
 @given(ANYTHING | PIECES)
 def test_anything_gives_a_value_of_the_type_or_is_unparsable(written: Any) -> None:
     checks: dict[Any, Any] = {
+        ShortAnswer: lambda seen: isinstance(seen, str),
         Numbers: lambda seen: all(type(n) is int for n in seen) and len(set(seen)) == len(seen),
         YesNo: lambda seen: seen in ("yes", "no"),
         YesNoOrNone: lambda seen: seen in ("yes", "no", None),
@@ -309,13 +316,33 @@ RUNAWAYS = [
 
 
 @pytest.mark.parametrize(
-    "piece", [*RUNAWAYS, "yes no ", "the answer is ", "1-9 ", "#", '{"statement": "a" ', "*", "a b "]
+    "piece",
+    [
+        *RUNAWAYS,
+        "yes no ",
+        "the answer is ",
+        "1-9 ",
+        "#",
+        '{"statement": "a" ',
+        "*",
+        "a b ",
+        "<think>",
+        "\\boxed{",
+        "| a ",
+        "A [1]. ",
+        "a,",
+        "i. a\n",
+        "- a\n  - b\n",
+        "\n \n",
+        "`",
+        "9",
+    ],
 )
 @pytest.mark.parametrize("type_", TYPES)
 def test_a_reply_that_runs_away_takes_no_time(type_: Any, piece: str) -> None:
     begin = time.process_time()
     read(type_, "x\n" + piece * (100_000 // len(piece)))
-    assert time.process_time() - begin < 0.5
+    assert time.process_time() - begin < CPU_SECONDS
 
 
 @pytest.mark.parametrize("text", reply_cases.REFUSALS)
