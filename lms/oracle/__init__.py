@@ -8,6 +8,7 @@ queries, plans, drafts, passages from memory
                 the titles of the gold passages that are not shown, the intermediate answers and the answer
 answers         the gold answer if what is shown covers the gold passages; else "unknown", or yes or no at random if
                 nothing else is allowed
+sentences       of a chain of thought: the title of a gold passage that is not shown; "So the answer is" once none is
 what is missing "unanswerable" and the missing titles, until nothing is missing: the gold passages are shown, or each
                 step with its answer
 statements      one for each gold passage shown, with its number

@@ -108,6 +108,8 @@ class PerfectReply:
     def _text(self, name: str, optional: bool) -> Any:
         if re.search(_THINKING, name):
             return self._known()
+        if re.search("sentence", name):  # of a chain of thought: the next thing to look up, and at last the answer
+            return f"So the answer is: {self._answer()}" if self._gives_answer() else self._queries()[0]
         if re.search(_TEXTS, name):
             texts = [line.rpartition(" | ")[2] for _, line in self._relevant]
             return " ".join(texts) or ("" if "evidence" in name else "irrelevant")

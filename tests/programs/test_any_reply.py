@@ -18,6 +18,7 @@ from programs.cot import CoT
 from programs.das import DAS
 from programs.direct import Direct
 from programs.genread import GenRead
+from programs.ircot import IRCoT
 from programs.iter_retgen import IterRetGen
 from programs.itrg import ITRG
 from programs.qpaug import QPaug
@@ -52,6 +53,7 @@ METHODS: list[Callable[[], dspy.Module]] = [
     partial(SelfAsk, RETRIEVER),
     partial(SelfAsk, RETRIEVER, style="yesno"),
     partial(ReAct, RETRIEVER),
+    partial(IRCoT, RETRIEVER),
     partial(SuRe, RETRIEVER),
     partial(SelfVerification, None, verifications=2),
     partial(SelfVerification, None, verify="condition", style="yesno"),

@@ -81,6 +81,9 @@ def value(field: Field, prompt: Prompt) -> tuple[Any, str]:
             found = [(line, n) for line, n in found if line not in prompt.inputs["history"]][:1]
         written = [{"statement": line, "passages": [n]} for line, n in found]
         return written, "\n".join(f"- {line} [{n}]" for line, n in found) or "None"
+    if name == "sentence":
+        said = "So the answer is yes." if told else "Zorx was found by Ada Quill."
+        return said, f"{said} She was born there."  # running on
     if name in ("queries", "related"):
         return ["Who found Zorx?", LAST], f"1. Who found Zorx?\n2. {LAST}"
     if name == "keywords":

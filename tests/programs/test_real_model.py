@@ -46,6 +46,7 @@ PROMISES = {
     "das": Promise({"k": 2}, 2, 2),
     "direct": Promise({"k": 1}, 1, 1),
     "genread": Promise({}, 2, 2),
+    "ircot": Promise({"k": 1, "steps": 1}, 2, 2),
     "iter_retgen": Promise({"k": 1}, 2, 2),
     "itrg": Promise({"k": 1, "turns": 1}, 2, 2),
     "migres": Promise({"rounds": 1, "threshold": -6.0, "m": 1, "k": 1}, 2, 3),

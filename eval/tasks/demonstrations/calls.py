@@ -76,6 +76,7 @@ def labelled_calls(example: dspy.Example, retriever: Retriever | None, *, k: int
         {"draft": "", **shown, "document": known.text},
         *_from_facts(known),
         *_sentence_by_sentence(known, shown),
+        *_thinking(known, shown),
         *(
             {**asked, "document": number([passage]), "candidate": example.answer}
             for passage in gold
@@ -174,6 +175,20 @@ def _sentence_by_sentence(known: _Known, shown: Call) -> list[Call]:
         {**shown, "history": "\n".join(said[:n]), "rejected_history": "", "statements": known.statements[n : n + 1]}
         for n in range(len(said) + 1)
     ]
+    return [calls[0], calls[-1], *calls[1:-1]]
+
+
+def _thinking(known: _Known, shown: Call) -> list[Call]:
+    """The sentences of a chain of thought, one call each; the second call is the one with the answer."""
+    told = _told(known.example)
+    if not told or "?" in " ".join(told):  # a question with its answer behind it is not one sentence
+        golds = statable(known.example)
+        told = sorted(
+            (fact.text for fact in known.facts), key=lambda text: states(text, golds)
+        )  # the answer comes last
+    said = split_sentences(" ".join(map(as_sentence, told)))
+    said.append(f"So the answer is {known.example.answer}.")
+    calls: list[Call] = [{**shown, "history": "\n".join(said[:n]), "sentence": said[n]} for n in range(len(said))]
     return [calls[0], calls[-1], *calls[1:-1]]
 
 

@@ -7,6 +7,7 @@ from lms.oracle import Gold, OracleEngine, oracle_lm
 from programs.blendfilter import BlendFilter
 from programs.chain_of_rewrite import ChainOfRewrite
 from programs.direct import Direct
+from programs.ircot import IRCoT
 from programs.migres import MIGRES
 from programs.qpaug import QPaug
 from programs.react import ReAct
@@ -73,6 +74,7 @@ def test_refuses_what_is_no_rate(rate: float) -> None:
         MIGRES(MULTIHOP, m=2, threshold=-100.0),
         SelfAsk(MULTIHOP, k=2),
         ReAct(MULTIHOP, k=2),
+        IRCoT(MULTIHOP, k=1),
     ],
     ids=lambda program: type(program).__name__,
 )

@@ -12,7 +12,7 @@ from signatures.extract import ExtractStatements, NameCandidate
 from signatures.query import AskForMissing
 from signatures.select import SelectPassages
 from signatures.verify import RateAnswer
-from signatures.write import UpdateDocument, WriteDocument, WritePassage
+from signatures.write import UpdateDocument, WriteDocument, WriteNextThought, WritePassage
 
 FILM = Passage(
     "1", "The Lighthouse Keeper is a 1951 British drama film directed by Ada Quill.", "The Lighthouse Keeper"
@@ -95,6 +95,16 @@ def test_the_draft_leads_to_what_is_missing() -> None:
     passage = ask(WritePassage, question=QUESTION).passage
     assert "Ada Quill" in passage
     assert "The Lighthouse Keeper" in passage
+
+
+def test_a_chain_of_thought_goes_on_to_what_is_missing_and_ends_with_the_answer() -> None:
+    def next_sentence(context: str, history: str = "") -> str:
+        return str(ask(WriteNextThought, context=context, question=QUESTION, history=history).sentence)
+
+    assert next_sentence("") == "The Lighthouse Keeper"
+    assert next_sentence(TOO_LITTLE) == "Ada Quill"
+    assert next_sentence(TOO_LITTLE, "Ada Quill") == "Whitby"
+    assert next_sentence(ENOUGH, "Ada Quill") == "So the answer is: Whitby"
 
 
 def test_says_what_is_missing_until_nothing_is() -> None:

@@ -90,6 +90,19 @@ def test_where_the_data_says_nothing_the_gold_passages_do() -> None:
     assert "reasoning" not in nothing
 
 
+def test_a_chain_of_thought_is_shown_sentence_by_sentence_the_second_call_being_its_end() -> None:
+    calls = labelled_calls(example(gold_titles=["Ada Quill", "Zorx"], decomposition=STEPS), TABLE)
+    first, end, second = calls_with({"context", "question", "history", "sentence"}, calls)
+    facts = ["Zorx is a planet found by Ada Quill .", "Ada Quill was born in Lund ."]
+    assert (first["history"], first["sentence"]) == ("", facts[0])  # a step that is a question is no sentence
+    assert (second["history"], second["sentence"]) == (facts[0], facts[1])
+    assert (end["history"], end["sentence"]) == ("\n".join(facts), "So the answer is Lund.")
+    assert first["context"] == end["context"] == calls[0]["context"]
+    told = example(gold_titles=["Ada Quill", "Zorx"], facts=["Quill found it", "She is from Lund."])
+    calls = calls_with({"context", "question", "history", "sentence"}, labelled_calls(told, TABLE))
+    assert [call["sentence"] for call in calls] == ["Quill found it.", "So the answer is Lund.", "She is from Lund."]
+
+
 def test_what_migres_should_make_of_enough_facts_and_of_too_few() -> None:
     calls = labelled_calls(example(gold_titles=["Ada Quill", "Zorx"]), TABLE)
     enough, too_few = calls_with({"question", "facts", "answer", "explanation", "missing"}, calls)

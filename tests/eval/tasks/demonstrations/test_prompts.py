@@ -59,6 +59,9 @@ GETS = {  # predictors with demonstrations of 2WikiMultiHopQA, NQ and StrategyQA
     ("react", "strategyqa"): {"step"},
     ("self_ask", "2wikimultihopqa"): {"follow_up", "intermediate", "answer"},
     ("cot", "strategyqa"): {"answer.predict"},
+    ("ircot", "2wikimultihopqa"): {"thought", "answer.predict"},
+    ("ircot", "hotpotqa"): {"thought", "answer.predict"},
+    ("ircot", "strategyqa"): {"thought", "answer.predict"},
 }
 
 
