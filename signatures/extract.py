@@ -1,7 +1,7 @@
 """Drawing from passages what a question needs.
 
-Statements with citations; a summary or a snippet of one passage; the analysis of one document
-and the candidate answer in it.
+Statements with citations; what a chain of reasoning needs to go on; a summary or a snippet of one passage; the analysis
+of one document and the candidate answer in it.
 """
 
 import dspy
@@ -10,6 +10,7 @@ from signatures.replies import ShortAnswer, Statements
 
 __all__ = [
     "AnalyseDocument",
+    "CondensePassages",
     "ExtractSnippet",
     "ExtractStatements",
     "NameCandidate",
@@ -26,6 +27,20 @@ class ExtractStatements(dspy.Signature):
     context: str = dspy.InputField(desc="numbered passages, one per line")
     question: str = dspy.InputField(desc="one question or several")
     statements: Statements = dspy.OutputField(desc="[] if nothing is useful")
+
+
+# Search-o1 (Li et al. 2025), reason-in-documents: from the reasoning so far, the query and what it found. The paper's
+# prompt does not repeat the question.
+class CondensePassages(dspy.Signature):
+    """While reasoning about the question, somebody searched with the query. Read the numbered passages one after the
+    other and work out what they say that answers the query and takes the reasoning further. Write that down so that the
+    reasoning can go on with it, and leave out the rest. If the passages are no help, write: No helpful information"""
+
+    question: str = dspy.InputField()
+    chain: str = dspy.InputField(desc="the reasoning up to this search; may be empty")
+    query: str = dspy.InputField()
+    context: str = dspy.InputField(desc="numbered passages that the query found, one per line")
+    information: str = dspy.OutputField(desc="the facts that help, in a few sentences that name what they are about")
 
 
 # ALCE's SUMM, which MIGRES compares its sentence filter with (Tables 3, 5 and 16).

@@ -113,6 +113,8 @@ class PerfectReply:
         if re.search(_TEXTS, name):
             texts = [line.rpartition(" | ")[2] for _, line in self._relevant]
             return " ".join(texts) or ("" if "evidence" in name else "irrelevant")
+        if re.search("information", name):
+            return _JOINT.join(_titled_text(line) for _, line in self._relevant) or "No helpful information"
         if re.search("document", name):
             parts = [*(line for _, line in self._relevant), *self._missing]
             return _JOINT.join(dict.fromkeys(map(_titled_text, parts)))
@@ -182,7 +184,8 @@ class PerfectReply:
 
         If none is left, the question with a title.
         """
-        before = [fold(text) for text in self._prompt.inputs.get("history", "").splitlines()]
+        sent = "\n".join(self._prompt.inputs.get(name, "") for name in ("history", "steps", "chain"))
+        before = [fold(text) for text in re.findall(r"(?m)^(?:Action \d+: search for )?(.*)$", sent)]
         shown = {title for titles in self._gold.titles for title in titles} - set(self._missing)
         leads = [clean(lead) for lead in dict.fromkeys([*self._missing, *leads_of(self._gold)]) if lead not in shown]
         fresh = [lead for lead in leads if fold(lead) not in before]

@@ -24,6 +24,7 @@ from programs.itrg import ITRG
 from programs.qpaug import QPaug
 from programs.react import ReAct
 from programs.rerank import Rerank
+from programs.search_o1 import SearchO1
 from programs.self_ask import SelfAsk
 from programs.self_verification import SelfVerification
 from programs.sure import SuRe
@@ -54,6 +55,8 @@ METHODS: list[Callable[[], dspy.Module]] = [
     partial(SelfAsk, RETRIEVER, style="yesno"),
     partial(ReAct, RETRIEVER),
     partial(IRCoT, RETRIEVER),
+    partial(SearchO1, RETRIEVER),
+    partial(SearchO1, RETRIEVER, style="yesno"),
     partial(SuRe, RETRIEVER),
     partial(SelfVerification, None, verifications=2),
     partial(SelfVerification, None, verify="condition", style="yesno"),

@@ -54,6 +54,7 @@ PROMISES = {
     "react": Promise({"k": 1, "steps": 2}, 1, 2),
     "rerank": Promise({"k": 2}, 2, 2),
     "retrieve_read": Promise({"threshold": -6.0, "m": 1, "k": 1}, 1, 1),
+    "search_o1": Promise({"k": 1, "searches": 1}, 1, 3),
     "self_ask": Promise({"k": 1, "follow_ups": 1}, 2, 3),
     "self_verification": Promise({"n": 2}, 2, 4),
     "sure": Promise({"k": 1}, 1, 7),

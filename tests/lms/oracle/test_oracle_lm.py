@@ -11,6 +11,7 @@ from programs.ircot import IRCoT
 from programs.migres import MIGRES
 from programs.qpaug import QPaug
 from programs.react import ReAct
+from programs.search_o1 import SearchO1
 from programs.self_ask import SelfAsk
 from retrieval import Memory, Passage, UsageError, number
 from signatures.answer import AnswerYesNo
@@ -75,6 +76,7 @@ def test_refuses_what_is_no_rate(rate: float) -> None:
         SelfAsk(MULTIHOP, k=2),
         ReAct(MULTIHOP, k=2),
         IRCoT(MULTIHOP, k=1),
+        SearchO1(MULTIHOP, k=1),
     ],
     ids=lambda program: type(program).__name__,
 )

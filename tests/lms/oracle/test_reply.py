@@ -6,9 +6,10 @@ import pytest
 from lms.oracle import Gold, oracle_lm
 from programs.migres import MIGRES
 from retrieval import Memory, Passage, number
+from signatures.act import ReasonOn
 from signatures.answer import AnswerShort, AnswerYesNo
 from signatures.detect import DetectMissing
-from signatures.extract import ExtractStatements, NameCandidate
+from signatures.extract import CondensePassages, ExtractStatements, NameCandidate
 from signatures.query import AskForMissing
 from signatures.select import SelectPassages
 from signatures.verify import RateAnswer
@@ -105,6 +106,20 @@ def test_a_chain_of_thought_goes_on_to_what_is_missing_and_ends_with_the_answer(
     assert next_sentence(TOO_LITTLE) == "Ada Quill"
     assert next_sentence(TOO_LITTLE, "Ada Quill") == "Whitby"
     assert next_sentence(ENOUGH, "Ada Quill") == "So the answer is: Whitby"
+
+
+def test_information_covers_the_passages_that_it_was_drawn_from() -> None:
+    def drawn(context: str) -> str:
+        return str(ask(CondensePassages, question=QUESTION, chain="", query="film", context=context).information)
+
+    def reason(*information: str, searched: str = "") -> dspy.Prediction:
+        chain = [f"Action 1: search for {searched}", *(f"[1] {text}" for text in information)]
+        return ask(ReasonOn, question=QUESTION, chain="\n".join(chain), searches_left="9")
+
+    assert drawn(number([RIVER])) == "No helpful information"
+    assert reason(drawn(ENOUGH)).answer == reason(drawn(number([FILM])), drawn(number([DIRECTOR]))).answer == "Whitby"
+    assert reason(drawn(TOO_LITTLE)).query == "Ada Quill"
+    assert reason(drawn(TOO_LITTLE), searched="Ada Quill").query == "Whitby"  # not the same again
 
 
 def test_says_what_is_missing_until_nothing_is() -> None:
