@@ -1,4 +1,4 @@
-"""Choosing the next action in a loop of thoughts, searches and what these bring."""
+"""Choosing what to do: how to search for a question, and the next action in a loop of thoughts and searches."""
 
 import re
 from typing import Any, Literal
@@ -7,7 +7,7 @@ import dspy
 
 from signatures.replies import Choice, ShortAnswer, YesNoOrNone
 
-__all__ = ["NextStep", "NextStepYesNo", "ReasonOn", "ReasonOnYesNo"]
+__all__ = ["ChooseStrategy", "NextStep", "NextStepYesNo", "ReasonOn", "ReasonOnYesNo"]
 
 
 class Chosen(str):
@@ -80,3 +80,17 @@ class ReasonOnYesNo(ReasonOn):
     answer: YesNoOrNone = dspy.OutputField(  # type: ignore[assignment]
         desc="to finish: yes or no; None to search", default_factory=lambda: None
     )
+
+
+class Strategy(Choice, shows=Literal["single", "multiple", "memory"], aliases={"multi": "multiple"}):
+    """How to search for a question."""
+
+
+# Adaptive-RAG (Jeong et al. 2024), the classifier of a question's complexity, which the paper trains without a prompt.
+class ChooseStrategy(dspy.Signature):
+    """Decide, without answering the question, how much searching its answer takes. Choose memory if you know the answer
+    for certain; single if one search with the question would find passages that state it; multiple if facts have to be
+    put together of which one has to be found before the next can be looked up, or which no one passage has."""
+
+    question: str = dspy.InputField()
+    strategy: Strategy = dspy.OutputField()

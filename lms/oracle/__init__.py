@@ -6,6 +6,7 @@ and not kept. It reads the method's prompts and does what a perfect model would 
 selections      exactly the gold passages among those shown
 queries, plans, drafts, passages from memory
                 the titles of the gold passages that are not shown, the intermediate answers and the answer
+strategies      several searches where the gold passages are several, else one
 answers         the gold answer if what is shown covers the gold passages; else "unknown", or yes or no at random if
                 nothing else is allowed
 sentences       of a chain of thought: the title of a gold passage that is not shown; "So the answer is" once none is

@@ -69,6 +69,10 @@ class PerfectReply:
             options: list[Any] = schema["enum"]
             if {"yes", "no"} <= set(options):
                 return self._yes_or_no(name, optional, "unanswerable" in options)
+            if {"single", "multiple"} <= set(options):  # searches: a closed book would get the answer without any
+                return (
+                    "multiple" if len(self._gold.titles[0] if self._gold.titles else self._gold.steps) > 1 else "single"
+                )
             ends = [option for option in options if _FINISH.fullmatch(str(option))]
             return next((o for o in options if (o in ends) is self._gives_answer()), options[0]) if ends else _USUAL
         if kind == "array":

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from support.prompt_reading import declared, inputs, typed, wanted
 from support.scripted import Function, engine_lm, render
 
+from programs.adaptive_rag import AdaptiveRAG
 from programs.allies import ALLIES
 from programs.cot import CoT
 from programs.das import DAS
@@ -55,6 +56,7 @@ METHODS: list[Callable[[], dspy.Module]] = [
     partial(SelfAsk, RETRIEVER, style="yesno"),
     partial(ReAct, RETRIEVER),
     partial(IRCoT, RETRIEVER),
+    partial(AdaptiveRAG, RETRIEVER),
     partial(SearchO1, RETRIEVER),
     partial(SearchO1, RETRIEVER, style="yesno"),
     partial(SuRe, RETRIEVER),

@@ -81,6 +81,8 @@ def value(field: Field, prompt: Prompt) -> tuple[Any, str]:
             found = [(line, n) for line, n in found if line not in prompt.inputs["history"]][:1]
         written = [{"statement": line, "passages": [n]} for line, n in found]
         return written, "\n".join(f"- {line} [{n}]" for line, n in found) or "None"
+    if name == "strategy":
+        return "multiple", "Multi-step retrieval."
     if name == "information":
         said = "Ada Quill was born in Lund." if told else ""
         return said or "No helpful information", said or "The passages do not say anything about that."

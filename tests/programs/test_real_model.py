@@ -38,6 +38,7 @@ class Promise(NamedTuple):
 
 
 PROMISES = {
+    "adaptive_rag": Promise({"k": 1, "k_multiple": 1, "steps": 1}, 2, 3),
     "alce": Promise({"m": 1, "k": 1}, 1, 1),
     "allies": Promise({"k": 1, "beam": 1, "expansions": 1, "sub_questions": 1}, 4, 10),
     "blendfilter": Promise({"k": 1}, 7, 7),

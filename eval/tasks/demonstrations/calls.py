@@ -65,6 +65,7 @@ def labelled_calls(example: dspy.Example, retriever: Retriever | None, *, k: int
             for passage in gold
             if states(passage.text, statable(example))
         ),
+        *([] if "strategy" in example else [{**asked, "strategy": "multiple" if len(gold) > 1 else "single"}]),
         *searching(known),
         *reasoning_on(known),
         *asking(known),

@@ -4,6 +4,7 @@ import dspy
 import pytest
 
 from lms.oracle import Gold, OracleEngine, oracle_lm
+from programs.adaptive_rag import AdaptiveRAG
 from programs.blendfilter import BlendFilter
 from programs.chain_of_rewrite import ChainOfRewrite
 from programs.direct import Direct
@@ -77,6 +78,7 @@ def test_refuses_what_is_no_rate(rate: float) -> None:
         ReAct(MULTIHOP, k=2),
         IRCoT(MULTIHOP, k=1),
         SearchO1(MULTIHOP, k=1),
+        AdaptiveRAG(MULTIHOP, k_multiple=1),
     ],
     ids=lambda program: type(program).__name__,
 )

@@ -6,7 +6,7 @@ import pytest
 from lms.oracle import Gold, oracle_lm
 from programs.migres import MIGRES
 from retrieval import Memory, Passage, number
-from signatures.act import ReasonOn
+from signatures.act import ChooseStrategy, ReasonOn
 from signatures.answer import AnswerShort, AnswerYesNo
 from signatures.detect import DetectMissing
 from signatures.extract import CondensePassages, ExtractStatements, NameCandidate
@@ -120,6 +120,14 @@ def test_information_covers_the_passages_that_it_was_drawn_from() -> None:
     assert reason(drawn(ENOUGH)).answer == reason(drawn(number([FILM])), drawn(number([DIRECTOR]))).answer == "Whitby"
     assert reason(drawn(TOO_LITTLE)).query == "Ada Quill"
     assert reason(drawn(TOO_LITTLE), searched="Ada Quill").query == "Whitby"  # not the same again
+
+
+def test_the_strategy_is_to_search_once_or_several_times_and_never_to_answer_from_memory() -> None:
+    assert ask(ChooseStrategy, question=QUESTION).strategy == "multiple"
+    assert ask(ChooseStrategy, question=ORM.question).strategy == "single"
+    bare, steps = Gold("Who?", ("Ada",)), Gold("Where?", ("Lund",), steps=(("Who?", "Ada"), ("Where?", "Lund")))
+    assert ask(ChooseStrategy, oracle_lm([bare, steps]), question="Who?").strategy == "single"
+    assert ask(ChooseStrategy, oracle_lm([bare, steps]), question="Where?").strategy == "multiple"
 
 
 def test_says_what_is_missing_until_nothing_is() -> None:

@@ -103,6 +103,19 @@ def test_a_chain_of_thought_is_shown_sentence_by_sentence_the_second_call_being_
     assert [call["sentence"] for call in calls] == ["Quill found it.", "So the answer is Lund.", "She is from Lund."]
 
 
+def test_the_strategy_is_the_label_of_the_example_or_what_the_number_of_gold_passages_tells() -> None:
+    def strategies(*titles: str, **fields: str) -> list[str]:
+        return [
+            call["strategy"]
+            for call in labelled_calls(example(gold_titles=[*titles], **fields), TABLE)
+            if "strategy" in call
+        ]
+
+    assert strategies("Ada Quill") == ["single"]
+    assert strategies("Ada Quill", "Zorx") == ["multiple"]
+    assert strategies("Ada Quill", "Zorx", strategy="memory") == ["memory"]
+
+
 def test_what_migres_should_make_of_enough_facts_and_of_too_few() -> None:
     calls = labelled_calls(example(gold_titles=["Ada Quill", "Zorx"]), TABLE)
     enough, too_few = calls_with({"question", "facts", "answer", "explanation", "missing"}, calls)
