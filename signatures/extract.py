@@ -1,12 +1,12 @@
 """Drawing from passages what a question needs.
 
-Statements with citations; what a chain of reasoning needs to go on; a summary or a snippet of one passage; the analysis
-of one document and the candidate answer in it.
+Statements with citations; notes; what a chain of reasoning needs to go on; a summary or a snippet of one passage; the
+analysis of one document and the candidate answer in it.
 """
 
 import dspy
 
-from signatures.replies import ShortAnswer, Statements
+from signatures.replies import Numbers, ShortAnswer, Statements, Texts
 
 __all__ = [
     "AnalyseDocument",
@@ -15,6 +15,7 @@ __all__ = [
     "ExtractStatements",
     "NameCandidate",
     "SummarizePassage",
+    "TakeNotes",
 ]
 
 
@@ -87,3 +88,20 @@ class NameCandidate(dspy.Signature):
     document: str = dspy.InputField()
     analysis: str = dspy.InputField(desc="what the document says about the question; may be empty")
     candidate: ShortAnswer = dspy.OutputField(desc="the answer entity alone, or the word unknown")
+
+
+# DSPy's multi-hop program, which asks for the titles of the pages in place of numbers, and has the names of the fields
+# for a prompt.
+class TakeNotes(dspy.Signature):
+    """Read the numbered passages, which were searched for to answer the question, and note the facts that take it
+    further and are not in the notes yet. Name in each note whom and what it is about, because the passages will not be
+    shown again. Then give the numbers of the passages that the new notes rest on. It can be that they say nothing
+    useful."""
+
+    question: str = dspy.InputField()
+    notes: str = dspy.InputField(desc="numbered notes on what was found before, one per line; may be empty")
+    context: str = dspy.InputField(desc="numbered passages, one per line")
+    new_notes: Texts = dspy.OutputField(desc="new facts, one short sentence each; [] if nothing is useful")
+    relevant: Numbers = dspy.OutputField(
+        desc="numbers of the passages that they rest on, such as [1, 4]; [] for none", default_factory=list
+    )

@@ -13,7 +13,8 @@ sentences       of a chain of thought: the title of a gold passage that is not s
 what is missing "unanswerable" and the missing titles, until nothing is missing: the gold passages are shown, or each
                 step with its answer
 statements      one for each gold passage shown, with its number
-information     drawn from passages: the gold ones shown, with their titles
+notes, information
+                drawn from passages: the gold ones shown, with their titles
 documents       written from passages: the gold ones shown, with their titles, and what leads to those that are missing;
                 a document covers what its passages cover
 probabilities   that an answer is right: 1 if what is shown covers the gold passages

@@ -19,6 +19,7 @@ from programs.cot import CoT
 from programs.das import DAS
 from programs.direct import Direct
 from programs.genread import GenRead
+from programs.hop import Hop
 from programs.ircot import IRCoT
 from programs.iter_retgen import IterRetGen
 from programs.itrg import ITRG
@@ -57,6 +58,7 @@ METHODS: list[Callable[[], dspy.Module]] = [
     partial(ReAct, RETRIEVER),
     partial(IRCoT, RETRIEVER),
     partial(AdaptiveRAG, RETRIEVER),
+    partial(Hop, RETRIEVER),
     partial(SearchO1, RETRIEVER),
     partial(SearchO1, RETRIEVER, style="yesno"),
     partial(SuRe, RETRIEVER),

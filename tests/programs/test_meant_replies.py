@@ -81,6 +81,11 @@ def value(field: Field, prompt: Prompt) -> tuple[Any, str]:
             found = [(line, n) for line, n in found if line not in prompt.inputs["history"]][:1]
         written = [{"statement": line, "passages": [n]} for line, n in found]
         return written, "\n".join(f"- {line} [{n}]" for line, n in found) or "None"
+    if name == "query" and "notes" in prompt.inputs:
+        return LAST, f"1. {LAST}" if not told else LAST
+    if name == "new_notes":
+        said = "Ada Quill was born in Lund." if told else "Zorx was found by Ada Quill."
+        return [said], f"Here are the new notes:\n- {said}"
     if name == "strategy":
         return "multiple", "Multi-step retrieval."
     if name == "information":

@@ -47,6 +47,7 @@ PROMISES = {
     "das": Promise({"k": 2}, 2, 2),
     "direct": Promise({"k": 1}, 1, 1),
     "genread": Promise({}, 2, 2),
+    "hop": Promise({"k": 1, "hops": 1}, 2, 3),
     "ircot": Promise({"k": 1, "steps": 1}, 2, 2),
     "iter_retgen": Promise({"k": 1}, 2, 2),
     "itrg": Promise({"k": 1, "turns": 1}, 2, 2),

@@ -4,7 +4,7 @@ import dspy
 
 from eval.metrics.stating import statable, states
 from eval.tasks.demonstrations.known import Call, Known, bare_title, gold_passages, reasoning_of, told_by
-from eval.tasks.demonstrations.loops import asking, reasoning_on, searching, thinking
+from eval.tasks.demonstrations.loops import asking, reasoning_on, searching, taking_notes, thinking
 from retrieval import Passage, Retriever, number
 from signatures.select import set_aside
 
@@ -68,6 +68,7 @@ def labelled_calls(example: dspy.Example, retriever: Retriever | None, *, k: int
         *([] if "strategy" in example else [{**asked, "strategy": "multiple" if len(gold) > 1 else "single"}]),
         *searching(known),
         *reasoning_on(known),
+        *taking_notes(known),
         *asking(known),
     ]
 

@@ -10,7 +10,7 @@ from programs.steps.trajectory import turn
 from retrieval import Passage, number, union
 from retrieval.ranking.sentences import split_sentences
 
-__all__ = ["asking", "reasoning_on", "searching", "thinking"]
+__all__ = ["asking", "reasoning_on", "searching", "taking_notes", "thinking"]
 
 _SEARCH = {"action": "search", "answer": ""}
 _LEFT = 10  # searches at the beginning, which is what Search-o1 allows
@@ -63,6 +63,24 @@ def reasoning_on(known: Known) -> list[Call]:
     left = {"searches_left": str(_LEFT - len(searches))}
     end = {**asked, "chain": "\n".join(chain), **left, "thought": known.reasoning["reasoning"], **_finish(known)}
     return [*calls[:1], end, *calls[1:], *condensed] if calls else []
+
+
+def taking_notes(known: Known) -> list[Call]:
+    """The same searches, each for what the notes lack, with the notes on what it finds."""
+    calls: list[Call] = []
+    notes: list[Passage] = []
+    noted: set[str] = set()
+    for query, thought, fact, found in _searches(known):
+        shown = {"question": known.example.question, "notes": number(notes)}
+        relevant = [n for n, passage in enumerate(found, 1) if passage in known.gold and passage.id not in noted]
+        noted |= {passage.id for passage in found}
+        why = f"Passage {relevant[0]} has what was looked up: {fact}" if relevant else fact
+        calls += [
+            {**shown, "reasoning": thought, "query": query},
+            {**shown, "context": number(found), "reasoning": why, "new_notes": [fact], "relevant": relevant},
+        ]
+        notes.append(Passage(f"lm:note-{len(notes) + 1}", fact))
+    return calls
 
 
 def _finish(known: Known) -> Call:

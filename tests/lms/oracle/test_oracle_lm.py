@@ -8,6 +8,7 @@ from programs.adaptive_rag import AdaptiveRAG
 from programs.blendfilter import BlendFilter
 from programs.chain_of_rewrite import ChainOfRewrite
 from programs.direct import Direct
+from programs.hop import Hop
 from programs.ircot import IRCoT
 from programs.migres import MIGRES
 from programs.qpaug import QPaug
@@ -78,6 +79,7 @@ def test_refuses_what_is_no_rate(rate: float) -> None:
         ReAct(MULTIHOP, k=2),
         IRCoT(MULTIHOP, k=1),
         SearchO1(MULTIHOP, k=1),
+        Hop(MULTIHOP, k=1),
         AdaptiveRAG(MULTIHOP, k_multiple=1),
     ],
     ids=lambda program: type(program).__name__,

@@ -9,8 +9,8 @@ from retrieval import Memory, Passage, number
 from signatures.act import ChooseStrategy, ReasonOn
 from signatures.answer import AnswerShort, AnswerYesNo
 from signatures.detect import DetectMissing
-from signatures.extract import CondensePassages, ExtractStatements, NameCandidate
-from signatures.query import AskForMissing
+from signatures.extract import CondensePassages, ExtractStatements, NameCandidate, TakeNotes
+from signatures.query import AskForHop, AskForMissing
 from signatures.select import SelectPassages
 from signatures.verify import RateAnswer
 from signatures.write import UpdateDocument, WriteDocument, WriteNextThought, WritePassage
@@ -128,6 +128,16 @@ def test_the_strategy_is_to_search_once_or_several_times_and_never_to_answer_fro
     bare, steps = Gold("Who?", ("Ada",)), Gold("Where?", ("Lund",), steps=(("Who?", "Ada"), ("Where?", "Lund")))
     assert ask(ChooseStrategy, oracle_lm([bare, steps]), question="Who?").strategy == "single"
     assert ask(ChooseStrategy, oracle_lm([bare, steps]), question="Where?").strategy == "multiple"
+
+
+def test_notes_cover_the_passages_that_they_rest_on() -> None:
+    taken = ask(TakeNotes, question=QUESTION, notes="", context=TOO_LITTLE)
+    assert (len(taken.new_notes), taken.relevant) == (1, [2])
+    notes = f"[1] {taken.new_notes[0]}"
+    assert ask(AskForHop, question=QUESTION, notes=notes).query == "Ada Quill"
+    more = ask(TakeNotes, question=QUESTION, notes=notes, context=number([DIRECTOR])).new_notes
+    assert ask(AnswerShort, context=f"{notes}\n[2] {more[0]}", question=QUESTION).answer == "Whitby"
+    assert ask(TakeNotes, question=QUESTION, notes="", context=number([RIVER])).new_notes == []
 
 
 def test_says_what_is_missing_until_nothing_is() -> None:

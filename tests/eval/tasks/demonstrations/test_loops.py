@@ -1,18 +1,21 @@
 """Demonstrations of loops have the inputs that the programs' own loops build when the LM replies so."""
 
+import json
+
 import dspy
 from support.prompt_reading import inputs
 from support.scripted import Reply, scripted
 
 from eval.tasks.demonstrations.calls import Call, labelled_calls
+from programs.hop import Hop
 from programs.react import ReAct
 from programs.search_o1 import SearchO1
 from programs.self_ask import SelfAsk
 from retrieval import Memory, Passage
 from signatures.act import NextStep, ReasonOn
-from signatures.answer import AnswerShortDirectly
-from signatures.extract import CondensePassages
-from signatures.query import AskFollowUp
+from signatures.answer import AnswerShort, AnswerShortDirectly
+from signatures.extract import CondensePassages, TakeNotes
+from signatures.query import AskFollowUp, AskForHop
 
 TABLE = Memory(
     [Passage("1", "Zorx is a planet found by Ada Quill.", "Zorx"), Passage("2", "She is from Lund.", "Quill")]
@@ -79,6 +82,23 @@ def test_search_o1() -> None:
     assert [call["chain"] for call in shown[1::2]] == [call["chain"] for call in condensed]
     assert (seen.answer, seen.ended) == ("Lund", "finish")
     assert seen.queries == ["Who found Zorx?", "Where is Quill, Ada Quill, from?"]
+
+
+def test_hop() -> None:
+    calls = [call for call in labelled_calls(EXAMPLE, TABLE) if "notes" in call]
+    kinds = [TakeNotes if "context" in call else AskForHop for call in calls]
+    script = [
+        Reply(kind, {name: json.dumps(call[name]) if isinstance(call[name], list) else call[name] for name in outputs})
+        for kind, call in zip(kinds, calls, strict=True)
+        for outputs in [kind.output_fields]
+    ]
+    with scripted(*script, Reply(AnswerShort, {"reasoning": "", "answer": "Lund"})) as made:
+        seen = Hop(TABLE, k=5, hops=2)(question=EXAMPLE.question)
+    shown = [inputs(prompt) for _, prompt in made.prompts]
+    asked = [{name: call[name] for name in kind.input_fields} for kind, call in zip(kinds, calls, strict=True)]
+    assert shown[:-1] == asked
+    assert seen.queries == ["Who found Zorx?", "Where is Quill, Ada Quill, from?"]
+    assert [note["passages"] for note in seen.notes] == [["1"], ["2"]]
 
 
 def test_self_ask() -> None:

@@ -66,6 +66,8 @@ GETS = {  # predictors with demonstrations of 2WikiMultiHopQA, NQ and StrategyQA
         "multiple.thought",
         "multiple.answer.predict",
     },
+    ("hop", "2wikimultihopqa"): {"query.predict", "note.predict", "answer.predict"},
+    ("hop", "strategyqa"): {"query.predict", "note.predict", "answer.predict"},
     ("search_o1", "2wikimultihopqa"): {"reason", "condense"},
     ("search_o1", "strategyqa"): {"reason", "condense"},
     ("ircot", "2wikimultihopqa"): {"thought", "answer.predict"},
