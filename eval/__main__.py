@@ -6,15 +6,14 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 import programs
-from eval.commands import compare, corpus, cost, export, mlflow, paper, report, retrieval, run, tasks
+from eval.commands import compare, corpus, cost, export, mlflow, paper, report, rescore, retrieval, run, tasks, view
+from eval.commands import list as list_found
 from programs.commands.flags import add_settings
 from retrieval import command_line
 
 _PROG = "python -m eval"
-_COMMANDS = {
-    command.__name__.rpartition(".")[2]: command
-    for command in (run, compare, report, retrieval, cost, export, mlflow, tasks, corpus, paper)
-}
+_MODULES = (run, list_found, view, compare, report, rescore, retrieval, cost, export, mlflow, tasks, corpus, paper)
+_COMMANDS = {command.__name__.rpartition(".")[2]: command for command in _MODULES}
 
 
 def main(argv: Sequence[str]) -> NoReturn:

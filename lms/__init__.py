@@ -28,6 +28,7 @@ MAX_TOKENS = 1024
 answer, are about half as long. Without a limit a small model that repeats itself goes on to the end of its context."""
 
 _OPENAI_MODEL = "openai/gpt-4o-mini"
+_NO_KEY = "none"  # DSPy asks for a key, which a server of one's own may not need
 _OLLAMA_URL = "http://127.0.0.1:11434"
 
 
@@ -101,6 +102,8 @@ def load(spec: str = "auto", *, api_base: str | None = None, **settings: Any) ->
         )
     try:
         settings |= {"api_base": api_base} if api_base else {}
+        if api_base and spec.startswith("openai/") and not os.environ.get("OPENAI_API_KEY", "").strip():
+            settings = {"api_key": _NO_KEY, **settings}
         try:
             return dspy.LM(spec, **{"max_tokens": MAX_TOKENS, **settings})
         except LMConfigurationError:
@@ -117,10 +120,7 @@ def _choose() -> tuple[str, str]:
         return _OPENAI_MODEL, "OPENAI_API_KEY is set; --lm or ODQA_LM chooses another"
     if model := _ollama_model():
         return f"ollama_chat/{model}", "the first model of the Ollama on this machine; --lm or ODQA_LM chooses another"
-    return "extractive", (
-        "the built-in extractive reader, which is no language model: it copies spans from the passages; "
-        "set OPENAI_API_KEY, start Ollama, or choose with --lm or ODQA_LM"
-    )
+    return "extractive", ("the built-in extractive reader, which is no language model; --lm or ODQA_LM chooses another")
 
 
 def _ollama_model() -> str | None:

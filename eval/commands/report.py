@@ -16,12 +16,28 @@ def add_flags(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--out", required=True, metavar="FILE.html", help="file to write; an existing file is overwritten"
     )
+    parser.add_argument("--title", metavar="TEXT", help="title of the page (default: the programs and the task)")
+    parser.add_argument(
+        "--tables",
+        metavar="DIR",
+        help="also write each table as Markdown (.md) and LaTeX (.tex), and each drawing as .svg, into this directory",
+    )
+    parser.add_argument(
+        "--no-prompts",
+        action="store_true",
+        help="leave out the prompts and replies of the questions; by default the page has up to 20 MB of them",
+    )
 
 
 def main(args: Namespace) -> None:
+    from eval.reports.html.files import write_files
     from eval.reports.html.page import page, write
 
     if not args.out.endswith(".html"):
         raise UsageError(f"a report is an HTML file: its name must end in .html, and {args.out} does not")
-    write(args.out, page(read_runs(args)))
+    made = page(read_runs(args), title=args.title, prompts=not args.no_prompts)
+    write(args.out, made.html)
     say(f"report: {args.out}")
+    if args.tables:
+        write_files(made.files, args.tables)
+        say(f"tables and drawings: {args.tables}")

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from math import fsum
 
+from eval.figures.settings import Setting, differing
 from eval.figures.statistics import difference_interval, holm, paired_test
 from eval.figures.summary import Summary, summarise, total, total_by_name
 from eval.runs.record import Manifest, Row
@@ -29,6 +30,11 @@ class Compared:
     """How many of its questions are left out because not all runs asked them."""
     summary: Summary
     """Of the questions that all runs asked."""
+    found: float
+    """Different passages that were found, per question."""
+    shown: float | None
+    """Passages and other texts that the answering call was shown, per question that was answered; None where that is
+    not reported."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +68,8 @@ class Comparison:
     """How many questions all runs asked."""
     metrics: list[str]
     runs: list[Compared]
+    differing: list[Setting]
+    """What differs between the runs' settings."""
     differences: list[Difference]
 
 
@@ -121,9 +129,10 @@ def compare(runs: Sequence[Run], metrics: Sequence[str] = ()) -> Comparison:
         questions=len(shared[0]),
         metrics=chosen,
         runs=[
-            Compared(run.name, len(run.rows) - len(rows), summary)
+            Compared(run.name, len(run.rows) - len(rows), summary, _found(rows), _shown(rows))
             for run, rows, summary in zip(runs, shared, summaries, strict=True)
         ],
+        differing=differing([run.manifest for run in runs]),
         differences=[
             difference
             for metric in chosen
@@ -131,6 +140,15 @@ def compare(runs: Sequence[Run], metrics: Sequence[str] = ()) -> Comparison:
             for difference in _family([_difference(metric, type_, *pair) for type_ in family for pair in pairs])
         ],
     )
+
+
+def _found(rows: Sequence[Row]) -> float:
+    return fsum(len(row.trace.found()) for row in rows) / len(rows)
+
+
+def _shown(rows: Sequence[Row]) -> float | None:
+    shown = [row.prediction.evidence for row in rows if row.prediction and row.prediction.evidence is not None]
+    return fsum(map(len, shown)) / len(shown) if shown else None
 
 
 def _shared(runs: Sequence[Run]) -> list[list[Row]]:

@@ -16,9 +16,13 @@ __all__ = ["difference_interval", "gain_interval", "holm", "interval", "mean_int
 
 _RESAMPLES = 10_000
 _FEW = 20  # scores other than the most frequent one; with fewer the bootstrap's intervals are too short
-_STATES = 100_000  # at most that many sums are enumerated for an exact test
+_LEVEL = 0.05
 _NORMAL = NormalDist()
-_Z = _NORMAL.inv_cdf(0.975)  # for 95 %, two-sided
+_Z = _NORMAL.inv_cdf(1 - _LEVEL / 2)
+_EXACT = 1e-7  # the error of a p-value: none is given as 0
+_CLOSE = 1e-7  # how near to each other the ends are between which a quantile lies
+_STEP = 0.02
+_GRID = np.exp(np.arange(-7, 12, _STEP))  # where the integrand is taken, in standard deviations of the sum
 
 
 def interval(scores: Sequence[float]) -> tuple[float, float]:
@@ -40,17 +44,18 @@ def interval(scores: Sequence[float]) -> tuple[float, float]:
 def difference_interval(differences: Sequence[float]) -> tuple[float, float]:
     """The 95 % confidence interval of the mean difference of two scores from 0 to 1 of the same question.
 
-    If all differences are -1, 0 or 1, as between scores of 0 and 1, it is the interval of Bonett and Price (2012):
-    Wald's with one question added on either side. For other differences it is a BCa bootstrap interval. If fewer than
-    20 differ from the most frequent difference, which is mostly 0, it is Bonett and Price's again, which is then rather
-    too wide.
+    It leaves out 0 exactly where `paired_test` gives less than 0.05, for both are read off one distribution: that of
+    the mean under the Bayesian bootstrap (Rubin 1981), with one question added on either side, as Bonett and Price
+    (2012) add one to their interval. So few questions, or differences that are mostly 0, give a wide interval and not
+    an empty one. For scores of 0 and 1 of 40 questions it is within a few thousandths Bonett and Price's own.
 
     Args:
         differences: First score less second, of each question; at least one.
     """
-    if set(differences) <= {-1, 0, 1} or _sparse(differences):
-        return _bonett_price(differences)
-    return _bca(differences)
+    values, counts = _with_one_on_either_side(differences)
+    mean = math.fsum(differences) / len(differences)
+    low, high = _quantile(values, counts, _LEVEL / 2), _quantile(values, counts, 1 - _LEVEL / 2)
+    return min(low, mean), max(high, mean)  # the mean of differences that are all 1 lies above all of the distribution
 
 
 def ratio_interval(over: Sequence[float], under: Sequence[float]) -> tuple[float, float]:
@@ -102,28 +107,17 @@ def mean_interval(parts: Sequence[tuple[float, float, float]]) -> tuple[float, f
 
 
 def paired_test(differences: Sequence[float]) -> float:
-    """The probability of a mean difference at least this far from 0 if the two runs were equally good (a p-value).
+    """How surprising a mean difference this far from 0 is if the two runs are equally good (a p-value, two-sided).
 
-    This is the two-sided randomisation test: if the runs were equally good, the sign of each question's difference
-    could as well be the other one. For scores of 0 and 1 it is McNemar's exact test. All choices of signs are
-    enumerated where that is feasible; else 10,000 random choices and the observed one are taken.
+    It is twice the share of the distribution of `difference_interval` that lies on the other side of 0. For scores of 0
+    and 1 that is McNemar's mid-p test, which Fagerland, Lydersen and Laake (2013) recommend over the exact test: that
+    one calls too few differences significant. Questions on which the runs agree do not change it.
 
     Args:
         differences: First score less second, of each question.
     """
-    sizes = Counter(abs(difference) for difference in differences if difference)
-    observed = abs(math.fsum(differences)) - 1e-9  # sums that differ by rounding only are as far from 0
-    if math.prod(count + 1 for count in sizes.values()) <= _STATES:
-        sums, chances = np.zeros(1), np.ones(1)
-        for size, count in sizes.items():
-            sums = np.add.outer(sums, size * np.arange(-count, count + 1, 2)).ravel()
-            chances = np.multiply.outer(chances, _chances(count)).ravel()
-        return min(1.0, float(chances[np.abs(sums) >= observed].sum()))
-    rng = np.random.default_rng(0)
-    sums = np.zeros(_RESAMPLES)
-    for size, count in sizes.items():
-        sums += size * (2 * rng.binomial(count, 0.5, _RESAMPLES) - count)
-    return (1 + int((np.abs(sums) >= observed).sum())) / (1 + _RESAMPLES)
+    below = _share_below(*_with_one_on_either_side(differences), 0.0)
+    return min(1.0, max(_EXACT, 2 * min(below, 1 - below)))
 
 
 def holm(ps: Sequence[float]) -> list[float]:
@@ -139,10 +133,42 @@ def holm(ps: Sequence[float]) -> list[float]:
     return corrected
 
 
-def _chances(n: int) -> list[float]:
-    """How probable it is that of n coins 0, 1, … n show heads."""
-    ways = math.lgamma(n + 1) - n * math.log(2)
-    return [math.exp(ways - math.lgamma(heads + 1) - math.lgamma(n - heads + 1)) for heads in range(n + 1)]
+def _with_one_on_either_side(differences: Sequence[float]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """The different values, and how many questions have each, with a question at -1 and one at 1 more."""
+    values, counts = np.unique(np.asarray([-1.0, *differences, 1.0]), return_counts=True)
+    return values, counts
+
+
+def _share_below(values: NDArray[np.float64], counts: NDArray[np.int64], mean: float) -> float:
+    """The probability of a mean of at most `mean`, where the weights of the questions are drawn evenly from all weights
+    that add up to 1 (Dirichlet's distribution).
+
+    Such weights are exponential variables over their sum. So it is the probability that a sum of gamma variables, one
+    for each value, with the factors `values - mean`, is at most 0. It is computed from the characteristic function by
+    the integral of Gil-Pelaez (1951), as Imhof (1961) does it for sums of chi-squares.
+    """
+    factors = values - mean
+    scaled = np.outer(_GRID / math.sqrt(float(counts @ factors**2)), factors)
+    angles = np.arctan(scaled) @ counts  # of the characteristic function, along the grid
+    sizes = np.exp(-0.5 * (np.log1p(scaled**2) @ counts))
+    before = float(angles[0])  # the integral up to the grid, where the sine of an angle is the angle
+    integral = before + _STEP * float((np.sin(angles) * sizes)[1:].sum() + np.sin(angles[0]) * sizes[0] / 2)
+    return min(1.0, max(0.0, 0.5 - integral / math.pi))
+
+
+def _quantile(values: NDArray[np.float64], counts: NDArray[np.int64], share: float) -> float:
+    """The mean below which this share of the distribution of `_share_below` lies, by the rule of Illinois: linear
+    interpolation between two means on either side, where an end that stays counts half."""
+    low, high = -1.0, 1.0  # all of the distribution
+    at_low, at_high = -share, 1 - share
+    while high - low > _CLOSE:
+        middle = min(max((low * at_high - high * at_low) / (at_high - at_low), low + _CLOSE / 2), high - _CLOSE / 2)
+        at_middle = _share_below(values, counts, middle) - share
+        if at_middle < 0:
+            low, at_low, at_high = middle, at_middle, at_high / 2
+        else:
+            high, at_high, at_low = middle, at_middle, at_low / 2
+    return (low + high) / 2
 
 
 def _sparse(values: Sequence[Hashable]) -> bool:
@@ -153,14 +179,6 @@ def _wilson(mean: float, n: int) -> tuple[float, float]:
     centre = (mean + _Z**2 / (2 * n)) / (1 + _Z**2 / n)
     half = _Z / (1 + _Z**2 / n) * math.sqrt(mean * (1 - mean) / n + _Z**2 / (4 * n**2))
     return max(0.0, centre - half), min(1.0, centre + half)
-
-
-def _bonett_price(differences: Sequence[float]) -> tuple[float, float]:
-    n = len(differences) + 2
-    mean = math.fsum(differences) / n
-    spread = (math.fsum(abs(difference) for difference in differences) + 2) / n - mean**2
-    half = _Z * math.sqrt(spread / n)
-    return max(-1.0, mean - half), min(1.0, mean + half)
 
 
 def _bca(values: Sequence[float]) -> tuple[float, float]:

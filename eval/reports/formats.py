@@ -1,8 +1,11 @@
 """How figures are written: the same in the terminal and on the page."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from eval.figures.comparison import Compared
 from eval.figures.costs import Costs
+from eval.figures.settings import ABSENT, Setting
 from eval.figures.summary import Score
 from programs.instruments.cost import Cost, Spent
 
@@ -15,6 +18,8 @@ __all__ = [
     "interval",
     "p_value",
     "paid",
+    "passages_lines",
+    "passages_warning",
     "percent",
     "signed_percent",
     "spent_cells",
@@ -29,6 +34,8 @@ _HEADINGS = {
     "recall_passages_by_id": "ids found",
     "recall_evidence_by_id": "ids kept",
 }
+
+_FAR_MORE = 1.5  # times as many passages as another run
 
 COST_COLUMNS = ("LM calls", "tokens in", "tokens out", "USD", "searches", "seconds")
 """The headings of `CostLine.cells`."""
@@ -94,6 +101,28 @@ def cost_notes(costs: Costs) -> list[str]:
     if costs.passages is not None:
         notes.append(f"retrieved passages shown per iteration: {costs.passages:.2f}")
     return notes
+
+
+def passages_lines(runs: Sequence[Compared]) -> list[Setting]:
+    """How many passages the runs found, and how many texts their answering calls were shown, where they differ."""
+    found = [f"{run.found:.1f}" for run in runs]
+    shown = [ABSENT if run.shown is None else f"{run.shown:.1f}" for run in runs]
+    lines = [Setting("passages found per question", found), Setting("shown to the answering call", shown)]
+    return [line for line in lines if not line.same]
+
+
+def passages_warning(runs: Sequence[Compared]) -> str | None:
+    """A sentence where some runs rest on far more passages than others; None where they do not."""
+    counts = {
+        "the answering calls are shown {} texts per question": [run.shown for run in runs if run.shown is not None],
+        "the runs find {} passages per question": [run.found for run in runs],
+    }
+    unlike = [
+        what.format(f"{min(each):.1f} to {max(each):.1f}")
+        for what, each in counts.items()
+        if each and max(each) >= _FAR_MORE * max(min(each), 1)
+    ]
+    return f"Not alike: {', and '.join(unlike)}. That may be why they differ." if unlike else None
 
 
 def spent_cells(spent: Spent, n: int = 1) -> tuple[str, ...]:

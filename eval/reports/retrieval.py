@@ -24,7 +24,8 @@ intervals over questions. Recall: share of the gold among the first k passages; 
 of passages, which mean something only in the corpus that the questions were made for. Answer recall: an answer stands
 in one of the first k passages; yes and no are not looked for."""
 _DIFFERENCE_LEGEND = (
-    "Difference: first less second. p: the randomisation test for pairs, two-sided, not corrected for their number."
+    "Difference: first less second, with its interval and p (two-sided, not corrected for their number) of one "
+    "distribution: the interval leaves out 0 where p is below 0.05."
 )
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from eval.figures.comparison import Compared, Comparison, Difference
+from eval.figures.comparison import Comparison, Difference
 from eval.figures.costs import Costs
 from eval.figures.summary import Figures, Summary
 from eval.reports.formats import (
@@ -13,6 +13,8 @@ from eval.reports.formats import (
     interval,
     p_value,
     paid,
+    passages_lines,
+    passages_warning,
     percent,
     signed_percent,
     spent_cells,
@@ -34,10 +36,11 @@ Unparsable: questions with a reply that did not fit. LM calls, searches, seconds
 
 _COMPARISON_LEGEND = """\
 Means in percent, over all these questions or the (m) for which the metric is defined; a failed question counts 0.
-[ , ]: 95 % confidence intervals over questions: Wilson's of scores of 0 and 1, Bonett and Price's of their differences,
-else a bootstrap (BCa). p: the randomisation test for pairs, two-sided, which for scores of 0 and 1 is McNemar's exact
-test; corrected: for as many comparisons as the table has lines, by Holm's method. All costs are per question,
-without a judge's; tokens and US dollars as they were when first paid for."""
+[ , ]: 95 % confidence intervals over questions: Wilson's of scores of 0 and 1, else a bootstrap (BCa). Differences and
+their p, two-sided, are of one distribution, the Bayesian bootstrap with one question added on either side: an interval
+leaves out 0 where p is below 0.05; for scores of 0 and 1 this is McNemar's mid-p test. Corrected: for as many
+comparisons as the table has lines, by Holm's method, so that an interval may leave out 0 where corrected p is above
+0.05. All costs are per question, without a judge's; tokens and US dollars as they were when first paid for."""
 
 
 def table(summary: Summary) -> str:
@@ -67,10 +70,8 @@ def comparison_table(comparison: Comparison) -> str:
         total = run.summary.total
         spent = [*(f"{total.cost[name]:,.0f}" for name in _TOKENS), usd(total.cost.get("usd"))]
         lines.append([*_counts(short[run.name], total), *_costs(total), *spent, str(run.left_out)])
-    parts = [
-        f"{short[run.name]}  {run.name}: {', '.join([_about(run.summary), *_own_settings(run, comparison)])}"
-        for run in comparison.runs
-    ]
+    parts = [f"{short[run.name]}  {run.name}: {_about(run.summary)}" for run in comparison.runs]
+    parts += _differing(comparison, short)
     parts += ["", f"{comparison.questions} questions that all runs asked", "", align(lines)]
     for metric in comparison.metrics:
         parts += ["", align(_means(metric, comparison, short))]
@@ -112,14 +113,14 @@ def _judge(name: str, spent: Spent) -> str:
     )
 
 
-def _own_settings(run: Compared, comparison: Comparison) -> list[str]:
-    """The settings that another run has with another value."""
-    others = [other.summary.manifest.settings for other in comparison.runs]
-    return [
-        f"{name} {value}"
-        for name, value in run.summary.manifest.settings.items()
-        if any(name in other and other[name] != value for other in others)
-    ]
+def _differing(comparison: Comparison, short: dict[str, str]) -> list[str]:
+    """What differs between the runs, for above their figures."""
+    lines = [*comparison.differing, *passages_lines(comparison.runs)]
+    if not lines:
+        return []
+    table = align([["what differs", *short.values()], *([line.name, *line.values] for line in lines)])
+    warning = passages_warning(comparison.runs)
+    return ["", table, *([warning] if warning else [])]
 
 
 def _means(metric: str, comparison: Comparison, short: dict[str, str]) -> list[list[str]]:

@@ -14,7 +14,7 @@ from programs.instruments.trace import Trace
 from programs.steps.text import as_text
 from retrieval import Passage
 
-__all__ = ["Error", "Manifest", "PaidCall", "Prediction", "Row", "Shown", "plain", "prediction", "shown"]
+__all__ = ["Error", "Manifest", "Message", "PaidCall", "Prediction", "Row", "Shown", "plain", "prediction", "shown"]
 
 
 class _Record(BaseModel):
@@ -81,6 +81,13 @@ class Row(_Record):
     """What each metric that asks an LM cost."""
 
 
+class Message(_Record):
+    """A part of a prompt."""
+
+    role: str
+    text: str
+
+
 class PaidCall(_Record):
     """One LM call that was paid for, with its reply."""
 
@@ -92,6 +99,9 @@ class PaidCall(_Record):
     """None where the price is unknown."""
     reply: dict[str, Any]
     """As DSPy's cache holds it."""
+    predictor: str | None = None
+    """Who asked, by the name in the program; None in runs of earlier versions, as for `prompt`."""
+    prompt: tuple[Message, ...] | None = None
 
 
 class Manifest(BaseModel):

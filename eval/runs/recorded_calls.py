@@ -25,14 +25,14 @@ from dspy.clients.legacy_outputs import plain
 from dspy.utils.callback import BaseCallback
 from dspy.utils.exceptions import LMServerError
 
-from eval.runs.record import PaidCall
+from eval.runs.record import Message, PaidCall
 from eval.runs.store import CallLog
 from programs.instruments.adapters import adapter_name
-from programs.instruments.cost import REPLAYED, Spent, stated_price
+from programs.instruments.cost import REPLAYED, Spent, caller, stated_price
 from retrieval import UsageError
 from retrieval.files import json_line
 
-__all__ = ["Limits", "RecordedCalls", "Stopped"]
+__all__ = ["Limits", "RecordedCalls", "Stopped", "replies"]
 
 _QUESTION = "odqa_question"  # a setting, which DSPy carries to every thread in which the question makes calls
 
@@ -226,7 +226,9 @@ class RecordedCalls(BaseCallback):
                 raise LMServerError("the server's reply is no completion: it has neither text nor usage")
             key = _key(request)
             usd = _usd(reply)
-            call = PaidCall(question=current.question, key=key, usd=usd, reply=reply)
+            call = PaidCall(
+                question=current.question, key=key, usd=usd, reply=reply, predictor=caller(), prompt=_prompt(request)
+            )
             line = json_line(call.model_dump())
             with self._lock:
                 self._write(line)
@@ -268,6 +270,18 @@ def _key(request: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(kept, sort_keys=True, default=repr).encode()).hexdigest()
 
 
+def _prompt(request: Mapping[str, Any]) -> tuple[Message, ...] | None:
+    """What the LM was shown, and nothing else of the request: it may hold keys."""
+    messages = request.get("messages")
+    if not isinstance(messages, list):
+        return None
+    return tuple(Message(role=str(message["role"]), text=_text(message.get("content"))) for message in messages)
+
+
+def _text(content: Any) -> str:
+    return content if isinstance(content, str) else "" if content is None else json.dumps(content, default=str)
+
+
 def _plain(value: Any) -> dict[str, Any]:
     """What DSPy puts into its cache, as JSON: a result of its own engine, or a reply of LiteLLM."""
     if isinstance(value, dict):
@@ -290,6 +304,19 @@ def _usd(reply: Mapping[str, Any]) -> float | None:
     elif (usd := reply["cost"]) is None:
         usd = stated_price(response.get("provider_data") for response in reply["responses"])
     return usd
+
+
+def replies(call: PaidCall) -> list[str]:
+    """The texts of a recorded reply, one for each answer that was drawn; what an LM thought before comes first."""
+    reply = call.reply
+    if reply.get("_dspy_format") == CACHE_FORMAT:
+        said = [output if isinstance(output, dict) else {"text": output} for output in reply["outputs"]]
+    else:
+        said = [
+            {"text": choice["message"].get("content"), **choice["message"]} for choice in reply.get("choices") or ()
+        ]
+    texts = [[each.get("reasoning_content"), each.get("text"), each.get("tool_calls")] for each in said]
+    return ["\n\n".join(part if isinstance(part, str) else json.dumps(part) for part in of if part) for of in texts]
 
 
 def _is_nothing(reply: Mapping[str, Any]) -> bool:

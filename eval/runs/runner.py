@@ -34,6 +34,7 @@ from eval.metrics.squad import golds_of
 from eval.runs.record import Error, Prediction, Row, plain
 from eval.runs.record import prediction as recorded
 from eval.runs.recorded_calls import Limits, RecordedCalls, Stopped
+from eval.runs.scoring import defined, score
 from eval.runs.store import Store
 from programs.instruments.cost import Cost, Spent, measured
 from programs.instruments.searches import Search, observed
@@ -48,7 +49,6 @@ logger = logging.getLogger(__name__)
 # When so many questions fail before any is answered, the fault is not in the questions: the run stops.
 _HOPELESS = 10
 _LONGEST_ERROR = 1000  # characters
-_NOTHING = dspy.Prediction(answer="", queries=[], passages=[], evidence=[], known_facts=[])
 # Errors that asking again does not cure. `dspy.LM` itself tries again after rate limits, time-outs, server errors and
 # cut connections, but not after a body that is no reply.
 _LASTING = (
@@ -253,7 +253,7 @@ class _Run:
             tried = self._try(example)
         scores: dict[str, float | None] = tried.scores
         if tried.error is not None:
-            scores = dict.fromkeys(self._score(example, _NOTHING, {}))  # the metrics that count this question
+            scores = defined(self._metrics, example)
         self._calls.forget(example.id)
         return Row(
             id=example.id,
@@ -289,7 +289,7 @@ class _Run:
                 fields = dict(prediction.items())
                 try:
                     record, steps = recorded(fields, held), trace(self._program, searches, cost, fields)
-                    scores = self._score(example, prediction, judging)
+                    scores = score(self._metrics, example, prediction, judging)
                 except Exception as error:
                     failure = error
         return _Tried(record, steps, scores, failure, cost, judging)
@@ -306,22 +306,6 @@ class _Run:
         line = without_url_secrets(" ".join(str(error).split()))
         line = re.sub(r"[^\s/:@('\"]+:[^\s/@]+@", "***@", line)  # DSPy writes addresses without their scheme, too
         return Error(kind=type(error).__name__, message=self._clean(line)[:_LONGEST_ERROR])
-
-    def _score(
-        self, example: dspy.Example, prediction: dspy.Prediction, judging: dict[str, Spent]
-    ) -> dict[str, float | None]:
-        """The scores of the metrics that are defined; their LM calls are added to `judging`."""
-        scores: dict[str, float | None] = {}
-        for metric in self._metrics:
-            try:
-                with measured() as cost:
-                    score = metric(example, prediction)
-            finally:
-                if cost.lm_calls:
-                    judging[metric.__name__] = cost.of_lms()
-            if score is not None:
-                scores[metric.__name__] = float(score)
-        return scores
 
     def _keep(self, row: Row) -> None:
         self._store.add(row)

@@ -19,20 +19,20 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
+from pydantic import TypeAdapter
 from pydantic_core import to_jsonable_python
 
-from eval.figures.summary import Summary
+from eval.figures.summary import Figures, Summary
 from eval.runs.record import Manifest, PaidCall, Row
 from retrieval import Passage, UsageError, union
 from retrieval.files import json_line, json_page, write_whole
 
-__all__ = ["CallLog", "Run", "Store", "read"]
+__all__ = ["CallLog", "Glance", "Run", "Store", "glance", "read"]
 
 _Parsed = TypeVar("_Parsed")
 
 _FORMAT = 1
 _ELSEWHERE = "choose another directory for the run"
-_OWN = ("format", "started", "asked", "self_tests")  # what the manifest has of the store's
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +58,16 @@ class Run:
         with _reading(f"cannot read the passages of {self.name}", f"the passages of {self.name} are damaged"):
             return {passage.id: passage for file in files for passage, _ in _lines(file, _passage)}
 
+    def calls(self) -> Iterator[PaidCall]:
+        """The LM calls that were paid for, in the order in which they were answered.
+
+        Raises:
+            UsageError: a file cannot be read or is damaged.
+        """
+        with _reading(f"cannot read the calls of {self.name}", f"the calls of {self.name} are damaged"):
+            for directory in self.directories:
+                yield from (call for call, _ in _lines(directory / "calls.jsonl", PaidCall.model_validate))
+
 
 def read(directory: str | Path) -> Run:
     """A run, finished or not.
@@ -69,7 +79,40 @@ def read(directory: str | Path) -> Run:
     with _reading(f"{directory} holds no run", f"the run in {directory} is damaged"):
         manifest = _manifest(path)
         rows = list({row.id: row for row, _ in _lines(path / "rows.jsonl", Row.model_validate)}.values())
-        return Run(str(directory), (path,), manifest, rows, _gap(path, manifest, rows))
+        failed = all(row.error is not None for row in rows)
+        gap = _gap(_summary(path), manifest.asked, len(rows), all_failed=failed)
+        return Run(str(directory), (path,), manifest, rows, gap)
+
+
+@dataclass(frozen=True, slots=True)
+class Glance:
+    """What can be said of a run without reading all that happened."""
+
+    directory: Path
+    manifest: Manifest
+    rows: int
+    """How many questions have a row."""
+    total: Figures | None
+    """Their figures; None where there is no summary of just these rows."""
+    gap: str | None
+    """Why the run is not complete; None where it is."""
+
+
+def glance(directory: str | Path) -> Glance:
+    """A look at a run that takes no longer for many questions.
+
+    Raises:
+        UsageError: the directory holds no run, or one that is damaged or of another version's form.
+    """
+    path = Path(directory)
+    with _reading(f"{directory} holds no run", f"the run in {directory} is damaged"):
+        manifest = _manifest(path)
+        rows = _count(path / "rows.jsonl")
+        summary = _summary(path)
+        total = summary["total"] if summary and summary["total"]["n"] == rows else None
+        figures = None if total is None else TypeAdapter(Figures).validate_python(total)
+        failed = bool(figures and figures.failed == rows)
+        return Glance(path, manifest, rows, figures, _gap(summary, manifest.asked, rows, all_failed=failed))
 
 
 class Store:
@@ -90,6 +133,9 @@ class Store:
     Raises:
         UsageError: the directory cannot be used, or holds another run, or is damaged; also from the methods.
     """
+
+    OWN = ("format", "started", "asked", "self_tests")
+    """What the manifest has of the store's."""
 
     def __init__(
         self,
@@ -153,7 +199,9 @@ class Store:
         with _reading(f"cannot use {self._directory}", f"the run in {self._directory} is damaged; {_ELSEWHERE}"):
             old = _manifest(self._directory)
             was = old.entries()
-            different = [key for key in {**manifest, **was} if key not in _OWN and was.get(key) != manifest.get(key)]
+            different = [
+                key for key in {**manifest, **was} if key not in self.OWN and was.get(key) != manifest.get(key)
+            ]
             self.rows = [row for row, _ in _lines(self._rows_file, Row.model_validate) if row.error is None]
         if different:
             raise UsageError(
@@ -203,6 +251,16 @@ class CallLog:
                 os.truncate(self._path, end)
         return calls
 
+    def begin_with(self, directory: Path) -> None:
+        """Take in the calls of the run in this directory, unless there are calls already.
+
+        Raises:
+            UsageError: a file cannot be used.
+        """
+        with _reading(f"cannot use {self._path}", f"{self._path} is damaged; {_ELSEWHERE}"):
+            if not self._path.exists() and (directory / "calls.jsonl").exists():
+                write_whole(self._path, (directory / "calls.jsonl").read_bytes())
+
     @contextmanager
     def appending(self) -> Iterator[Callable[[bytes], object]]:
         """Gives a function that writes a call, as a line; when it returns, the call outlives this process."""
@@ -245,16 +303,26 @@ def _lines(path: Path, parse: Callable[[Any], _Parsed]) -> Iterator[tuple[_Parse
                 yield parse(json.loads(line)), len(line)
 
 
-def _gap(directory: Path, manifest: Manifest, rows: Sequence[Row]) -> str | None:
-    """Why the run is not complete; None where it is. The summary on disk may be older than the rows."""
-    if len(rows) == manifest.asked:
-        return None
+def _count(path: Path) -> int:
+    """How many whole lines a file has."""
+    if not path.exists():
+        return 0
+    with path.open("rb") as file:
+        return sum(line.endswith(b"\n") for line in file)
+
+
+def _summary(directory: Path) -> Any:
+    """The summary on disk, which may be older than the rows; None where there is none."""
     file = directory / "summary.json"
-    summary = json.loads(file.read_bytes()) if file.exists() else None
-    if summary is None or summary["total"]["n"] != len(rows):
+    return json.loads(file.read_bytes()) if file.exists() else None
+
+
+def _gap(summary: Any, asked: int, rows: int, *, all_failed: bool) -> str | None:
+    """Why the run is not complete; None where it is."""
+    if rows == asked:
+        return None
+    if summary is None or summary["total"]["n"] != rows:
         return "it was killed, or is under way"
     if summary["stopped"]:
         return str(summary["stopped"])
-    if rows and all(row.error is not None for row in rows):
-        return "all of the first questions failed"
-    return "it was interrupted"
+    return "all of the first questions failed" if rows and all_failed else "it was interrupted"

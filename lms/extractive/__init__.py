@@ -1,11 +1,19 @@
 """The built-in extractive reader: answers any signature from the context that it is shown, without a language model.
 
 Use it where there is no model to ask: for a first run, for tests, for trying a method out. It needs no network, no
-weights and no key. The same prompt gets the same reply. It knows nothing: it copies words of the prompt.
+weights and no key. The same prompt gets the same reply. It knows nothing: it copies words of the prompt, and declines
+(an empty answer) where the passages do not say what the question asks. `benchmarks/extractive_reader.py` measures it.
 
-    prompt    reads a rendered prompt back (fields, types, format), and writes the reply
-    reading   finds sentences and spans by the words that question and passages share
-    fields    decides which of these goes into which field
+    prompt     reads a rendered prompt back (fields, types, format), and writes the reply
+    fields     decides what goes into which field
+    passages   the passages of a context
+    words      stems, forms and synonyms, names, dates, numbers, sentences
+    question   takes a question apart: the kind of answer, what it names, what it says of that
+    reading    ranks the sentences by the words that they share with the question
+    spans      finds the spans of a sentence that have the form of an answer
+    scope      says how much of the question a sentence bears
+    answering  chooses the span that answers, or none
+    verdicts   yes or no, and one of two
 """
 
 from typing import Any, Self

@@ -1,10 +1,13 @@
 """Fills the wanted fields of a prompt: the name, description and type of a field tell what it is for."""
 
+import ast
 import re
+from contextlib import suppress
 from typing import Any
 
+from lms.extractive.passages import NumberedPassage, passages
 from lms.extractive.prompt import Field, Prompt, clean
-from lms.extractive.reading import NumberedPassage, Reader, passages
+from lms.extractive.reading import Reader
 
 __all__ = ["fill"]
 
@@ -37,12 +40,14 @@ _FORMATS = {
     "uri": "https://example.org/",
 }
 _DEEPEST = 8  # levels of a recursive type
+_TOOL = r"\(\d+\) (\w+), whose description .*?It takes arguments (\{.*?\})\.(?: \(|$| When )"
+_SHORT = 12  # words of an answer
 _LITTLE = 0.4  # a question covered less than this counts as not answered
 
 
 def fill(prompt: Prompt) -> dict[str, Any]:
     """A value for each wanted field, of the field's type, from the prompt's inputs alone."""
-    filler = _Filler(prompt, Reader(*_inputs(prompt.inputs)))
+    filler = _Filler(prompt, Reader(*_inputs(prompt.inputs), told=_observed(prompt.inputs)))
     return {field.name: filler.value(field.schema, field) for field in prompt.outputs}
 
 
@@ -65,6 +70,13 @@ def _inputs(inputs: dict[str, str]) -> tuple[str, list[NumberedPassage]]:
     found.sort(key=lambda pair: pair[0])
     first = found[0][1] if found else []
     return inputs.get(question, ""), [*first, *(p._replace(number=0) for _, others in found[1:] for p in others)]
+
+
+def _observed(inputs: dict[str, str]) -> str:
+    """The last short observation in the trajectory of a dspy.ReAct; empty if there is none."""
+    seen = re.findall(r"(?m)^(?:\[\[ ## |<)observation_\d+(?: ## \]\]|>)\n(.+)$", "\n".join(inputs.values()))
+    answers = [text for text in seen if text != "Completed." and not text.startswith("Execution error")]
+    return answers[-1] if answers and len(answers[-1].split()) <= _SHORT else ""
 
 
 def _role(field: Field) -> str:
@@ -92,10 +104,12 @@ class _Filler:
         kind = schema.get("type")
         if "enum" in schema:
             return self._option(schema["enum"], field)
+        if kind == "object" and "properties" not in schema:
+            return self._arguments(depth)
         if kind == "object":
             return {
                 name: self.value(part, Field(name, field.schema, part.get("description", "")), depth + 1)
-                for name, part in schema.get("properties", {}).items()
+                for name, part in schema["properties"].items()
             }
         if kind == "array":
             return self._list(schema, field, depth)
@@ -104,6 +118,16 @@ class _Filler:
         if kind in ("boolean", "null"):
             return self._truth(field) if kind == "boolean" else None
         return _FORMATS.get(schema.get("format", "")) or clean(self._text(field))
+
+    def _arguments(self, depth: int) -> dict[str, Any]:
+        """Arguments for the chosen tool among those that a dspy.ReAct lists in its instructions; none without tools."""
+        tools = dict(re.findall(_TOOL, self._prompt.instructions))
+        for field in self._prompt.outputs:
+            if (tool := self.value(field.schema, field, depth) if "enum" in field.schema else None) in tools:
+                with suppress(ValueError, SyntaxError):
+                    wanted: dict[str, dict[str, Any]] = ast.literal_eval(tools[tool])
+                    return {name: self.value(kind, Field(name, kind, ""), depth + 1) for name, kind in wanted.items()}
+        return {}
 
     def _resolved(self, schema: dict[str, Any], field: Field) -> dict[str, Any]:
         """The schema, or the definition that it refers to; a constant becomes the only option of an enum."""
@@ -119,8 +143,9 @@ class _Filler:
         reader, role = self._reader, _role(field)
         if role == "reasoning":
             answers = any(_role(other) == "answer" for other in self._prompt.outputs)
-            return " ".join([*reader.evidence(3), *([f"So the answer is {reader.answer}."] if answers else [])])
-        if re.search(r"\bsearch\b.*\banswer\b", field.description) and reader.coverage > _LITTLE:
+            end = f"So the answer is {reader.answer}." if reader.answer else "This does not answer the question."
+            return " ".join([*reader.evidence(3), *([end] if answers else [])])
+        if re.search(r"\bsearch\b.*\banswer\b", field.description) and reader.answer:
             return reader.answer  # the field holds a query or an answer: this is the last step of a loop
         if role in ("plan", "query"):
             return "; ".join(reader.queries) if role == "plan" else reader.query
@@ -129,8 +154,7 @@ class _Filler:
             return " ".join(reader.evidence(3)) or self._offered(field, r"\[none\]") or restated
         if role in ("topic", "missing"):
             return reader.topic if role == "topic" else reader.uncovered or "nothing"
-        unknown = self._offered(field, r"\b(?:unknown|unanswerable)\b")
-        return unknown if unknown and reader.coverage < _LITTLE else reader.answer
+        return reader.answer or self._offered(field, r"\b(?:unknown|unanswerable)\b")
 
     def _list(self, schema: dict[str, Any], field: Field, depth: int) -> list[Any]:
         """The items of a list, by their type.
@@ -187,7 +211,7 @@ class _Filler:
 
     def _truth(self, field: Field) -> bool:
         """The answer to a yes/no question if the field's name asks for it; else whether the question is covered."""
-        if self._reader.kind == "yesno" and re.search(r"answer(?!able)|result|verdict|true", field.name):
+        if self._reader.asked.kind == "yesno" and re.search(r"answer(?!able)|result|verdict|true", field.name):
             return self._reader.holds
         denied = re.match(r"(?:is_)?(?:un|not_|no_|need|more_|irrelevant|insufficient|missing)", field.name)
         return (self._reader.coverage > _LITTLE) != bool(denied)
@@ -195,20 +219,20 @@ class _Filler:
     def _option(self, options: list[Any], field: Field) -> Any:
         """The option that fits best.
 
-        Of yes and no, the true one; unanswerable, where that may be said, if the question is hardly covered. Of going
-        on and ending, to end once the question is covered. Of a scale of numbers, the one that the coverage reaches.
+        Of yes and no, the true one; unanswerable, where that may be said, without an answer. Of going on and ending, to
+        end once there is an answer. Of a scale of numbers, the one that the coverage reaches.
         Else the option that shares most words with the answer and its evidence.
         """
         yes = [option for option in options if _ASSENT.fullmatch(str(option).lower())]
         no = [option for option in options if _DISSENT.fullmatch(str(option).lower())]
         if yes and no:
-            if "unanswerable" in no[1:] and self._reader.coverage < _LITTLE:
+            if "unanswerable" in no[1:] and not self._reader.answer:
                 return "unanswerable"
             return yes[0] if self._truth(field) else no[0]
         ends = [option for option in options if _END.fullmatch(str(option).lower())]
         if ends:
             others = [option for option in options if option not in ends]
-            return (ends if self._reader.coverage > _LITTLE else others + ends)[0]
+            return (ends if self._reader.answer else others + ends)[0]
         if all(isinstance(option, int) for option in options):
             return options[round(self._reader.coverage * (len(options) - 1))]
         said = set(re.findall(r"\w+", " ".join([self._reader.answer, *self._reader.evidence(1)]).lower()))

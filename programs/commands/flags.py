@@ -184,8 +184,8 @@ def adapter_of(args: argparse.Namespace) -> dspy.Adapter:
     return load_adapter(args.adapter, args.structured)
 
 
-def load_retriever(args: argparse.Namespace) -> Retriever | None:
-    """Load the retriever that the flags name; None for closed book. Says on stderr when it is the sample.
+def load_retriever(args: argparse.Namespace, *, quiet: bool = False) -> Retriever | None:
+    """Load the retriever that the flags name; None for closed book. Unless quiet, says on stderr when it is the sample.
 
     Raises:
         UsageError: There is no such retriever.
@@ -193,7 +193,7 @@ def load_retriever(args: argparse.Namespace) -> Retriever | None:
     """
     if args.retriever == "none":
         return None
-    if args.retriever == "sample":
+    if args.retriever == "sample" and not quiet:
         say("retriever: sample (the packaged corpus of a few hundred abstracts; --retriever or ODQA_RETRIEVER chooses)")
     return retrieval.load(args.retriever)
 

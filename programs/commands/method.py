@@ -3,6 +3,7 @@
 import argparse
 import inspect
 import json
+import logging
 import sys
 import threading
 from collections.abc import Iterator, Sequence
@@ -16,6 +17,7 @@ from tqdm import tqdm
 
 import lms
 from programs.commands.flags import adapter_of, add_environment, add_settings, load_lm, load_retriever, make
+from programs.commands.way import NEXT, no_answer, way
 from programs.instruments.cost import measured
 from programs.instruments.plan import QUESTIONS, plan, price, promise
 from retrieval import UsageError
@@ -46,6 +48,7 @@ def make_parser(program: type[dspy.Module]) -> Parser:
     parser.add_argument(
         "--trace", action="store_true", help="print one JSON object: all fields of the result, and what it cost"
     )
+    parser.add_argument("--quiet", action="store_true", help="print the answer and nothing else, on stderr neither")
     parser.add_argument(
         "--plan",
         action="store_true",
@@ -63,14 +66,27 @@ def make_parser(program: type[dspy.Module]) -> Parser:
 def _answer(program: type[dspy.Module], args: argparse.Namespace) -> None:
     if not args.question.strip():
         raise UsageError("the question is empty")
-    made = make(program, args, load_retriever(args))
-    with dspy.context(lm=load_lm(args).copy(cache=args.cache)), _progress(), measured() as cost:
+    if args.quiet:
+        logging.getLogger("lms").setLevel(logging.ERROR)  # which says what "auto" took
+    retriever = load_retriever(args, quiet=args.quiet)
+    made, lm = make(program, args, retriever), load_lm(args)
+    with dspy.context(lm=lm.copy(cache=args.cache)), _progress(quiet=args.quiet), measured() as cost:
         prediction = made(question=args.question)
     if args.trace:
         record = {"question": args.question, **prediction.toDict(), "cost": asdict(cost)}
         print(json.dumps(record, ensure_ascii=False))
-    else:
-        print(prediction.answer)
+        return
+    watched = sys.stdout.isatty() and not args.quiet
+    if prediction.answer or not watched:
+        print(prediction.answer, flush=True)
+    if args.quiet:
+        return
+    if not prediction.answer:
+        say(no_answer(retriever, args.retriever))
+    if watched:
+        print(f"\n{way(prediction, cost)}\n", flush=True)
+    if lm.model.startswith("extractive/"):
+        say(NEXT)
 
 
 def _plan(program: type[dspy.Module], args: argparse.Namespace) -> None:
@@ -99,9 +115,9 @@ def _plan(program: type[dspy.Module], args: argparse.Namespace) -> None:
 
 
 @contextmanager
-def _progress() -> Iterator[None]:
+def _progress(*, quiet: bool) -> Iterator[None]:
     """Show on a terminal how many LM calls have been answered: some methods make hundreds for one question."""
-    bar = tqdm(desc="LM calls", unit="call", file=sys.stderr, disable=None, leave=False)
+    bar = tqdm(desc="LM calls", unit="call", file=sys.stderr, disable=quiet or None, leave=False)
     lock = threading.Lock()
 
     class Progress(BaseCallback):

@@ -13,7 +13,7 @@ from dspy.utils.callback import BaseCallback
 from programs.steps.ask import is_unparsable
 from retrieval import Retriever
 
-__all__ = ["REPLAYED", "Cost", "Spent", "measured", "stated_price"]
+__all__ = ["REPLAYED", "Cost", "Spent", "caller", "measured", "stated_price"]
 
 REPLAYED = "replayed"
 """Key in a cached reply's cost details. The reply was paid for earlier in the same run, and counts as paid now."""
@@ -131,13 +131,17 @@ class _Meter(BaseCallback):
             self.unparsable.append(call_id)
 
     def _caller(self) -> str:
-        """The predictor that calls the LM now, by its name in the outermost program inside the block."""
         modules = dspy.settings.caller_modules
-        inside = [m for m in modules[modules.index(self) + 1 :] if not isinstance(m, _Meter)]
-        if not inside:
-            return "no module"
-        program, caller = inside[0], inside[-1]
-        return next((name for name, p in program.named_predictors() if p is caller), type(caller).__name__)
+        return _name_of_caller(modules[modules.index(self) + 1 :])
+
+
+def _name_of_caller(modules: Sequence[Any]) -> str:
+    """The innermost of these modules, by its name in the outermost one."""
+    inside = [module for module in modules if not isinstance(module, _Meter)]
+    if not inside:
+        return "no module"
+    program, last = inside[0], inside[-1]
+    return next((name for name, p in program.named_predictors() if p is last), type(last).__name__)
 
 
 def _reply(predictor: str, record: dict[str, Any]) -> _Reply:
@@ -158,6 +162,11 @@ def _reply(predictor: str, record: dict[str, Any]) -> _Reply:
     if usd is None:
         usd = stated_price(getattr(response, "provider_data", None) for response in responses)
     return _Reply(predictor, bool(hit) and not replayed, input_tokens, output_tokens, usd)
+
+
+def caller() -> str:
+    """The predictor that calls the LM now, by its name in the outermost program."""
+    return _name_of_caller(dspy.settings.caller_modules or ())
 
 
 def stated_price(provider_data: Iterable[Any]) -> float | None:

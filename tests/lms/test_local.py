@@ -348,6 +348,7 @@ def test_the_missing_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         ({"context": 0}, "context of a local model is a whole number from 1, not 0"),
         ({"parallel": "2"}, "parallel of a local model is a whole number from 1, not '2'"),
         ({"threads": -1}, "threads of a local model"),
+        ({"contxt": 5}, "a local model has no setting 'contxt'; it has context, parallel, threads, cache, "),
         ({"api_base": "http://127.0.0.1:9"}, "has no server"),
     ],
 )

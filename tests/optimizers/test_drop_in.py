@@ -197,6 +197,7 @@ def test_the_code_in_the_documentation_runs(tmp_path: Path) -> None:
             env={**os.environ, "ODQA_LM": "extractive"},
         )
         assert done.returncode == 0, done.stderr
+        assert "Traceback" not in done.stdout
     answers = done.stdout.splitlines()
     assert len(answers) == 2
     assert all(answers)

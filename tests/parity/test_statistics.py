@@ -1,8 +1,8 @@
-"""Intervals and tests against values of SciPy 1.17.1, written down here because the project does without SciPy."""
+"""Intervals and tests against values of SciPy 1.17.1, which the project does without, and of random draws."""
 
 import pytest
 
-from eval.figures.statistics import interval, paired_test
+from eval.figures.statistics import difference_interval, interval, paired_test
 
 SPREAD = [round(((37 * i) % 101) / 100, 2) ** 2 for i in range(80)]
 LIKE_F1 = [0] * 30 + [1] * 20 + [0.4, 0.5, 0.5, 0.8, 0.667, 0.286, 0.25, 0.5, 0.4, 0.857]
@@ -33,21 +33,22 @@ def test_bca(scores: list[float], low: float, high: float) -> None:
 
 
 @pytest.mark.parametrize(
-    ("better", "worse", "p"),  # binomtest(better, better + worse).pvalue, which is McNemar's exact test
+    ("better", "worse", "p"),  # n = better + worse; binomtest(better, n).pvalue - binom.pmf(better, n, 0.5): mid-p
     [
-        (6, 1, 0.125),
-        (5, 0, 0.0625),
-        (10, 10, 1.0),
-        (30, 14, 0.022628841205914796),
-        (60, 30, 0.0020602656809630745),
+        (6, 1, 0.0703125),
+        (5, 0, 0.03125),
+        (30, 14, 0.0160943600),
+        (60, 30, 0.0015165132),
     ],
 )
-def test_mcnemar(better: int, worse: int, p: float) -> None:
-    assert paired_test([1] * better + [-1] * worse + [0] * 9) == pytest.approx(p)
+def test_mcnemar_mid_p(better: int, worse: int, p: float) -> None:
+    assert paired_test([1] * better + [-1] * worse + [0] * 9) == pytest.approx(p, abs=1e-6)
 
 
-def test_randomisation() -> None:
-    # permutation_test((differences,), mean, permutation_type="samples"): all 1,024 choices of signs
-    assert paired_test(DIFFERENCES) == pytest.approx(0.046875)
-    # 100,000 random choices there and 10,000 here
-    assert paired_test(MANY) == pytest.approx(0.2375, abs=0.015)
+def test_the_bayesian_bootstrap_with_one_question_on_either_side() -> None:
+    # means = default_rng(3).dirichlet([1] * (n + 2), 1_000_000) @ [*differences, -1, 1]: quantiles, and twice the share
+    # of means below 0
+    assert difference_interval(DIFFERENCES) == pytest.approx((-0.11421, 0.41432), abs=0.001)
+    assert paired_test(DIFFERENCES) == pytest.approx(0.18959, abs=0.002)
+    assert difference_interval(MANY) == pytest.approx((-0.02265, 0.08735), abs=0.001)
+    assert paired_test(MANY) == pytest.approx(0.24776, abs=0.002)

@@ -352,6 +352,17 @@ class TestSwitches:
         assert ids(seen.evidence) == ids(seen.passages)
         assert not any("knowledge" in message for prompt in script.prompts for message in prompt)
 
+    @pytest.mark.parametrize("generate", [True, False])
+    def test_without_a_passage_compiled_instructions_hold(self, generate: bool) -> None:
+        program = QPaug(SPOUSE.retriever(), augment=False, generate=generate)
+        program.answer.signature = program.answer.signature.with_instructions("Think of the Tudors.")
+        asked = program.answer.signature.delete("knowledge") if generate else program.answer.signature
+        declined = [Reply(WritePassageOrNone, {"passage": "[NONE]"})] if generate else []
+        with scripted(*replies(*declined, Reply(asked, {"answer": "Catherine"}))) as script:
+            assert program(question=SPOUSE.question).answer == "Catherine"
+        assert "Think of the Tudors." in str(script.prompts[-1])
+        assert "knowledge" not in str(script.prompts[-1])
+
     @pytest.mark.parametrize(
         ("generate", "k", "found"), [(True, None, 9), (False, None, 10), (True, 3, 3), (False, 3, 3)]
     )

@@ -367,9 +367,12 @@ def test_a_reply_that_runs_away_takes_no_time(adapter: dspy.Adapter, piece: str)
     [
         '{"reasoning": {"type": "string"}, "answer": {"type": "string", "description": "short"}}',
         'Here: {"type": "object", "properties": {"reasoning": {"type": "string"}, "answer": {"type": "string"}}}',
+        '{"reasoning": "so", "answer": "{answer}"}',
+        "<reasoning>\nso\n</reasoning>\n<answer>\n{answer}\n</answer>",
+        "[[ ## reasoning ## ]]\nso\n\n[[ ## answer ## ]]\n{answer}",
     ],
 )
-def test_a_repeated_schema_is_no_answer(adapter: dspy.Adapter, reply: str) -> None:
+def test_what_was_copied_from_the_prompt_is_no_answer(adapter: dspy.Adapter, reply: str) -> None:
     with pytest.raises(AdapterParseError):
         adapter.parse(dspy.ChainOfThought(Answer).predict.signature, reply)
 

@@ -8,11 +8,43 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import ClassVar, Literal
+from typing import ClassVar
 
-__all__ = ["Bar", "Chart", "Mark", "Point", "Tick", "bar", "chart", "front"]
+from eval.runs.ceiling import Standing
 
-_SHAPES: dict[str, Literal["dot", "up", "down"]] = {"": "dot", "ceiling": "up", "floor": "down"}
+__all__ = [
+    "COLOURS",
+    "SHAPES",
+    "Axis",
+    "Bar",
+    "Chart",
+    "Forest",
+    "Mark",
+    "Named",
+    "Point",
+    "Tick",
+    "axis",
+    "bar",
+    "chart",
+    "forest",
+    "front",
+]
+
+SHAPES = (
+    "M5 0A5 5 0 1 1 -5 0A5 5 0 1 1 5 0Z",  # circle
+    "M-4.5 -4.5H4.5V4.5H-4.5Z",  # square
+    "M0 -6L6 0L0 6L-6 0Z",  # diamond
+    "M0 -6L6 4.5H-6Z",  # triangle that points up
+    "M0 6L6 -4.5H-6Z",  # triangle that points down
+    "M-2 -6H2V-2H6V2H2V6H-2V2H-6V-2H-2Z",  # plus
+    "M-6 -3L-3 -6L0 -3L3 -6L6 -3L3 0L6 3L3 6L0 3L-3 6L-6 3L-3 0Z",  # cross
+)
+"""The outlines of the runs' markers, around their middle. With `COLOURS` they tell 56 runs apart."""
+
+COLOURS = 8
+"""How many colours the style sheet has for runs, c0 …"""
+
+_WIDE = 7  # the width of a letter
 _LOGARITHMIC = 20  # when the largest value is so many times the smallest, a linear axis crowds the small ones
 
 
@@ -25,18 +57,61 @@ class Tick:
 
 
 @dataclass(frozen=True, slots=True)
+class Axis:
+    """What the bars of a table are drawn on."""
+
+    least: float
+    most: float
+    signed: bool
+    ticks: tuple[Tick, ...]
+    """The ends and the quarters, in percent."""
+
+
+@dataclass(frozen=True, slots=True)
 class Bar:
     """A mean with its interval on an axis; the figures stand beside it as text."""
 
     width: ClassVar[int] = 216
     height: ClassVar[int] = 16
     grid: tuple[float, ...]
-    """The ends of the axis and its quarters, but for the place of 0."""
+    """The places of the axis's ticks, but for that of 0."""
     zero: float | None
-    """The place of 0; None where it is on no line of the grid."""
+    """The place of 0; None where it is on no tick."""
     low: float
     mean: float
     high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A bar with what it is of."""
+
+    name: str
+    bar: Bar
+    run: int | None
+    """The number of the run, where it is of one."""
+    hollow: bool
+    """Whether that run is a ceiling or a floor."""
+
+
+@dataclass(frozen=True, slots=True)
+class Forest:
+    """The intervals of a table as one figure: bars with their names, one beneath the other, above their axis."""
+
+    line: ClassVar[int] = 22
+    title: str
+    names: int
+    """The width of the names."""
+    bars: tuple[Named, ...]
+    axis: Axis
+
+    @property
+    def width(self) -> int:
+        return self.names + Bar.width + 12
+
+    @property
+    def height(self) -> int:
+        return 34 + self.line * len(self.bars) + 18
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +119,9 @@ class Point:
     """What one run costs and how well it answers."""
 
     name: str
-    kind: Literal["", "ceiling", "floor"]
+    number: int
+    """Of the run, from 0; it has its colour and marker from it."""
+    kind: Standing
     """Empty for a language model. Only runs of one kind share a front."""
     cost: float
     score: float
@@ -58,8 +135,10 @@ class Mark:
     """A point on a chart."""
 
     name: str
-    shape: Literal["dot", "up", "down"]
-    """A dot for a language model, a triangle that points up for a ceiling, one that points down for a floor."""
+    number: int
+    """Of the run."""
+    hollow: bool
+    """Whether it is a ceiling or a floor."""
     x: float
     y: float
     low: float
@@ -67,6 +146,8 @@ class Mark:
     high: float
     name_x: float
     name_y: float
+    leader: bool
+    """Whether the name is so far away that a line must lead to it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,15 +171,27 @@ class Chart:
     """The corners of each Pareto front, as SVG's polyline has them."""
 
 
-def bar(mean: float, low: float, high: float, *, least: float = 0.0, most: float = 1.0) -> Bar:
-    """A mean with its interval on an axis from `least` to `most`."""
-
-    def at(value: float) -> float:
-        return round(6 + (Bar.width - 12) * (value - least) / (most - least), 1)
-
+def axis(least: float, most: float, *, signed: bool = False) -> Axis:
+    """An axis for bars from `least` to `most`; its ticks have a sign if it is `signed`."""
     values = [least + (most - least) * n / 4 for n in range(5)]
-    zero = next((at(value) for value in values if abs(value) < 1e-9), None)
-    return Bar(tuple(at(value) for value in values if at(value) != zero), zero, at(low), at(mean), at(high))
+    texts = [f"{100 * value:{'+' if signed and abs(value) > 1e-9 else ''}.4g}" for value in values]
+    return Axis(least, most, signed, tuple(Tick(_at(v, least, most), t) for v, t in zip(values, texts, strict=True)))
+
+
+def bar(mean: float, low: float, high: float, axis: Axis) -> Bar:
+    """A mean with its interval on an axis."""
+    zero = next((tick.place for tick in axis.ticks if tick.text in ("0", "-0")), None)
+    places = (_at(value, axis.least, axis.most) for value in (low, mean, high))
+    return Bar(tuple(tick.place for tick in axis.ticks if tick.place != zero), zero, *places)
+
+
+def forest(title: str, bars: Sequence[Named], axis: Axis) -> Forest:
+    """The bars, at least one, as one figure."""
+    return Forest(title, 12 + _WIDE * max(len(each.name) for each in bars), tuple(bars), axis)
+
+
+def _at(value: float, least: float, most: float) -> float:
+    return round(6 + (Bar.width - 12) * (value - least) / (most - least), 1)
 
 
 def front(points: Sequence[Point]) -> list[Point]:
@@ -145,29 +238,47 @@ def chart(points: Sequence[Point], *, across: str, up: str) -> Chart:
     return Chart(
         title=f"{up} against {across}. " + "; ".join(f"{p.name}: {p.cost:.4g}, {100 * p.score:.1f}" for p in points),
         across=across + (" (logarithmic)" if log else ""),
-        costs=tuple(Tick(x(value), f"{value:g}") for value in marked),
+        costs=tuple(_apart([Tick(x(value), f"{value:g}") for value in marked])),
         scores=tuple(Tick(y(value), f"{100 * value:.0f}") for value in scores),
         marks=tuple(
-            Mark(p.name, _SHAPES[p.kind], x(p.cost), y(p.score), y(p.low), y(p.high), *place)
+            Mark(p.name, p.number, bool(p.kind), x(p.cost), y(p.score), y(p.low), y(p.high), *place)
             for p, place in zip(points, names, strict=True)
         ),
         fronts=tuple(corners(front(alike)) for alike in kinds if len(alike) > 1),
     )
 
 
-def _name_places(marks: Sequence[tuple[str, float, float]]) -> list[tuple[float, float]]:
-    """A place for each name beside its mark, clear of the marks and of the other names."""
-    taken = [(x - 6, y - 6, x + 6, y + 6) for _, x, y in marks]
+def _apart(ticks: Sequence[Tick]) -> list[Tick]:
+    """The ticks; a text for which there is no room behind the one before it is left out."""
+    end, apart = -math.inf, []
+    for tick in ticks:
+        half = _WIDE * len(tick.text) / 2
+        fits = tick.place - half > end
+        apart.append(tick if fits else Tick(tick.place, ""))
+        end = tick.place + half + 4 if fits else end
+    return apart
+
+
+def _name_places(marks: Sequence[tuple[str, float, float]]) -> list[tuple[float, float, bool]]:
+    """A place for each name, near to its mark and clear of all marks and of the other names; and whether a line must
+    lead to it."""
+    taken = [(x - 7, y - 7, x + 7, y + 7) for _, x, y in marks]
     chosen = []
     for name, x, y in marks:
-        wide = 7 * len(name) + 2
-        places = [(x + 8, y + dy) for dy in (4, -8, 16, -20, 28)] + [(x - 8 - wide, y + dy) for dy in (4, -8, 16)]
-        boxes = [(left, base - 10, left + wide, base + 2) for left, base in places]
-        free = [n for n, box in enumerate(boxes) if box[2] < Chart.width and not any(_meet(box, t) for t in taken)]
+        wide = _WIDE * len(name) + 2
+        steps = [(x + dx, y + dy) for dx in (9, -9 - wide, -wide / 2) for dy in (4, -9, 17)]
+        rings = [(n * 10, k * math.tau / 16) for n in range(2, 40) for k in range(16)]
+        places = steps + [(x - wide / 2 + far * math.cos(turn), y + 4 + far * math.sin(turn)) for far, turn in rings]
+        boxes = [(left, base - 10, left + wide, base + 3) for left, base in places]
+        free = [n for n, box in enumerate(boxes) if _inside(box) and not any(_meet(box, t) for t in taken)]
         number = free[0] if free else 0
         taken.append(boxes[number])
-        chosen.append((round(places[number][0], 1), round(places[number][1], 1)))
+        chosen.append((round(places[number][0], 1), round(places[number][1], 1), number >= len(steps)))
     return chosen
+
+
+def _inside(box: tuple[float, ...]) -> bool:
+    return box[0] >= 0 and box[1] >= 0 and box[2] <= Chart.width and box[3] <= Chart.bottom
 
 
 def _meet(one: tuple[float, ...], other: tuple[float, ...]) -> bool:

@@ -19,10 +19,12 @@ const said = (text) => make("bdi", "", String(text));
 const plural = (n, what) => `${n} ${what}${n === 1 ? "" : "s"}`;
 const MARKS = { right: "✓", wrong: "✗", failed: "⚠", "not scored": "–" };
 
+// Right, wrong, failed or not scored by the metric that is chosen; and, of what is wrong, why. The page has this ready.
+const why = (trace) => trace.outcomes[data.metrics.findIndex(({ name }) => name === get("metric").value)] || "not scored";
+
 function outcome(trace) {
-  if (trace.error !== null) return "failed";
-  const score = trace.scores[get("metric").value];
-  return score === undefined || score === null ? "not scored" : score === 1 ? "right" : "wrong";
+  const what = why(trace);
+  return what in MARKS ? what : "wrong";
 }
 
 const badge = (what, text = what) => make("span", `badge ${what.replace(" ", "-")}`, text);
@@ -32,7 +34,8 @@ function outcomes(trace, n) {
   const score = trace.scores[get("metric").value];
   const partly = what === "wrong" && score > 0 ? ` ${(100 * score).toFixed(0)}` : "";
   const name = several ? `${data.runs[n].short} ` : "";
-  return [badge(what, `${name}${MARKS[what]} ${what}${partly}`), trace.cost.unparsable ? badge("unparsable") : null];
+  const reason = what === "wrong" && why(trace) !== "not known" ? `: ${why(trace)}` : "";
+  return [badge(what, `${name}${MARKS[what]} ${what}${partly}${reason}`), trace.cost.unparsable ? badge("unparsable") : null];
 }
 
 // One question.
@@ -57,11 +60,11 @@ function opened(question) {
       "Gold: ", question.answers.map((answer, n) => [n ? " · " : "", make("b", "", said(answer))]).flat(),
       make("span", "quiet", " · id ", link)
     ),
-    make("div", "traces", question.traces.map(trace_of)),
+    make("div", "traces", question.traces.map((trace, n) => trace_of(trace, n, question.id))),
   ];
 }
 
-function trace_of(trace, n) {
+function trace_of(trace, n, id) {
   const run = data.runs[n];
   const parts = several ? [make("h3", "", run.title)] : [];
   const scores = data.metrics
@@ -81,7 +84,31 @@ function trace_of(trace, n) {
     step("Answer", "", make("div", "", make("p", "", outcomes(trace, n), " ", answer), figures))
   );
   if (Object.keys(trace.own).length) parts.push(step("Further fields of the program", "", own(trace)));
+  if (data.prompts) parts.push(step("Prompts and replies", "", unfold("LM calls that this run paid for", () => calls(id, n))));
   return make("article", "trace", parts);
+}
+
+// The calls of a question are packed: base64 of gzip of JSON.
+async function unpacked(id) {
+  const bytes = Uint8Array.from(atob(data.prompts[id]), (character) => character.charCodeAt(0));
+  return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).json();
+}
+
+function calls(id, n) {
+  const box = make("div", "calls");
+  if (!(id in data.prompts)) return make("p", "quiet", "Not on this page; calls.jsonl of the run has what was kept.");
+  unpacked(id).then((runs) => {
+    if (!runs[n].length) box.append(make("p", "quiet", "None: its replies came from a cache, or it made no call."));
+    runs[n].forEach((call, number) => box.append(unfold(`${number + 1}. ${call.predictor || "call"}`, () => call_of(call))));
+    document.documentElement.dataset.unpacked = id;
+  }).catch((error) => box.append(make("p", "error", `This browser cannot unpack them: ${error.message}`)));
+  return box;
+}
+
+function call_of(call) {
+  const prompt = call.prompt === null ? [make("p", "quiet", "The run did not keep the prompt.")]
+    : call.prompt.flatMap(([role, text]) => [make("b", "", role), make("pre", "", said(text))]);
+  return [...prompt, ...call.replies.flatMap((text) => [make("b", "", "reply"), make("pre", "", said(text))])];
 }
 
 const step = (name, note, content) => make("div", "step", make(several ? "h4" : "h3", "", name, " ", make("span", "quiet", note)), content);
@@ -236,7 +263,8 @@ function wanted(entry) {
   if (what === "runs differ") return new Set(found).size > 1;
   const run = value_of("run");
   const looked = run === "" ? question.traces : [question.traces[run]];
-  return looked.some((trace) => (what === "unparsable" ? trace.cost.unparsable > 0 : outcome(trace) === what));
+  if (what === "has unparsable replies") return looked.some((trace) => trace.cost.unparsable > 0);
+  return looked.some((trace) => outcome(trace) === what || why(trace) === what);
 }
 
 function list() {
@@ -269,6 +297,87 @@ function open_named() {
   entry_of(entry).scrollIntoView();
 }
 
+// The tables.
+
+// What a cell is sorted by: its number, or its text where it has none.
+function key(row, column) {
+  const text = row.cells[column].textContent.trim();
+  const number = parseFloat(text.replace(/,/g, "").replace("−", "-").replace(/^[<[]/, ""));
+  return column === 0 || Number.isNaN(number) ? text : number;
+}
+
+function ordered(one, other) {
+  if (typeof one !== typeof other) return typeof one === "number" ? -1 : 1; // what has no number comes last
+  return typeof one === "number" ? one - other : one.localeCompare(other, undefined, { numeric: true });
+}
+
+// Lines that are parts stay beneath the line that they are part of.
+function sort(head) {
+  const body = head.closest("table").tBodies[0];
+  const column = head.cellIndex;
+  const groups = [];
+  for (const row of body.rows) {
+    if (row.cells[0].classList.contains("part") && groups.length) groups.at(-1).push(row);
+    else groups.push([row]);
+  }
+  const parts = groups.some((group) => group.length > 1);
+  const numeric = groups.flat().some((row) => typeof key(row, column) === "number");
+  const descending = head.ariaSort === "none" || head.ariaSort === null ? numeric : head.ariaSort === "ascending";
+  const compare = (one, other) => {
+    const [a, b] = [key(one, column), key(other, column)];
+    return typeof a === typeof b && descending ? ordered(b, a) : ordered(a, b);
+  };
+  if (parts) for (const group of groups) group.splice(1, Infinity, ...group.slice(1).sort(compare));
+  else groups.sort(([one], [other]) => compare(one, other));
+  body.replaceChildren(...groups.flat());
+  for (const other of head.parentElement.cells) other.ariaSort = "none";
+  head.ariaSort = descending ? "descending" : "ascending";
+}
+
+function save(name, text) {
+  const link = make("a", "");
+  link.href = URL.createObjectURL(new Blob([text], { type: "image/svg+xml" }));
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 60000);
+}
+
+// Where a browser does not let the page write to the clipboard, the text is shown, ready to be copied.
+function copy(text, box) {
+  const done = () => { box.querySelector("[role=status]").textContent = "copied"; };
+  const shown = () => {
+    const area = box.querySelector("textarea") || make("textarea", "");
+    area.readOnly = true;
+    area.value = text;
+    box.append(area);
+    area.select();
+  };
+  navigator.clipboard ? navigator.clipboard.writeText(text).then(done, shown) : shown();
+}
+
+function take(button) {
+  const box = button.closest(".take");
+  const { take: id } = box.dataset;
+  const { kind } = button.dataset;
+  if (kind === "svg") save(`${id.replace(/[^\w.-]+/g, "-")}.svg`, data.files[id].svg);
+  else copy(data.files[id][kind], box);
+}
+
+function filter(button) {
+  get("controls").reset();
+  get("outcome").value = button.dataset.outcome;
+  if (several) get("run").value = button.dataset.run;
+  list();
+  get("questions").scrollIntoView();
+}
+
+document.addEventListener("click", ({ target }) => {
+  const button = target.closest("button");
+  if (button === null) return;
+  if (button.className === "sort") sort(button.closest("th"));
+  else if (button.className === "filter") filter(button);
+  else if (button.dataset.kind) take(button);
+});
 get("metric").addEventListener("change", choose_metric);
 get("controls").addEventListener("input", list);
 get("controls").addEventListener("submit", (event) => event.preventDefault());

@@ -4,9 +4,9 @@ The figures are those of `eval.figures`. Whatever LMs, passages and errors say s
 the script of the page sets it as text. The page's policy allows its own style and script only, by their hashes.
 """
 
-import re
 from base64 import b64encode
 from collections.abc import Sequence
+from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -14,40 +14,55 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from eval.reports.formats import COST_COLUMNS
+from eval.figures.outcomes import REASONS
+from eval.reports.html.drawing import COLOURS, SHAPES
+from eval.reports.html.files import Files, files
+from eval.reports.html.prompts import packed
 from eval.reports.html.questions import questions
 from eval.reports.html.view import View, view
+from eval.reports.html.visible import visible
 from eval.runs.store import Run
 from retrieval import UsageError
 from retrieval.files import write_whole
 
-__all__ = ["page", "visible", "write"]
-
-# Control characters, those that turn the direction of what follows, and lone surrogates, which UTF-8 cannot hold.
-_UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+__all__ = ["Page", "page", "write"]
 
 
-def page(runs: Sequence[Run]) -> str:
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A report."""
+
+    html: str
+    files: Files
+    """Its tables and drawings as files; see `eval.reports.html.files`."""
+
+
+def page(runs: Sequence[Run], *, title: str | None = None, prompts: bool = True) -> Page:
     """The page of one run, or of several of the same task side by side.
 
     Args:
         runs: At least one, as `eval.runs.store.read` gives them.
+        title: Of the page; by default the programs and the task.
+        prompts: Whether it has the prompts and replies, as far as there is room for them.
 
     Raises:
-        UsageError: the runs cannot be compared, or the passages of one cannot be read.
+        UsageError: the runs cannot be compared, or the passages or calls of one cannot be read.
     """
     environment = _environment()
-    style, script = (_asset(environment, name) for name in ("page.css", "page.js"))
-    shown = view(runs)
-    return environment.get_template("report.html").render(
+    shown = view(runs, title)
+    style = _asset(environment, "drawing.css") + _asset(environment, "page.css")
+    script = _asset(environment, "page.js")
+    made = visible(files(shown, environment))
+    html = environment.get_template("report.html").render(
         page=shown,
-        cost_columns=list(COST_COLUMNS),
-        data=visible(_data(shown, runs)),
+        reasons=REASONS,
+        data=visible(_data(shown, made)) | {"prompts": packed(shown.sources) if prompts else None},
         style=Markup(style),
         script=Markup(script),
         style_hash=_hash(style),
         script_hash=_hash(script),
     )
+    return Page(html, made)
 
 
 def write(path: str | Path, page: str) -> None:
@@ -62,21 +77,6 @@ def write(path: str | Path, page: str) -> None:
         raise UsageError(f"cannot write {path}: {error.strerror}") from error
 
 
-def visible(value: Any) -> Any:
-    r"""The value, a text or what JSON can hold, with every character that is not seen, or that changes how others are
-    seen, written out as \u202e is."""
-    match value:
-        case Markup():
-            return value
-        case str():
-            return _UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", value)
-        case dict():
-            return {visible(key): visible(item) for key, item in value.items()}
-        case list():
-            return [visible(item) for item in value]
-    return value
-
-
 def _environment() -> Environment:
     environment = Environment(
         autoescape=True,
@@ -86,16 +86,18 @@ def _environment() -> Environment:
         trim_blocks=True,
         undefined=StrictUndefined,
     )
+    environment.globals.update(shapes=SHAPES, colours=COLOURS)
     environment.policies["json.dumps_kwargs"] = {"ensure_ascii": False, "separators": (",", ":")}
     return environment
 
 
-def _data(shown: View, runs: Sequence[Run]) -> dict[str, Any]:
+def _data(shown: View, made: Files) -> dict[str, Any]:
     """What the script of the page reads."""
     return {
-        "metrics": [{"name": name, "heading": heading} for name, heading in shown.metrics.items()],
+        "metrics": [{"name": metric.name, "heading": metric.heading} for metric in shown.metrics],
         "runs": [{"short": run.short, "title": run.title, "best_of": run.best_of} for run in shown.runs],
-        **questions(runs),
+        "files": made,
+        **questions(shown.sources, [metric.name for metric in shown.metrics]),
     }
 
 

@@ -6,8 +6,9 @@ To keep the page small, each passage and each reason stands in it once; question
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NotRequired, TypedDict
 
+from eval.figures.outcomes import Outcome, Reason, outcome
+from eval.reports.html.source import Source
 from eval.runs.record import Row, Shown
-from eval.runs.store import Run
 from programs.instruments.trace import Dropped, Found, Kept, Query
 from retrieval import Passage
 
@@ -51,6 +52,8 @@ class PageTrace(TypedDict):
     answer: str | None
     error: str | None
     scores: dict[str, float | None]
+    outcomes: list[Outcome]
+    """By each metric of the page, in their order."""
     cost: dict[str, float | None]
     searches: list[PageSearch]
     passages: list[PageFate]
@@ -83,30 +86,29 @@ class Questions(TypedDict):
     questions: list[PageQuestion]
 
 
-def questions(runs: Sequence[Run]) -> Questions:
+def questions(sources: Sequence[Source], metrics: Sequence[str] = ()) -> Questions:
     """The questions that all of these runs asked, with their passages.
 
     All passages that are gold or in the evidence have their texts. Of the others the best-ranked have theirs, as many
     as there is room for.
 
     Args:
-        runs: At least one.
-
-    Raises:
-        UsageError: the passages of a run cannot be read.
+        sources: The runs, at least one.
+        metrics: Those of the page.
     """
     pool = _Pool()
-    sources = [({row.id: row for row in run.rows}, run.passages()) for run in runs]
+    by_id = [{row.id: (row, why) for row, why in zip(s.rows, s.reasons, strict=True)} for s in sources]
     listed: list[PageQuestion] = [
         {
             "id": row.id,
             "question": row.question,
             "answers": list(row.answers),
             "type": row.type,
-            "traces": [_trace(rows[row.id], known, pool) for rows, known in sources],
+            "traces": [
+                _trace(*rows[row.id], metrics, source.known, pool) for rows, source in zip(by_id, sources, strict=True)
+            ],
         }
-        for row in runs[0].rows
-        if all(row.id in rows for rows, _ in sources)
+        for row in sources[0].rows
     ]
     return {"passages": pool.passages(), "reasons": list(pool.reasons), "questions": listed}
 
@@ -140,7 +142,7 @@ class _Pool:
         return entries
 
 
-def _trace(row: Row, known: Mapping[str, Passage], pool: _Pool) -> PageTrace:
+def _trace(row: Row, why: Reason, metrics: Sequence[str], known: Mapping[str, Passage], pool: _Pool) -> PageTrace:
     prediction = row.prediction
     reported = prediction.passages if prediction else None
     found = reported or [Shown(id=id_, title=_title(known, id_)) for id_ in row.trace.found()]
@@ -166,6 +168,7 @@ def _trace(row: Row, known: Mapping[str, Passage], pool: _Pool) -> PageTrace:
         "answer": prediction.answer if prediction else None,
         "error": None if row.error is None else str(row.error),
         "scores": row.scores,
+        "outcomes": [outcome(row, metric, why) for metric in metrics],
         "cost": {name: _short(getattr(row.cost, name)) for name in _COSTS},
         "searches": [
             {"query": query.text, "found": _numbers(results.get(query.number), numbers)}

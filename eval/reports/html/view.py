@@ -1,65 +1,37 @@
 """What the page shows above its list of questions, as values; `report.html` puts them on the page."""
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from eval.figures.comparison import Comparison, Difference, compare
-from eval.figures.costs import Costs, costs
-from eval.figures.summary import Figures, Score, Summary, summarise
-from eval.reports.formats import CostLine, cost_lines, cost_notes, heading, interval, p_value, percent, signed_percent
-from eval.reports.html.drawing import Bar, Chart, Point, bar, chart, front
-from eval.runs.ceiling import Standing, label, meaning, standing
-from eval.runs.record import Row
+from eval.figures.comparison import Comparison, compare
+from eval.figures.settings import ABSENT, Setting, settings
+from eval.reports.formats import cost_notes, heading, passages_lines, passages_warning
+from eval.reports.html import sections
+from eval.reports.html.drawing import Chart, Point, chart, front
+from eval.reports.html.source import Source, cost, sources
+from eval.reports.html.tables import Table
+from eval.runs.ceiling import label
 from eval.runs.store import Run
 
-__all__ = ["View", "view"]
+__all__ = ["ChartView", "RunView", "View", "view"]
 
-_COSTS = {
-    "LM calls": ("lm_calls",),
-    "tokens": ("input_tokens", "output_tokens"),
-    "US dollars": ("usd",),
-    "searches": ("searches",),
-    "seconds": ("seconds",),
-}
 _AXES = ("LM calls", "tokens", "US dollars", "seconds")
-_ABSENT = "–"
-
-
-@dataclass(frozen=True, slots=True)
-class ScoreView:
-    """The mean of a metric with its interval."""
-
-    mean: str
-    interval: str
-    bar: Bar | None
-    """None where no question has the metric."""
-
-
-@dataclass(frozen=True, slots=True)
-class GroupView:
-    """The figures of the questions of one type in one run."""
-
-    run: str
-    n: int
-    failed: int
-    unparsable: int
-    scores: dict[str, ScoreView]
-    lm_calls: str
-    seconds: str
 
 
 @dataclass(frozen=True, slots=True)
 class RunView:
-    """A run; its figures are of the questions that all runs on the page asked."""
+    """A run as the head of the page has it."""
 
+    number: int
+    """From 0."""
     short: str
     """R1, R2 …; empty where there is only one run."""
     name: str
     """The short name, the program, and whether it is a ceiling or a floor."""
     title: str
     """The short name and the program."""
+    hollow: bool
+    """Whether it is a ceiling or a floor."""
     best_of: bool
     about: list[str]
     """What sets it apart: its LM, its retriever, and the settings that other runs have with other values."""
@@ -68,219 +40,184 @@ class RunView:
     state: str
     """Whether it is complete, in words, and why not."""
     errors: list[str]
-    n: int
     left_out: int
     """How many of its questions are left out because not all runs asked them."""
-    outcomes: dict[str, int]
-    """How many questions are right, wrong and not scored by the first metric; empty where there is no metric."""
-    failed: int
-    unparsable: int
-    spent: dict[str, str]
-    """Costs per question by their names, those of `View.costs`."""
-    scores: dict[str, ScoreView]
-    cost_lines: list[CostLine]
+    costs: Table
     cost_notes: list[str]
 
 
 @dataclass(frozen=True, slots=True)
 class ChartView:
+    id: str
     chart: Chart
     caption: str
 
 
 @dataclass(frozen=True, slots=True)
-class DifferenceView:
-    """A run less another by one metric."""
+class MetricView:
+    """What the page shows by the metric that is chosen."""
 
     name: str
-    n: int
-    mean: str
-    interval: str
-    bar: Bar
-    p: str
-    corrected: str
-
-
-@dataclass(frozen=True, slots=True)
-class DifferencesView:
-    """The differences by one metric."""
-
-    axis: str
-    """The ends of the axis of the bars."""
-    overall: list[DifferenceView]
-    by_type: list[DifferenceView]
-
-
-@dataclass(frozen=True, slots=True)
-class SetupLine:
-    """An entry of the manifests."""
-
-    name: str
-    values: list[str]
-    """One per run."""
+    heading: str
+    results: Table
+    scores: Table | None
+    """Of each run; None where there is only one, whose scores stand in one table."""
+    reasons: Table | None
+    """Why wrong; None where no question is."""
+    charts: list[ChartView]
+    differences: Table | None
+    differences_by_type: Table | None
+    types: Table | None
 
     @property
-    def same(self) -> bool:
-        """Whether all runs have the same value."""
-        return len(set(self.values)) == 1
+    def tables(self) -> list[Table]:
+        found = (self.results, self.scores, self.reasons, self.differences, self.differences_by_type, self.types)
+        return [table for table in found if table]
 
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """The page. Mappings by metric have the names in `metrics` as their keys."""
+    """The page."""
 
     title: str
-    metrics: dict[str, str]
-    """Headings by name."""
-    costs: list[str]
+    sources: list[Source]
+    """What it is made from."""
     runs: list[RunView]
     shared: int
     """How many questions all runs asked."""
-    types: dict[str, list[GroupView]]
-    """By type of question, one entry per run."""
-    charts: dict[str, list[ChartView]]
-    kinds: list[tuple[str, str]]
-    """The sign and the meaning of each kind of mark on the charts."""
+    metrics: list[MetricView]
+    scores: Table | None
+    """By each metric, where there is only one run."""
+    types: list[str]
+    unlike: Table | None
+    """What differs between the runs, settings and passages; None where nothing does."""
+    warning: str | None
+    """Where some runs rest on far more passages than others."""
     unknown_costs: dict[str, list[str]]
     """For each cost the runs for which it is not known, where there are any."""
-    differences: dict[str, DifferencesView]
-    setup: list[SetupLine]
+    setup: Table
+    setup_of_all: Table | None
+    """What is the same in several runs."""
 
     @property
     def several(self) -> bool:
         return len(self.runs) > 1
 
-
-@dataclass(frozen=True, slots=True)
-class _Source:
-    """What a run's view is made from."""
-
-    short: str
-    run: Run
-    rows: list[Row]
-    summary: Summary
-    costs: Costs
-
     @property
-    def standing(self) -> Standing:
-        return standing(self.run.manifest.lm or "")
+    def tables(self) -> list[Table]:
+        """All tables on the page."""
+        rest = (self.scores, self.unlike, *(run.costs for run in self.runs), self.setup, self.setup_of_all)
+        return [table for metric in self.metrics for table in metric.tables] + [table for table in rest if table]
 
 
-def view(runs: Sequence[Run]) -> View:
+def view(runs: Sequence[Run], title: str | None = None) -> View:
     """What the page shows of one run, or of several that are compared.
 
+    Args:
+        runs: At least one.
+        title: Of the page; by default the programs and the task.
+
     Raises:
-        UsageError: the runs cannot be compared.
+        UsageError: the runs cannot be compared, or the passages of one cannot be read.
     """
     comparison = compare(runs) if len(runs) > 1 else None
-    shared = set.intersection(*({row.id for row in run.rows} for run in runs))
-    sources = []
-    for n, run in enumerate(runs):
-        rows = [row for row in run.rows if row.id in shared]
-        summary = comparison.runs[n].summary if comparison else summarise(rows, len(rows), run.manifest)
-        short = f"R{n + 1}" if comparison else ""
-        sources.append(_Source(short, run, rows, summary, costs(rows, run.manifest)))
-    metrics = comparison.metrics if comparison else list(sources[0].summary.total.scores)
-    setup = _setup(sources)
-    compared = sources if comparison else []
-    signs: dict[Standing, str] = {"": "●", "ceiling": "△", "floor": "▽"}
-    kinds = dict.fromkeys(source.standing for source in compared)
-    unknown = {axis: [s.short for s in compared if _cost(s.summary.total, axis) is None] for axis in _AXES}
+    made = sources(runs, comparison)
+    metrics = comparison.metrics if comparison else list(made[0].summary.total.scores)
+    entries = settings([run.manifest for run in runs])
+    compared = made if comparison else []
+    unknown = {axis: [s.short for s in compared if cost(s.summary.total, axis) is None] for axis in _AXES}
+    differing, same = ([entry for entry in entries if entry.same is alike] for alike in (False, True))
+    names = [source.name for source in made]
+    caption = "The same in all runs" if comparison else "What was run"
+    setup_of_all = sections.setup("setup-of-all", caption, ["value"], same)
     return View(
-        title=_title(sources),
-        metrics={name: heading(name) for name in metrics},
-        costs=list(_COSTS),
-        runs=[_run(n, source, metrics, setup) for n, source in enumerate(sources)],
-        shared=len(shared),
-        types={type_: [_group(s, type_, metrics) for s in sources] for type_ in sources[0].summary.by_type},
-        charts={name: _charts(compared, name) for name in metrics if comparison},
-        kinds=[(signs[kind], meaning(kind)) for kind in kinds],
-        unknown_costs={axis: names for axis, names in unknown.items() if names},
-        differences={name: _differences(comparison, name, sources) for name in metrics if comparison},
-        setup=setup,
+        title=title or _title(made),
+        sources=made,
+        runs=[_run(source, entries) for source in made],
+        shared=len(made[0].rows),
+        metrics=[_metric(name, made, comparison) for name in metrics],
+        scores=None if comparison or not metrics else sections.scores_of_one(made[0], metrics),
+        types=list(made[0].summary.by_type),
+        unlike=_unlike(comparison, names),
+        warning=passages_warning(comparison.runs) if comparison else None,
+        unknown_costs={axis: of for axis, of in unknown.items() if of},
+        setup=sections.setup("setup-of-runs", "What was run", names, differing) if comparison else setup_of_all,
+        setup_of_all=setup_of_all if comparison else None,
     )
 
 
-def _run(n: int, source: _Source, metrics: Sequence[str], setup: Sequence[SetupLine]) -> RunView:
-    run, total = source.run, source.summary.total
-    title = f"{source.short} {run.manifest.program or run.name}".strip()
-    best = f", best of {len(run.manifest.best_of)}" if run.manifest.best_of else ""
+def _metric(name: str, made: Sequence[Source], comparison: Comparison | None) -> MetricView:
+    overall, by_type = sections.differences(comparison, name, made) if comparison else (None, None)
+    return MetricView(
+        name=name,
+        heading=heading(name),
+        results=sections.results(made, name),
+        scores=sections.scores(made, name) if comparison else None,
+        reasons=sections.reasons(made, name),
+        charts=_charts(made, name) if comparison else [],
+        differences=overall,
+        differences_by_type=by_type,
+        types=sections.types(made, name) if made[0].summary.by_type else None,
+    )
+
+
+def _run(source: Source, entries: Sequence[Setting]) -> RunView:
+    run = source.run
     asked, rows = run.manifest.asked, len(run.rows)
     questions = f"{rows} questions" if rows == asked else f"{rows} of {asked} questions"
-    outcomes = Counter(_outcome(row, metrics[0]) for row in source.rows) if metrics else Counter()
     return RunView(
+        number=source.number,
         short=source.short,
-        name=f"{title}{best}{f', {source.standing}' if source.standing else ''}",
-        title=title,
+        name=source.name,
+        title=source.title,
+        hollow=bool(source.standing),
         best_of=bool(run.manifest.best_of),
-        about=_about(n, source, setup),
+        about=_about(source, entries),
         directory=run.name,
         complete=run.gap is None,
         state=f"complete: {questions}" if run.gap is None else f"incomplete: {questions}; {run.gap}",
         errors=[str(row.error) for row in run.rows if row.error is not None],
-        n=total.n,
         left_out=len(run.rows) - len(source.rows),
-        outcomes={name: outcomes[name] for name in ("right", "wrong", "not scored")} if metrics else {},
-        failed=total.failed,
-        unparsable=total.unparsable,
-        spent={name: _amount(total, name) for name in _COSTS},
-        scores={name: _score(total.scores[name], total.n) for name in metrics},
-        cost_lines=cost_lines(source.costs),
+        costs=sections.costs(source),
         cost_notes=cost_notes(source.costs),
     )
 
 
-def _about(n: int, source: _Source, setup: Sequence[SetupLine]) -> list[str]:
+def _about(source: Source, entries: Sequence[Setting]) -> list[str]:
     manifest = source.run.manifest
     about = [f"best of {len(manifest.best_of)}"] if manifest.best_of else []
     about += [f"LM {label(manifest.lm)}"] if manifest.lm else []
     about += [f"retriever {manifest.retriever}"] if manifest.retriever else []
     about += [f"compiled state {manifest.state.get('file')}"] if manifest.state else []
-    for line in setup:
-        setting = line.name.startswith(("settings.", "temperature"))
-        if setting and len(set(line.values) - {_ABSENT}) > 1 and line.values[n] != _ABSENT:
-            about.append(f"{line.name.removeprefix('settings.')} {line.values[n]}")
+    rescored = manifest.entries().get("rescored")
+    about += [f"rescored from {rescored['run']}"] if rescored else []
+    for entry in entries:
+        setting, value = entry.name.startswith(("settings.", "temperature")), entry.values[source.number]
+        if setting and len(set(entry.values) - {ABSENT}) > 1 and value != ABSENT:
+            about.append(f"{entry.name.removeprefix('settings.')} {value}")
     return about
 
 
-def _outcome(row: Row, metric: str) -> str:
-    if row.error is not None:
-        return "failed"
-    if metric not in row.scores:
-        return "not scored"
-    return "right" if row.scores[metric] == 1 else "wrong"
+def _unlike(comparison: Comparison | None, names: Sequence[str]) -> Table | None:
+    if comparison is None:
+        return None
+    lines = [*comparison.differing, *passages_lines(comparison.runs)]
+    return sections.setup("unlike", "What differs between the runs", names, lines) if lines else None
 
 
-def _group(source: _Source, type_: str, metrics: Sequence[str]) -> GroupView:
-    figures = source.summary.by_type[type_]
-    return GroupView(
-        run=source.short,
-        n=figures.n,
-        failed=figures.failed,
-        unparsable=figures.unparsable,
-        scores={name: _score(figures.scores.get(name), figures.n) for name in metrics},
-        lm_calls=_amount(figures, "LM calls"),
-        seconds=_amount(figures, "seconds"),
-    )
-
-
-def _score(score: Score | None, n: int) -> ScoreView:
-    if score is None:
-        return ScoreView(_ABSENT, "", None)
-    return ScoreView(percent(score, n), interval(score.low, score.high), bar(score.mean, score.low, score.high))
-
-
-def _charts(sources: Sequence[_Source], metric: str) -> list[ChartView]:
+def _charts(made: Sequence[Source], metric: str) -> list[ChartView]:
     charts = []
     for axis in _AXES:
         points = []
-        for source in sources:
-            score, cost = source.summary.total.scores[metric], _cost(source.summary.total, axis)
-            if cost is not None:
-                points.append(Point(source.short, source.standing, cost, score.mean, score.low, score.high))
+        for source in made:
+            score, spent = source.summary.total.scores[metric], cost(source.summary.total, axis)
+            if spent is not None:
+                place = (spent, score.mean, score.low, score.high)
+                points.append(Point(source.short, source.number, source.standing, *place))
         if points:
             drawn = chart(points, across=f"{axis} per question", up=heading(metric))
-            charts.append(ChartView(drawn, f"{heading(metric)} against {axis}.{_fronts(points)}"))
+            id_ = f"chart-{metric}-{axis.replace(' ', '-')}"
+            charts.append(ChartView(id_, drawn, f"{heading(metric)} against {axis}.{_fronts(points)}"))
     return charts
 
 
@@ -294,69 +231,7 @@ def _fronts(points: Sequence[Point]) -> str:
     return text
 
 
-def _differences(comparison: Comparison, metric: str, sources: Sequence[_Source]) -> DifferencesView:
-    short = {source.run.name: source.short for source in sources}
-    found = [d for d in comparison.differences if d.metric == metric]
-    widest = max((abs(end) for d in found for end in (d.low, d.high)), default=0.0)
-    most = max(0.1, -(-widest * 10 // 1) / 10)  # up to the next 10 percent
-    return DifferencesView(
-        axis=f"{-100 * most:.0f} to {100 * most:+.0f}",
-        overall=[_difference(d, short, most) for d in found if d.type is None],
-        by_type=[_difference(d, short, most) for d in found if d.type is not None],
-    )
-
-
-def _difference(difference: Difference, short: Mapping[str, str], most: float) -> DifferenceView:
-    pair = f"{short[difference.first]} − {short[difference.second]}"
-    return DifferenceView(
-        name=f"{difference.type}: {pair}" if difference.type else pair,
-        n=difference.n,
-        mean=signed_percent(difference.mean),
-        interval=interval(difference.low, difference.high, "+"),
-        bar=bar(difference.mean, difference.low, difference.high, least=-most, most=most),
-        p=p_value(difference.p),
-        corrected=p_value(difference.p_corrected) + (" *" if difference.p_corrected < 0.05 else ""),
-    )
-
-
-def _title(sources: Sequence[_Source]) -> str:
-    programs = list(dict.fromkeys(source.run.manifest.program or "a program" for source in sources))
-    named = ", ".join(programs) if len(programs) <= 3 else f"{len(sources)} runs"
-    return f"{named} on {(sources[0].run.manifest.task or 'questions').rpartition('/')[2]}"
-
-
-def _setup(sources: Sequence[_Source]) -> list[SetupLine]:
-    """Every entry of any manifest, and its value in each run."""
-    flat = [_flat(source.run.manifest.entries()) for source in sources]
-    names = dict.fromkeys(name for entries in flat for name in entries)
-    return [SetupLine(name, [_setting(name, entries) for entries in flat]) for name in names]
-
-
-def _setting(name: str, entries: Mapping[str, str]) -> str:
-    value = entries.get(name, _ABSENT)
-    return label(value) if name == "lm" else value
-
-
-def _flat(value: Any, name: str = "") -> dict[str, str]:
-    """The entries of a manifest as text, by their names; the names inside an entry follow its name and a dot."""
-    if isinstance(value, dict) and value:
-        return {path: text for key, item in value.items() for path, text in _flat(item, f"{name}.{key}").items()}
-    name = name.removeprefix(".")
-    if name == "best_of":
-        return {name: f"{len(value)} runs"}
-    if isinstance(value, list):
-        return {name: ", ".join(map(str, value)) or "none"}
-    return {name: "none" if value is None or value == {} else str(value)}
-
-
-def _cost(figures: Figures, name: str) -> float | None:
-    """Per question; None where it is not known."""
-    parts = [figures.cost.get(part) for part in _COSTS[name]]
-    return None if None in parts else sum(part for part in parts if part is not None)
-
-
-def _amount(figures: Figures, name: str) -> str:
-    cost = _cost(figures, name)
-    if cost is None:
-        return "unknown"
-    return f"{cost:.6f}" if name == "US dollars" else f"{cost:,.0f}" if name == "tokens" else f"{cost:,.2f}"
+def _title(made: Sequence[Source]) -> str:
+    programs = list(dict.fromkeys(source.run.manifest.program or "a program" for source in made))
+    named = ", ".join(programs) if len(programs) <= 3 else f"{len(made)} runs"
+    return f"{named} on {(made[0].run.manifest.task or 'questions').rpartition('/')[2]}"

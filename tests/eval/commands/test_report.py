@@ -17,7 +17,7 @@ def test_the_report_is_written_whole_or_not_at_all(tmp_path: Path, capsys: pytes
     capsys.readouterr()
     assert exit_code(main, ["report", directory, "--out", out]) == 0
     assert capsys.readouterr().err == f"report: {out}\n"
-    assert Path(out).read_text(encoding="utf-8") == page([read(directory)])
+    assert Path(out).read_text(encoding="utf-8") == page([read(directory)]).html
     assert sorted(path.name for path in tmp_path.iterdir()) == ["other", "report.html", "run"]
     assert exit_code(main, ["report", f"{directory},{other}", "--out", out]) == 0
     assert "best of 2" in Path(out).read_text(encoding="utf-8")

@@ -1,8 +1,20 @@
 from support.records import a_manifest, a_row
 
+from eval.figures.comparison import Compared
 from eval.figures.costs import costs
-from eval.figures.summary import Score
-from eval.reports.formats import COST_COLUMNS, cost_lines, cost_notes, heading, interval, p_value, percent, usd
+from eval.figures.summary import Score, summarise
+from eval.reports.formats import (
+    COST_COLUMNS,
+    cost_lines,
+    cost_notes,
+    heading,
+    interval,
+    p_value,
+    passages_lines,
+    passages_warning,
+    percent,
+    usd,
+)
 from programs.instruments.cost import Cost, Spent
 from programs.instruments.trace import Trace, Turn
 
@@ -16,6 +28,20 @@ def test_figures() -> None:
     assert (interval(0.1, 0.25), interval(-0.1, 0.25, "+")) == ("[10.0, 25.0]", "[-10.0, +25.0]")
     assert (p_value(0.001), p_value(0.0009)) == ("0.001", "<0.001")
     assert (usd(None), usd(0.25)) == ("unknown", "0.250000")
+
+
+def test_runs_that_rest_on_far_more_passages_than_others_are_said_to() -> None:
+    def run(found: float, shown: float | None) -> Compared:
+        return Compared(f"{found}", 0, summarise([], 0, a_manifest()), found, shown)
+
+    assert passages_warning([run(5, 5), run(64, 5.1)]) == (
+        "Not alike: the runs find 5.0 to 64.0 passages per question. That may be why they differ."
+    )
+    assert "are shown 2.0 to 9.0 texts per question, and the runs find" in str(passages_warning([run(5, 2), run(9, 9)]))
+    assert passages_warning([run(0, None), run(0.5, 1)]) is None
+    lines = passages_lines([run(5, None), run(64, 4)])
+    assert [line.values for line in lines] == [["5.0", "64.0"], ["–", "4.0"]]
+    assert passages_lines([run(5, 4), run(5, 4)]) == []
 
 
 def test_lines_of_costs_say_which_are_parts() -> None:

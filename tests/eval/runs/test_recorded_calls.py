@@ -19,8 +19,10 @@ from support.scripted import Function, Priced, engine_lm, render
 
 from eval.figures.summary import Summary
 from eval.metrics import em
-from eval.runs.recorded_calls import Limits
+from eval.runs.record import PaidCall
+from eval.runs.recorded_calls import Limits, replies
 from eval.runs.runner import evaluate
+from eval.runs.store import read
 from programs.steps.ask import ask
 from programs.steps.side_by_side import side_by_side
 from retrieval import UsageError
@@ -59,7 +61,7 @@ def questions(count: int) -> list[dspy.Example]:
 
 
 def lm(url: str, **settings: Any) -> dspy.LM:
-    return dspy.LM("openai/gpt-4o-mini", api_base=url, api_key="none", **{"cache": False, "timeout": 5, **settings})
+    return dspy.LM("openai/gpt-4o-mini", api_base=url, **{"api_key": "none", "cache": False, "timeout": 5, **settings})
 
 
 def rows(directory: Path) -> list[dict[str, Any]]:
@@ -388,3 +390,23 @@ def test_a_question_in_flight_ends_at_its_next_call_when_the_run_is_left(
     assert provider.asked <= asked + 2  # those that were under way
     summary = json.loads((tmp_path / "summary.json").read_text())
     assert (summary["complete"], summary["stopped"], summary["total"]["n"]) == (False, "interrupted", 0)
+
+
+def test_the_record_has_who_asked_what_and_no_key(provider: Provider, tmp_path: Path) -> None:
+    for n, model in enumerate([lm(provider.url, api_key="sk-secret"), engine_lm(Function(lambda *_: reply("", 0)))]):
+        with dspy.context(lm=model):
+            evaluate(FourCalls(), questions(1), metrics=[em], directory=tmp_path / f"{n}", manifest={}, threads=1)
+        calls = list(read(tmp_path / f"{n}").calls())
+        assert [call.predictor for call in calls] == ["draft", "check.predict", "check.predict", "draft"]
+        assert [message.role for message in calls[0].prompt or ()] == ["system", "user"]
+        assert "[[ ## question ## ]]\nQuestion 0?" in (calls[0].prompt or ())[1].text
+        assert replies(calls[1]) == [render({"reasoning": "so", "answer": "reply 0"})]
+        assert "sk-secret" not in (tmp_path / f"{n}" / "calls.jsonl").read_text()
+
+
+def test_replies_are_texts_whatever_the_engine() -> None:
+    kept = {"question": "q", "key": "k", "usd": None}
+    ours = {"_dspy_format": "dspy-lm15-result-v1", "outputs": ["one", {"text": "two", "reasoning_content": "hm"}]}
+    assert replies(PaidCall.model_validate({**kept, "reply": ours})) == ["one", "hm\n\ntwo"]
+    theirs = {"choices": [{"message": {"content": "one"}}, {"message": {"content": None, "tool_calls": [{"id": 1}]}}]}
+    assert replies(PaidCall.model_validate({**kept, "reply": theirs})) == ["one", '[{"id": 1}]']

@@ -5,9 +5,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.lighthouse import CONTEXT, FILM
+from support.lighthouse import CONTEXT, DIRECTOR, FILM
 
-from lms.extractive.reading import Reader, passages
+from lms.extractive.passages import passages
+from lms.extractive.reading import Reader
 from retrieval.passage import Passage, number
 
 DATA = Path(__file__).parents[4] / "shared" / "data"
@@ -35,7 +36,9 @@ def answer(question: str, context: str = CONTEXT) -> str:
         ("Are the Orm and the Salka both rivers?", "yes"),
         ("Are the Orm and Ada Quill both rivers?", "no"),
         ("Was Berta Holm a Norwegian painter?", "yes"),
-        ("Did Napoleon sell Louisiana to Jefferson?", "no"),
+        ("Was Berta Holm a Swedish painter?", "no"),
+        ("How long is the Salka?", "97 km"),
+        ("What does Berta Holm do for a living?", "painter"),
     ],
 )
 def test_answers_have_the_form_that_the_question_asks_for(question: str, expected: str) -> None:
@@ -48,36 +51,42 @@ def test_a_second_hop_goes_through_the_title_that_the_first_names() -> None:
     assert Reader(question, passages(CONTEXT)).relevant(may_be_none=False) == [2, 4]
 
 
-def test_words_of_the_question_are_no_answer_where_there_are_others() -> None:
-    assert answer("Who is Ada Quill?", number([FILM])) == "The Lighthouse Keeper"
-    assert answer("Who is Ada Quill?", "Ada Quill.") == "Ada Quill"
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Did Napoleon sell Louisiana to Jefferson?",
+        "Who directed The Last Ferry?",  # not in the passages
+        "Who produced The Lighthouse Keeper?",  # another relation
+        "Who was the mother of Ada Quill?",
+        "How deep is the Salka?",  # lengths, but of something else
+        "How many bridges does the Salka have?",
+        "Which river is deeper, the Orm or the Salka?",
+        "What is the longest river in the world?",
+        "",
+    ],
+)
+def test_it_declines_what_the_passages_do_not_bear(question: str) -> None:
+    assert answer(question) == ""
 
 
 @pytest.mark.parametrize(
-    ("question", "expected"),
-    [
-        ("Which river is longer, the Orm or the Salka?", "Orm"),
-        ("Is the Orm a river?", "yes"),
-        ("Who directed The Lighthouse Keeper?", "unknown"),
-        ("", "unknown"),
-    ],
+    "question", ["Which river is longer, the Orm or the Salka?", "Is the Orm a river?", "Who is it?"]
 )
-def test_without_a_context_it_knows_nothing(question: str, expected: str) -> None:
-    assert answer(question, "") == expected
+def test_without_a_context_it_knows_nothing(question: str) -> None:
+    assert answer(question, "") == ""
 
 
-def test_passages_are_read_as_they_are_numbered() -> None:
-    assert [(p.number, p.title) for p in passages(CONTEXT)] == [
-        (1, "Orm (river)"), (2, "The Lighthouse Keeper"), (3, "Salka"), (4, "Ada Quill"), (5, "Berta Holm"),
-    ]  # fmt: skip
-    assert passages("") == []
-    assert passages(json.dumps(["One | a", "b"])) == [(1, "One", "a"), (2, "", "b")]
-    assert passages("a first line\n\na second one") == [(1, "", "a first line"), (2, "", "a second one")]
-    assert passages("Observation 1:\n[1] One | a\nThought 2: b") == [(1, "One", "a")]
+def test_the_passage_of_the_answer_is_relevant() -> None:
+    context = number(
+        [FILM, Passage("6", "Keeper of the Lighthouse: who directed lights.", "Directed Keeper"), DIRECTOR]
+    )
+    reader = Reader("When did Ada Quill die?", passages(context))
+    assert reader.answer == "9 June 1987"
+    assert 3 in reader.relevant(may_be_none=True)
 
 
 @pytest.mark.skipif(not DATA.is_dir(), reason="needs ../shared/data")
-@pytest.mark.parametrize(("name", "least"), [("hotpotqa", 0.3), ("nq", 0.15), ("popqa", 0.25), ("strategyqa", 0.4)])
+@pytest.mark.parametrize(("name", "least"), [("hotpotqa", 0.15), ("nq", 0.05), ("popqa", 0.5), ("strategyqa", 0.1)])
 def test_it_is_of_use_on_real_questions(name: str, least: float) -> None:
     """Share of exact answers to 60 questions, each over its gold passages among eight others of the corpus."""
 

@@ -2,23 +2,29 @@
 
 import json
 import os
+import pty
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import dspy
 import pytest
 from support.command_line import exit_code, without_help
+from support.faulty_server import Provider
 
+import lms
+import retrieval
 from programs import load, names
 from programs.blendfilter import BlendFilter
 from programs.commands.method import main, make_parser
+from programs.commands.way import NEXT, QUESTIONS
 from programs.direct import Direct
 from programs.instruments.adapters import load_adapter
 from programs.instruments.state import save_state
 from retrieval import Memory
 
-QUESTION = "In what French town was the chemist who discovered samarium born?"
+QUESTION = QUESTIONS[1]
 
 
 def run(*args: str, module: str = "programs.blendfilter", **environment: str) -> subprocess.CompletedProcess[str]:
@@ -33,7 +39,66 @@ def test_the_first_answer_needs_no_flag_no_key_and_no_network() -> None:
     assert done.stdout.count("\n") == 1
     assert "extractive reader, which is no language model" in done.stderr
     assert "sample" in done.stderr
+    assert done.stderr.endswith(f"{NEXT}\n")
+    assert NEXT.count("\n") == 1
     assert "Traceback" not in done.stderr
+
+
+def on_a_terminal(*args: str) -> str:
+    """What a terminal shows, stdout and stderr together."""
+    ours, its = pty.openpty()
+    environment = {**os.environ, "COLUMNS": "80"}
+    command = [sys.executable, "-m", "programs", *args]
+    with subprocess.Popen(command, stdout=its, stderr=its, stdin=subprocess.DEVNULL, env=environment) as process:
+        os.close(its)
+        shown = b""
+        with suppress(OSError):  # Linux ends a terminal that nobody writes to any more with an error
+            while part := os.read(ours, 1 << 16):
+                shown += part
+        os.close(ours)
+    assert process.returncode == 0
+    return shown.decode().replace("\r\n", "\n")
+
+
+def test_on_a_terminal_the_answer_comes_with_the_way_to_it() -> None:
+    shown = on_a_terminal("blendfilter", QUESTIONS[0], "--lm", "extractive")
+    lines = shown.splitlines()
+    assert "Oreste Baratieri" in lines
+    assert f"  query    {QUESTIONS[0]}" in lines
+    assert "  kept     Battle of Adwa" in lines
+    assert any(line.startswith("  dropped ") for line in lines)
+    assert any(line.startswith("  cost     7 LM calls, 3 searches, ") for line in lines)
+    assert NEXT in shown
+
+
+def test_quiet_prints_the_answer_alone() -> None:
+    done = run(QUESTIONS[0], "--quiet")
+    assert (done.stdout, done.stderr) == ("Oreste Baratieri\n", "")
+    assert on_a_terminal("blendfilter", QUESTIONS[0], "--quiet") == "Oreste Baratieri\n"
+
+
+def test_without_an_answer_it_says_what_the_corpus_knows() -> None:
+    done = run("Who directed Jaws?", "--lm", "extractive")
+    assert (done.returncode, done.stdout) == (0, "\n")
+    assert "no answer in the packaged corpus; it knows 494 abstracts, try: " in done.stderr
+    shown = on_a_terminal("direct", "Who directed Jaws?", "--lm", "extractive")
+    assert "no answer in the packaged corpus" in shown
+    closed = run("Who directed Jaws?", "--lm", "extractive", "--retriever", "none", module="programs.cot")
+    assert "no answer\n" in closed.stderr
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_the_questions_to_try_are_answered(question: str) -> None:
+    with dspy.context(lm=lms.load("extractive")):
+        assert BlendFilter(retrieval.load("sample"))(question=question).answer
+
+
+def test_a_server_without_a_key_needs_none_set() -> None:
+    reply = "[[ ## answer ## ]]\nan answer\n\n[[ ## completed ## ]]"
+    with Provider(lambda message, before: reply).running() as server:
+        flags = ["--lm", "openai/m", "--api-base", server.url, "--quiet"]
+        done = run("Who is it?", *flags, module="programs.direct", OPENAI_API_KEY="")
+    assert done.stdout == "an answer\n"
 
 
 def test_a_state_of_another_adapter_is_used_and_said_to_be(tmp_path: Path) -> None:
@@ -49,11 +114,11 @@ def test_a_state_of_another_adapter_is_used_and_said_to_be(tmp_path: Path) -> No
 
 
 def test_the_trace_is_one_json_object() -> None:
-    done = run(QUESTION, "--trace", "--lm", "extractive", "--k", "3")
+    done = run(QUESTIONS[0], "--trace", "--lm", "extractive", "--k", "3")
     trace = json.loads(done.stdout)
-    assert trace["question"] == QUESTION
+    assert trace["question"] == QUESTIONS[0]
     assert trace["answer"]
-    assert trace["queries"][0] == QUESTION
+    assert trace["queries"][0] == QUESTIONS[0]
     assert len(trace["queries"]) == 3
     assert set(trace["passages"][0]) == {"id", "title", "text", "score"}
     assert set(trace["evidence"][0]) == {"id", "title", "text", "score"}
@@ -98,6 +163,15 @@ def test_help_says_what_each_setting_of_blendfilter_does_and_its_default() -> No
     assert "--external, --no-external" in text
     assert "--filter {each,union,off}" in text
     assert "--hops INT" in text
+
+
+def test_a_method_answers_by_its_name() -> None:
+    done = run("blendfilter", QUESTIONS[0], "--quiet", module="programs")
+    assert done.stdout == "Oreste Baratieri\n"
+    unknown = run("blend", QUESTIONS[0], module="programs")
+    assert unknown.returncode == 2
+    assert unknown.stderr.startswith("python -m programs: error: there is no program 'blend'; there are: ")
+    assert unknown.stderr.count("\n") == 1
 
 
 def test_the_methods_are_listed_one_line_each() -> None:

@@ -3,6 +3,7 @@ import re
 import shutil
 import subprocess
 from base64 import b64encode
+from collections.abc import Sequence
 from dataclasses import replace
 from hashlib import sha256
 from html.parser import HTMLParser
@@ -19,7 +20,9 @@ from eval.figures.costs import costs
 from eval.figures.summary import summarise
 from eval.metrics import STANDARD
 from eval.reports.formats import COST_COLUMNS, cost_lines
-from eval.reports.html.page import page, visible, write
+from eval.reports.html.page import page as make_page
+from eval.reports.html.page import write
+from eval.reports.html.visible import visible
 from eval.runs.runner import evaluate
 from eval.runs.store import Run, read
 from programs.steps.ask import ask
@@ -35,6 +38,10 @@ PASSAGES = [
     Passage("2", "Paris is big.", "Paris"),
     Passage("3", f"Passage {HOSTILE}", f"Title {HOSTILE}"),
 ]
+
+
+def page(runs: Sequence[Run], **options: Any) -> str:
+    return make_page(runs, **options).html
 
 
 class Reader(dspy.Module):
@@ -145,6 +152,11 @@ def test_the_figures_are_those_of_the_summary_and_of_the_costs(run: Run) -> None
     parsed = Parsed(page([run]))
     # questions, right, wrong, not scored, failed, unparsable
     assert parsed.table("run")[0][1:7] == ["6", "2", "3", "0", "1", "1"]
+    assert parsed.table("why wrong") == [
+        ["failed", "1 (16.7)"],
+        ["unparsable", "1 (16.7)"],
+        ["gold not found", "2 (33.3)"],
+    ]
     by_name = {"EM": "em", "F1": "f1", "titles found": "recall_passages", "titles kept": "recall_evidence"}
     lines = parsed.table("metric")
     assert [line[0] for line in lines] == list(by_name)
@@ -159,7 +171,7 @@ def test_the_figures_are_those_of_the_summary_and_of_the_costs(run: Run) -> None
         counts = [str(of_type.n), str(of_type.failed), str(of_type.unparsable)]
         assert line[1:5] == [*counts, f"{100 * of_type.scores['em'].mean:.1f}"]
     expected = [[line.label, *line.cells] for line in cost_lines(costs(run.rows, run.manifest))]
-    assert parsed.table("", *COST_COLUMNS) == expected
+    assert parsed.table("spent", *COST_COLUMNS) == expected
     for said in ("complete: 6 questions", "1 failed, the first with", "settings.k", "versions.dspy", "some/model"):
         assert said in parsed.text
 
@@ -214,13 +226,16 @@ def test_a_comparison_has_the_figures_of_the_comparison(run: Run, tmp_path: Path
     parsed = Parsed(page([run, second]))
     assert [len(question["traces"]) for question in parsed.data["questions"]] == [2] * 5
     (em,) = (d for d in comparison.differences if d.metric == "em" and d.type is None)
-    line = parsed.table("", "n", "difference")[0]
+    line = parsed.table("pair", "n", "difference")[0]
     assert line[0] == "R1 − R2"
     assert line[1:4] == ["5", f"{100 * em.mean:+.1f}", f"[{100 * em.low:+.1f}, {100 * em.high:+.1f}]"]
     assert line[5:] == [f"{em.p:.3f}", f"{em.p_corrected:.3f}"]
     mean = f"{100 * comparison.runs[1].summary.total.scores['em'].mean:.1f}"
-    assert parsed.table("run", "EM")[1][:2] == ["R2 reader, ceiling", mean]
-    for said in ("oracle/perfect = ceiling (oracle LM)", "k 6", "R1 1.", "△ ceiling (oracle LM)"):
+    assert [cell.strip() for cell in parsed.table("run", "EM")[1][:2]] == ["R2 reader, ceiling", mean]
+    unlike = {line[0]: line[1:] for line in parsed.table("setting", "R1 reader", "R2 reader, ceiling")}
+    assert unlike["settings.k"] == ["5", "6"]
+    assert "started" not in unlike
+    for said in ("oracle/perfect = ceiling (oracle LM)", "k 6", "R1 1."):
         assert said in parsed.text
 
 
@@ -295,6 +310,14 @@ def browser(tmp_path: Path) -> Any:
     return dom
 
 
+def with_script(text: str, script: str, directory: Path) -> Path:
+    """A copy of the page with a script that uses it. That one is not the page's own: the copy is without the policy."""
+    text = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", text)
+    file = directory / "page.html"
+    file.write_text(text.replace("</body>", f"<script>{script}</script></body>"), encoding="utf-8")
+    return file
+
+
 def test_in_a_browser_questions_open_and_nothing_hostile_runs(run: Run, tmp_path: Path, browser: Any) -> None:
     file = tmp_path / "page.html"
     text = page([run, make_run(tmp_path / "other", *TEXTS)])
@@ -334,7 +357,9 @@ def test_in_a_browser_questions_are_filtered(run: Run, tmp_path: Path, browser: 
         {"outcome": "wrong"},
         {"outcome": "right"},
         {"outcome": "failed"},
+        {"outcome": "has unparsable replies"},
         {"outcome": "unparsable"},
+        {"outcome": "gold not found"},
         {"outcome": "not scored"},
         {"type": "b"},
         {"type": "a", "outcome": "right"},
@@ -351,10 +376,70 @@ def test_in_a_browser_questions_are_filtered(run: Run, tmp_path: Path, browser: 
         return get("list").childElementCount;
       }}).join(" ") + ", " + document.querySelectorAll(".by-metric:not([hidden])").length + ", " + get("type").length;
     """
-    # The script that chooses is not the page's own: this copy is without the policy.
-    text = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", page([run]))
-    file = tmp_path / "page.html"
-    file.write_text(text.replace("</body>", f"<script>{script}</script></body>"), encoding="utf-8")
-    dom, console = browser(file)
+    dom, console = browser(with_script(page([run]), script, tmp_path))
     assert console == ""
-    assert "<title>6 3 2 1 1 0 3 2 1 1 0, 1, 3</title>" in dom
+    assert "<title>6 3 2 1 1 1 2 0 3 2 1 1 0, 3, 3</title>" in dom
+
+
+def test_in_a_browser_tables_are_sorted_filter_and_are_copied(run: Run, tmp_path: Path, browser: Any) -> None:
+    second = make_run(tmp_path / "b", *TEXTS, lm="oracle/perfect")
+    second.rows[1] = second.rows[1].model_copy(update={"scores": {**second.rows[1].scores, "em": 1.0}})
+    script = """
+      const seen = [];
+      const lines = (id) => [...document.getElementById(id).tBodies[0].rows];
+      const rows = (id) => lines(id).map((row) => row.cells[0].textContent.trim());
+      const heads = document.querySelectorAll("#results-em thead button");
+      for (const [n, what] of [[2, "most right"], [2, "fewest right"], [0, "by name"]]) {
+        heads[n].click();
+        seen.push(`${what}: ${rows("results-em")}, ${heads[n].closest("th").getAttribute("aria-sort")}`);
+      }
+      document.querySelectorAll("#costs-0 thead button")[3].click();
+      seen.push(rows("costs-0").join("|"));
+      document.querySelector("#reasons-em button[data-outcome='gold not found'][data-run='1']").click();
+      seen.push(get("count").textContent);
+      const copied = [];
+      const clipboards = [async (text) => { copied.push(text); }, async () => { throw new Error(); }];
+      const buttons = document.querySelectorAll("[data-take=results-em] button");
+      (async () => {
+        for (const [n, writeText] of clipboards.entries()) {
+          Object.defineProperty(navigator, "clipboard", { value: { writeText }, configurable: true });
+          buttons[n].click();
+          await new Promise((resolve) => setTimeout(resolve));
+        }
+        const { md, tex } = data.files["results-em"];
+        seen.push(copied[0] === md, document.querySelector("textarea").value === tex);
+        const links = [];
+        HTMLAnchorElement.prototype.click = function () { links.push(`${this.download} ${this.href.slice(0, 5)}`); };
+        document.querySelector("[data-take=scores-em] button[data-kind=svg]").click();
+        document.title = [...seen, ...links].join("; ");
+      })();
+    """
+    dom, console = browser(with_script(page([run, second]), script, tmp_path))
+    assert console == ""
+    expected = [
+        "most right: R2 reader, ceiling,R1 reader, descending",
+        "fewest right: R1 reader,R2 reader, ceiling, ascending",
+        "by name: R1 reader,R2 reader, ceiling, ascending",
+        "per question of 6|read|altogether|paid in this run",
+        "1 of 6 questions",
+        "true; true; scores-em.svg blob:",
+    ]
+    assert f"<title>{'; '.join(expected)}</title>" in dom
+
+
+def test_in_a_browser_prompts_and_replies_are_unpacked_as_text(run: Run, tmp_path: Path, browser: Any) -> None:
+    script = """
+      const show = (what) => { for (const each of document.querySelectorAll(what)) each.open = true; };
+      entry_of(entries[1]).open = true;
+      setTimeout(() => {
+        const folded = [...document.querySelectorAll(".trace details")];
+        folded.find((each) => each.textContent.startsWith("LM calls")).open = true;
+      });
+      new MutationObserver(() => show(".calls details")).observe(document.documentElement, { attributes: true });
+    """
+    dom, console = browser(with_script(page([run]), script, tmp_path))
+    assert console == ""
+    parsed = Parsed(dom)
+    assert re.search(r"1\. read.*system.*user.*two wrong </script>.*reply.*Paris </script>", parsed.text, re.DOTALL)
+    assert "img" not in [name for name, _ in parsed.elements]
+    assert '"prompts":null' in page([run], prompts=False)

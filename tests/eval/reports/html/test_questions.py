@@ -7,6 +7,7 @@ from support.records import a_row, a_run
 
 from eval.metrics import STANDARD
 from eval.reports.html.questions import Questions, questions
+from eval.reports.html.source import sources
 from eval.runs.runner import evaluate
 from eval.runs.store import read
 from programs.instruments.trace import Dropped, Found, Kept, Query, Trace
@@ -43,7 +44,7 @@ def drawn(**fields: Any) -> Questions:
         "gold_titles": ["Rome", "Lima"],
         "scores": {"em": 1.0},
     }
-    return questions([a_run("none", [a_row(**{**usual, **fields})])])
+    return questions(sources([a_run("none", [a_row(**{**usual, **fields})])], None), ["em", "f1"])
 
 
 def test_a_trace_is_drawn_with_names() -> None:
@@ -66,6 +67,7 @@ def test_a_trace_is_drawn_with_names() -> None:
     ]
     assert data["passages"][0] == {"id": "1", "title": "Rome", "text": PASSAGES[0]["text"]}
     assert (trace["answer"], trace["error"], trace["own"]) == ("Rome", None, {"note": "x"})
+    assert trace["outcomes"] == ["right", "not scored"]  # by EM, and by F1, which this row does not have
 
 
 def test_of_a_failed_question_there_is_what_was_found() -> None:
@@ -87,7 +89,7 @@ def test_a_program_that_reports_nothing_but_an_answer(tmp_path: Path) -> None:
 
     example = dspy.Example(id="q", question="one", answers=["Rome"]).with_inputs("question")
     evaluate(Plain(), [example], metrics=STANDARD, directory=tmp_path / "run", manifest={})
-    (trace,) = questions([read(tmp_path / "run")])["questions"][0]["traces"]
+    (trace,) = questions(sources([read(tmp_path / "run")], None))["questions"][0]["traces"]
     assert (trace["answer"], trace["passages"], trace["evidence"], trace["searches"]) == ("Rome", [], [], [])
 
 
@@ -99,7 +101,7 @@ def test_two_texts_of_one_id_stay_apart(tmp_path: Path) -> None:
 
     examples = [dspy.Example(id=q, question=q, answers=["Rome"]).with_inputs("question") for q in ("one", "two")]
     evaluate(Two(), examples, metrics=STANDARD, directory=tmp_path / "run", manifest={}, threads=1)
-    data = questions([read(tmp_path / "run")])
+    data = questions(sources([read(tmp_path / "run")], None))
     entries = [question["traces"][0]["passages"][0] for question in data["questions"]]
     assert [data["passages"][entry["passage"]].get("text") for entry in entries] == ["Text of one", "Text of two"]
     assert [entry["fate"] for entry in entries] == ["kept", "kept"]
@@ -113,7 +115,7 @@ def test_texts_that_nobody_was_shown_are_left_out_where_there_are_too_many(monke
 
 def test_only_questions_that_all_runs_asked() -> None:
     runs = [a_run("a", [a_row("1"), a_row("2")]), a_run("b", [a_row("2"), a_row("3")])]
-    (question,) = questions(runs)["questions"]
+    (question,) = questions(sources(runs, None))["questions"]
     assert (question["id"], len(question["traces"])) == ("2", 2)
 
 

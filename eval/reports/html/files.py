@@ -1,0 +1,115 @@
+"""Each table of the page as Markdown and LaTeX, and each drawing as an SVG file."""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from urllib.parse import quote
+
+from jinja2 import Environment
+
+from eval.reports.html.tables import Table
+from eval.reports.html.view import View
+from retrieval import UsageError
+from retrieval.files import write_whole
+
+__all__ = ["Files", "files", "latex", "markdown", "write_files"]
+
+Files = Mapping[str, Mapping[str, str]]
+"""By the id of a table or a drawing: what its files hold, by their endings md, tex and svg."""
+
+_LATEX = {
+    **{character: f"\\{character}" for character in "&%$#_{}"},
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "−": "$-$",
+    "→": r"$\rightarrow$",
+    "\n": " ",
+}
+
+
+def files(view: View, environment: Environment) -> Files:
+    """The files of all tables and drawings on the page.
+
+    Args:
+        view: The page.
+        environment: Of its templates.
+    """
+    drawing = environment.get_template("drawing.html").module
+    style = standalone(environment)
+    made: dict[str, dict[str, str]] = {}
+    for table in view.tables:
+        made[table.id] = {"md": markdown(table), "tex": latex(table)}
+        if table.forest:
+            made[table.id]["svg"] = str(drawing.forest_file(table.forest, style))  # type: ignore[attr-defined]
+    for metric in view.metrics:
+        for each in metric.charts:
+            made[each.id] = {"svg": str(drawing.chart_file(each.chart, style))}  # type: ignore[attr-defined]
+    return made
+
+
+def write_files(made: Files, directory: str | Path) -> None:
+    """Write them as ID.md, ID.tex and ID.svg into a directory, which is made where it is missing.
+
+    Raises:
+        UsageError: a file cannot be written.
+    """
+    try:
+        Path(directory).mkdir(parents=True, exist_ok=True)
+        for id_, texts in made.items():
+            for ending, text in texts.items():
+                write_whole(Path(directory) / f"{quote(id_, safe='')}.{ending}", text)
+    except OSError as error:
+        raise UsageError(f"cannot write into {directory}: {error.strerror}") from error
+
+
+def markdown(table: Table) -> str:
+    """The table in GitHub's Markdown, with its caption in bold."""
+    head, *lines = ([_markdown(text) for text in row] for row in table.texts())
+    rule = ["---", *("---" if table.words else "---:" for _ in head[1:])]
+    rows = ["| " + " | ".join(row) + " |" for row in (head, rule, *lines)]
+    return "\n".join([f"**{_markdown(table.caption)}**", "", *rows, ""])
+
+
+def latex(table: Table) -> str:
+    """The table in LaTeX, with the rules of the package booktabs. Parts of a line are set in."""
+    head, *rows = ([_latex(text) for text in row] for row in table.texts())
+    for line, row in zip(table.lines, rows, strict=True):
+        row[0] = f"\\quad {row[0]}" if line.part else row[0]
+    columns = "l" + ("l" if table.words else "r") * (len(head) - 1)
+    return "\n".join(
+        [
+            r"\begin{table}",
+            r"\centering",
+            f"\\caption{{{_latex(table.caption)}}}",
+            f"\\begin{{tabular}}{{{columns}}}",
+            r"\toprule",
+            " & ".join(head) + r" \\",
+            r"\midrule",
+            *(" & ".join(row) + r" \\" for row in rows),
+            r"\bottomrule",
+            r"\end{tabular}",
+            r"\end{table}",
+            "",
+        ]
+    )
+
+
+def standalone(environment: Environment) -> str:
+    """The style of drawings with its colours in place: programs that read SVG files know no variables."""
+    assert environment.loader is not None
+    style = environment.loader.get_source(environment, "drawing.css")[0]
+    colours = dict(re.findall(r"(--\w+): ([^;]+);", style))
+    rules = re.sub(r":root \{.*?\}\n", "", style, flags=re.DOTALL)
+    return re.sub(r"var\((--\w+)\)", lambda name: colours[name[1]], rules)
+
+
+def _markdown(text: str) -> str:
+    return re.sub(r"([\\|*_`<]|!(?=\[)|\](?=\())", r"\\\1", " ".join(text.split()))
+
+
+def _latex(text: str) -> str:
+    negative = re.sub(r"(?<![\w.])-(?=\d)", "−", text)
+    return "".join(_LATEX.get(character, character) for character in negative)

@@ -1,0 +1,99 @@
+"""The runs, state files and reports under a folder."""
+
+import html
+import json
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from retrieval import UsageError
+
+__all__ = ["Found", "ReportFile", "StateFile", "find", "read_report", "read_state"]
+
+_HEAD = 10_000  # bytes of a page in which its generator and its title stand
+
+
+@dataclass(frozen=True, slots=True)
+class StateFile:
+    """What a state file says; see `programs.instruments.state.save_state`."""
+
+    path: Path
+    manifest: dict[str, Any]
+    predictors: dict[str, Any]
+    """By name: instructions and demonstrations, as DSPy writes them."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReportFile:
+    """A page that `python -m eval report` wrote."""
+
+    path: Path
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """All of them, by path."""
+
+    runs: list[Path]
+    states: list[StateFile]
+    reports: list[ReportFile]
+
+
+def find(folder: str | Path) -> Found:
+    """What lies in a folder, and in the folders in it. The files of a run are no further finds.
+
+    Raises:
+        UsageError: there is no such folder.
+    """
+    if not Path(folder).is_dir():
+        raise UsageError(f"there is no folder {folder}")
+    found = Found([], [], [])
+    for path in _paths(Path(folder)):
+        if path.is_dir():
+            found.runs.append(path)
+        elif path.suffix == ".json" and (state := read_state(path)):
+            found.states.append(state)
+        elif path.suffix == ".html" and (report := read_report(path)):
+            found.reports.append(report)
+    return found
+
+
+def read_state(path: Path) -> StateFile | None:
+    """The state file; None if it is none."""
+    try:
+        content = json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return None
+    if not isinstance(content, dict) or not isinstance(content.get("manifest"), dict) or "metadata" not in content:
+        return None
+    manifest = content["manifest"]
+    predictors = {name: part for name, part in content.items() if name not in ("manifest", "metadata")}
+    return StateFile(path, manifest, predictors)
+
+
+def read_report(path: Path) -> ReportFile | None:
+    """The report; None if it is none of ours."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(_HEAD).decode(errors="replace")
+    except OSError:
+        return None
+    title = re.search(r"<title>(.*?)</title>", head, re.DOTALL)
+    if '<meta name="generator" content="dspy-odqa">' not in head or title is None:
+        return None
+    return ReportFile(path, html.unescape(title[1]))
+
+
+def _paths(folder: Path) -> Iterator[Path]:
+    """Directories of runs, and files that are in none."""
+    for here, folders, files in os.walk(folder):
+        folders.sort()
+        if "manifest.json" in files:
+            folders.clear()
+            yield Path(here)
+        else:
+            yield from (Path(here) / file for file in sorted(files))
