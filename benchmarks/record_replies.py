@@ -70,6 +70,9 @@ def inputs(signature: type[dspy.Signature], topic: int) -> dict[str, str]:
         "statement": f"The answer is {answer}.",
         "missing": "the year in which it was",
         "history": f"What is {title}?",
+        "notes": f"[1] {sentences[0]}.",
+        "chain": f"Thought 1: I have to look up {title}.",
+        "searches_left": "9",
     }
     return {name: values.get(name, "") for name in signature.input_fields}
 

@@ -16,8 +16,8 @@ from programs.steps.method import Method
 from programs.steps.result import Reading, Turns, report_rounds, result
 from programs.steps.search import Search, search_for
 from programs.steps.settings import Count, checked
-from programs.steps.text import as_text, line_or_nothing, one_line
-from programs.steps.trajectory import turn
+from programs.steps.text import as_text, one_line
+from programs.steps.trajectory import answer_of, query_of, turn
 from retrieval import AnyRetriever, as_retriever, union
 from signatures.act import NextStep, NextStepYesNo
 
@@ -74,18 +74,12 @@ class ReAct(Method):
                 break
 
             # Observation, which joins the trajectory.
-            searches.append(
-                search_for(
-                    self.retriever,
-                    line_or_nothing(step.query) or line_or_nothing(getattr(step.action, "argument", "")),
-                    self.k,
-                )
-            )
+            searches.append(search_for(self.retriever, query_of(step), self.k))
             trajectory += turn(n, one_line(step.thought), searches[-1].query, searches[-1].found)
 
         found = union(*(search.found for search in searches))
         return result(
-            answer=_answer(step) if step.action == "finish" else None,
+            answer=answer_of(step) if step.action == "finish" else None,
             queries=[search.query for search in searches],
             passages=found,
             evidence=found,
@@ -93,11 +87,6 @@ class ReAct(Method):
             iterations=report_rounds([[], *(search.found for search in searches)], growing=True),
             ended={"finish": "finish", "search": "limit", None: "unparsable"}[step.action],
         )
-
-
-def _answer(step: dspy.Prediction) -> str | None:
-    """The answer of the last step; what the action has in brackets, "Finish[Paris]", where the field has none."""
-    return as_text(step.answer) or getattr(step.action, "argument", "")
 
 
 if __name__ == "__main__":

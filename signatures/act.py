@@ -1,4 +1,4 @@
-"""Choosing the next action in a loop of thoughts, searches and observations."""
+"""Choosing what to do: how to search for a question, and the next action in a loop of thoughts and searches."""
 
 import re
 from typing import Any, Literal
@@ -7,7 +7,7 @@ import dspy
 
 from signatures.replies import Choice, ShortAnswer, YesNoOrNone
 
-__all__ = ["NextStep", "NextStepYesNo"]
+__all__ = ["ChooseStrategy", "NextStep", "NextStepYesNo", "ReasonOn", "ReasonOnYesNo"]
 
 
 class Chosen(str):
@@ -50,3 +50,47 @@ class NextStepYesNo(NextStep):
     answer: YesNoOrNone = dspy.OutputField(  # type: ignore[assignment]
         desc="to finish: yes or no; None to search", default_factory=lambda: None
     )
+
+
+# Search-o1 (Li et al. 2025): the reasoning model asks for a search wherever it is unsure, and goes on with what comes
+# back; it is told how often it may. The paper marks queries and results with tokens of their own.
+class ReasonOn(dspy.Signature):
+    """Reason step by step towards the answer of the question, and go on where the reasoning so far stops. Wherever you
+    are not sure of a fact, do not guess: search for it, one fact at a time, with a query that names the people, works,
+    places and dates. What the search brings will stand in the reasoning when you are asked again. Do not repeat a query
+    that is there. As soon as the answer follows, or when no searches are left, finish with it."""
+
+    question: str = dspy.InputField()
+    chain: str = dspy.InputField(
+        desc="the reasoning so far, with each search and what it brought; empty at the beginning"
+    )
+    searches_left: str = dspy.InputField(desc="how many more searches you can make")
+    thought: str = dspy.OutputField(
+        desc="how the reasoning goes on, up to the search or the answer", default_factory=str
+    )
+    action: Action = dspy.OutputField()
+    query: str = dspy.OutputField(desc="what to search for; empty to finish", default_factory=str)
+    answer: ShortAnswer = dspy.OutputField(
+        desc="to finish: the answer alone, one or a few words; empty to search", default_factory=str
+    )
+
+
+# The same for StrategyQA.
+class ReasonOnYesNo(ReasonOn):
+    answer: YesNoOrNone = dspy.OutputField(  # type: ignore[assignment]
+        desc="to finish: yes or no; None to search", default_factory=lambda: None
+    )
+
+
+class Strategy(Choice, shows=Literal["single", "multiple", "memory"], aliases={"multi": "multiple"}):
+    """How to search for a question."""
+
+
+# Adaptive-RAG (Jeong et al. 2024), the classifier of a question's complexity, which the paper trains without a prompt.
+class ChooseStrategy(dspy.Signature):
+    """Decide, without answering the question, how much searching its answer takes. Choose memory if you know the answer
+    for certain; single if one search with the question would find passages that state it; multiple if facts have to be
+    put together of which one has to be found before the next can be looked up, or which no one passage has."""
+
+    question: str = dspy.InputField()
+    strategy: Strategy = dspy.OutputField()

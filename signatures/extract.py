@@ -1,19 +1,21 @@
 """Drawing from passages what a question needs.
 
-Statements with citations; a summary or a snippet of one passage; the analysis of one document
-and the candidate answer in it.
+Statements with citations; notes; what a chain of reasoning needs to go on; a summary or a snippet of one passage; the
+analysis of one document and the candidate answer in it.
 """
 
 import dspy
 
-from signatures.replies import ShortAnswer, Statements
+from signatures.replies import Numbers, ShortAnswer, Statements, Texts
 
 __all__ = [
     "AnalyseDocument",
+    "CondensePassages",
     "ExtractSnippet",
     "ExtractStatements",
     "NameCandidate",
     "SummarizePassage",
+    "TakeNotes",
 ]
 
 
@@ -26,6 +28,20 @@ class ExtractStatements(dspy.Signature):
     context: str = dspy.InputField(desc="numbered passages, one per line")
     question: str = dspy.InputField(desc="one question or several")
     statements: Statements = dspy.OutputField(desc="[] if nothing is useful")
+
+
+# Search-o1 (Li et al. 2025), reason-in-documents: from the reasoning so far, the query and what it found. The paper's
+# prompt does not repeat the question.
+class CondensePassages(dspy.Signature):
+    """While reasoning about the question, somebody searched with the query. Read the numbered passages one after the
+    other and work out what they say that answers the query and takes the reasoning further. Write that down so that the
+    reasoning can go on with it, and leave out the rest. If the passages are no help, write: No helpful information"""
+
+    question: str = dspy.InputField()
+    chain: str = dspy.InputField(desc="the reasoning up to this search; may be empty")
+    query: str = dspy.InputField()
+    context: str = dspy.InputField(desc="numbered passages that the query found, one per line")
+    information: str = dspy.OutputField(desc="the facts that help, in a few sentences that name what they are about")
 
 
 # ALCE's SUMM, which MIGRES compares its sentence filter with (Tables 3, 5 and 16).
@@ -72,3 +88,20 @@ class NameCandidate(dspy.Signature):
     document: str = dspy.InputField()
     analysis: str = dspy.InputField(desc="what the document says about the question; may be empty")
     candidate: ShortAnswer = dspy.OutputField(desc="the answer entity alone, or the word unknown")
+
+
+# DSPy's multi-hop program, which asks for the titles of the pages in place of numbers, and has the names of the fields
+# for a prompt.
+class TakeNotes(dspy.Signature):
+    """Read the numbered passages, which were searched for to answer the question, and note the facts that take it
+    further and are not in the notes yet. Name in each note whom and what it is about, because the passages will not be
+    shown again. Then give the numbers of the passages that the new notes rest on. It can be that they say nothing
+    useful."""
+
+    question: str = dspy.InputField()
+    notes: str = dspy.InputField(desc="numbered notes on what was found before, one per line; may be empty")
+    context: str = dspy.InputField(desc="numbered passages, one per line")
+    new_notes: Texts = dspy.OutputField(desc="new facts, one short sentence each; [] if nothing is useful")
+    relevant: Numbers = dspy.OutputField(
+        desc="numbers of the passages that they rest on, such as [1, 4]; [] for none", default_factory=list
+    )

@@ -1,7 +1,7 @@
 """Writing what to search for.
 
-A plan, explicit and related queries, sub-questions, the next follow-up question, queries for what is missing or lacks
-evidence.
+A plan, explicit and related queries, sub-questions, the next follow-up question, queries for what is missing, lacks
+evidence or is not in the notes yet.
 """
 
 import dspy
@@ -11,6 +11,7 @@ from signatures.replies import Texts, YesNo
 __all__ = [
     "AskFollowUp",
     "AskForEvidence",
+    "AskForHop",
     "AskForMissing",
     "ListExplicitQueries",
     "ListRelatedQueries",
@@ -95,3 +96,14 @@ class AskForEvidence(dspy.Signature):
     question: str = dspy.InputField()
     statement: str = dspy.InputField(desc="what needs evidence")
     queries: Texts = dspy.OutputField(desc="up to three queries")
+
+
+# DSPy's multi-hop program, which has the names of the fields for a prompt.
+class AskForHop(dspy.Signature):
+    """Facts from several passages have to be put together to answer the question. See what the notes tell already, and
+    write a query for one fact that is still missing: call people, works and places by their names, also by those that
+    only the notes have."""
+
+    question: str = dspy.InputField()
+    notes: str = dspy.InputField(desc="numbered notes on what was found so far, one per line; empty at the beginning")
+    query: str = dspy.OutputField(desc="what to search for next")

@@ -1,7 +1,7 @@
 """Writing text that is searched with or read later.
 
 From memory: background, a passage, knowledge, with or without a way to decline. From passages: a document, and the next
-sentence of a text with citations.
+sentence of a text with citations or of a chain of thought.
 """
 
 import dspy
@@ -14,6 +14,7 @@ __all__ = [
     "WriteDocument",
     "WriteKnowledgeOrNone",
     "WriteNextSentence",
+    "WriteNextThought",
     "WritePassage",
     "WritePassageOrNone",
 ]
@@ -91,3 +92,17 @@ class WriteNextSentence(dspy.Signature):
         desc="sentences that were left out for want of evidence, one per line, not to be written again; may be empty"
     )
     statements: Statements = dspy.OutputField(desc="the next sentence alone; [] if the text is finished")
+
+
+# IRCoT (Trivedi et al. 2023), the reason step. The paper shows examples in place of an instruction; they end with the
+# words "answer is".
+class WriteNextThought(dspy.Signature):
+    """Work out the answer to the question one sentence at a time, from the numbered passages and, where they do not
+    suffice yet, from what you know. Go on from the reasoning so far with one more sentence: state the one fact that
+    comes next, and call people, works, places and dates by their names. Once the answer follows, the sentence is: So
+    the answer is, with the answer behind it."""
+
+    context: str = dspy.InputField(desc="numbered passages, one per line; may be empty")
+    question: str = dspy.InputField()
+    history: str = dspy.InputField(desc="the reasoning so far, one sentence per line; may be empty")
+    sentence: str = dspy.OutputField(desc="the one sentence that comes next, and no other")

@@ -6,11 +6,15 @@ and not kept. It reads the method's prompts and does what a perfect model would 
 selections      exactly the gold passages among those shown
 queries, plans, drafts, passages from memory
                 the titles of the gold passages that are not shown, the intermediate answers and the answer
+strategies      several searches where the gold passages are several, else one
 answers         the gold answer if what is shown covers the gold passages; else "unknown", or yes or no at random if
                 nothing else is allowed
+sentences       of a chain of thought: the title of a gold passage that is not shown; "So the answer is" once none is
 what is missing "unanswerable" and the missing titles, until nothing is missing: the gold passages are shown, or each
                 step with its answer
 statements      one for each gold passage shown, with its number
+notes, information
+                drawn from passages: the gold ones shown, with their titles
 documents       written from passages: the gold ones shown, with their titles, and what leads to those that are missing;
                 a document covers what its passages cover
 probabilities   that an answer is right: 1 if what is shown covers the gold passages

@@ -12,6 +12,7 @@ __all__ = ["PerfectReply"]
 
 _JOINT = " ¶ "  # between the passages of a document
 _NO_EVIDENCE = r"question|quer|topic|plan|history|missing|knowledge|analysis"  # all other inputs are evidence
+_NOTED = r"^(?:notes|chain)$"  # what was drawn from passages before: no passages to draw from again
 _LEADS = r"plan|quer|question|related|keyword|follow|passage|knowledge|background|missing"
 _THINKING = r"reason|rationale|thought|explanation|analysis"
 _TEXTS = r"evidence|summary|snippet"
@@ -35,10 +36,11 @@ class PerfectReply:
         self._own = own
         self._wrong = wrong
         title = prompt.inputs.get("title")
+        no_evidence = f"{_NO_EVIDENCE}|{_NOTED}" if "context" in prompt.inputs else _NO_EVIDENCE
         evidence = [
             f"{title} | {text}" if title else text
             for name, text in prompt.inputs.items()
-            if name != "title" and not re.search(_NO_EVIDENCE, name.lower())
+            if name != "title" and not re.search(no_evidence, name.lower())
         ]
         numbered = [re.findall(r"(?m)^\[(\d+)\] (.*)$", text) or _unnumbered(text) for text in evidence]
         lines = [line for lines in numbered for line in lines]
@@ -69,10 +71,14 @@ class PerfectReply:
             options: list[Any] = schema["enum"]
             if {"yes", "no"} <= set(options):
                 return self._yes_or_no(name, optional, "unanswerable" in options)
+            if {"single", "multiple"} <= set(options):  # searches: a closed book would get the answer without any
+                return (
+                    "multiple" if len(self._gold.titles[0] if self._gold.titles else self._gold.steps) > 1 else "single"
+                )
             ends = [option for option in options if _FINISH.fullmatch(str(option))]
             return next((o for o in options if (o in ends) is self._gives_answer()), options[0]) if ends else _USUAL
         if kind == "array":
-            return self._list(_resolved(schema.get("items", {}), field))
+            return self._list(name, _resolved(schema.get("items", {}), field))
         if kind == "boolean":
             return self._verdict(name, optional)
         if kind in ("number", "integer"):
@@ -93,12 +99,12 @@ class PerfectReply:
         verdict = self._verdict(name, optional)
         return None if verdict is None else "yes" if verdict else "no"
 
-    def _list(self, items: dict[str, Any]) -> Any:
-        """Numbers of the gold passages, statements on them, or queries, by the type of the items."""
+    def _list(self, name: str, items: dict[str, Any]) -> Any:
+        """Numbers of the gold passages, statements or notes on them, or queries, by the type of the items."""
         if items.get("type") == "integer":
             return [number for number, _ in self._relevant]
         if items.get("type") == "string":
-            return self._queries()
+            return [_titled_text(line) for _, line in self._relevant] if "notes" in name else self._queries()
         texts = [name for name, part in items.get("properties", {}).items() if part.get("type") == "string"]
         numbers = [name for name, part in items.get("properties", {}).items() if part.get("type") == "array"]
         if len(texts) != 1 or len(numbers) != 1:
@@ -108,9 +114,13 @@ class PerfectReply:
     def _text(self, name: str, optional: bool) -> Any:
         if re.search(_THINKING, name):
             return self._known()
+        if re.search("sentence", name):  # of a chain of thought: the next thing to look up, and at last the answer
+            return f"So the answer is: {self._answer()}" if self._gives_answer() else self._queries()[0]
         if re.search(_TEXTS, name):
             texts = [line.rpartition(" | ")[2] for _, line in self._relevant]
             return " ".join(texts) or ("" if "evidence" in name else "irrelevant")
+        if re.search("information", name):
+            return _JOINT.join(_titled_text(line) for _, line in self._relevant) or "No helpful information"
         if re.search("document", name):
             parts = [*(line for _, line in self._relevant), *self._missing]
             return _JOINT.join(dict.fromkeys(map(_titled_text, parts)))
@@ -180,7 +190,8 @@ class PerfectReply:
 
         If none is left, the question with a title.
         """
-        before = [fold(text) for text in self._prompt.inputs.get("history", "").splitlines()]
+        sent = "\n".join(self._prompt.inputs.get(name, "") for name in ("history", "steps", "chain"))
+        before = [fold(text) for text in re.findall(r"(?m)^(?:Action \d+: search for )?(.*)$", sent)]
         shown = {title for titles in self._gold.titles for title in titles} - set(self._missing)
         leads = [clean(lead) for lead in dict.fromkeys([*self._missing, *leads_of(self._gold)]) if lead not in shown]
         fresh = [lead for lead in leads if fold(lead) not in before]

@@ -37,7 +37,7 @@ def test_help_about_a_program_lists_its_settings(name: str, capsys: pytest.Captu
         text = capsys.readouterr().out
         assert "settings of " in text
         assert "--threads N" in text
-    assert ("--hops INT" in text) == (name == "blendfilter")
+    assert ("--hops INT" in text) == (name in ("blendfilter", "hop"))
 
 
 @pytest.mark.parametrize(

@@ -13,16 +13,20 @@ from hypothesis import strategies as st
 from support.prompt_reading import declared, inputs, typed, wanted
 from support.scripted import Function, engine_lm, render
 
+from programs.adaptive_rag import AdaptiveRAG
 from programs.allies import ALLIES
 from programs.cot import CoT
 from programs.das import DAS
 from programs.direct import Direct
 from programs.genread import GenRead
+from programs.hop import Hop
+from programs.ircot import IRCoT
 from programs.iter_retgen import IterRetGen
 from programs.itrg import ITRG
 from programs.qpaug import QPaug
 from programs.react import ReAct
 from programs.rerank import Rerank
+from programs.search_o1 import SearchO1
 from programs.self_ask import SelfAsk
 from programs.self_verification import SelfVerification
 from programs.sure import SuRe
@@ -52,6 +56,11 @@ METHODS: list[Callable[[], dspy.Module]] = [
     partial(SelfAsk, RETRIEVER),
     partial(SelfAsk, RETRIEVER, style="yesno"),
     partial(ReAct, RETRIEVER),
+    partial(IRCoT, RETRIEVER),
+    partial(AdaptiveRAG, RETRIEVER),
+    partial(Hop, RETRIEVER),
+    partial(SearchO1, RETRIEVER),
+    partial(SearchO1, RETRIEVER, style="yesno"),
     partial(SuRe, RETRIEVER),
     partial(SelfVerification, None, verifications=2),
     partial(SelfVerification, None, verify="condition", style="yesno"),

@@ -82,6 +82,19 @@ def value(field: Field, prompt: Prompt) -> tuple[Any, str]:
             found = [(line, n) for line, n in found if line not in prompt.inputs["history"]][:1]
         written = [{"statement": line, "passages": [n]} for line, n in found]
         return written, "\n".join(f"- {line} [{n}]" for line, n in found) or "None"
+    if name == "query" and "notes" in prompt.inputs:
+        return LAST, f"1. {LAST}" if not told else LAST
+    if name == "new_notes":
+        said = "Ada Quill was born in Lund." if told else "Zorx was found by Ada Quill."
+        return [said], f"Here are the new notes:\n- {said}"
+    if name == "strategy":
+        return "multiple", "Multi-step retrieval."
+    if name == "information":
+        said = "Ada Quill was born in Lund." if told else ""
+        return said or "No helpful information", said or "The passages do not say anything about that."
+    if name == "sentence":
+        said = "So the answer is yes." if told else "Zorx was found by Ada Quill."
+        return said, f"{said} She was born there."  # running on
     if name in ("queries", "related"):
         return ["Who found Zorx?", LAST], f"1. Who found Zorx?\n2. {LAST}"
     if name == "keywords":

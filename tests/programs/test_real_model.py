@@ -36,6 +36,7 @@ class Promise(NamedTuple):
 
 
 PROMISES = {
+    "adaptive_rag": Promise({"k": 1, "k_multiple": 1, "steps": 1}, 2, 3),
     "alce": Promise({"m": 1, "k": 1}, 1, 1),
     "allies": Promise({"k": 1, "beam": 1, "expansions": 1, "sub_questions": 1}, 4, 10),
     "blendfilter": Promise({"k": 1}, 7, 7),
@@ -44,6 +45,8 @@ PROMISES = {
     "das": Promise({"k": 2}, 2, 2),
     "direct": Promise({"k": 1}, 1, 1),
     "genread": Promise({}, 2, 2),
+    "hop": Promise({"k": 1, "hops": 1}, 2, 3),
+    "ircot": Promise({"k": 1, "steps": 1}, 2, 2),
     "iter_retgen": Promise({"k": 1}, 2, 2),
     "itrg": Promise({"k": 1, "turns": 1}, 2, 2),
     "migres": Promise({"rounds": 1, "threshold": -6.0, "m": 1, "k": 1}, 2, 3),
@@ -51,6 +54,7 @@ PROMISES = {
     "react": Promise({"k": 1, "steps": 2}, 1, 2),
     "rerank": Promise({"k": 2}, 2, 2),
     "retrieve_read": Promise({"threshold": -6.0, "m": 1, "k": 1}, 1, 1),
+    "search_o1": Promise({"k": 1, "searches": 1}, 1, 3),
     "self_ask": Promise({"k": 1, "follow_ups": 1}, 2, 3),
     "self_verification": Promise({"n": 2}, 2, 4),
     "sure": Promise({"k": 1}, 1, 7),

@@ -4,12 +4,16 @@ import dspy
 import pytest
 
 from lms.oracle import Gold, OracleEngine, oracle_lm
+from programs.adaptive_rag import AdaptiveRAG
 from programs.blendfilter import BlendFilter
 from programs.chain_of_rewrite import ChainOfRewrite
 from programs.direct import Direct
+from programs.hop import Hop
+from programs.ircot import IRCoT
 from programs.migres import MIGRES
 from programs.qpaug import QPaug
 from programs.react import ReAct
+from programs.search_o1 import SearchO1
 from programs.self_ask import SelfAsk
 from retrieval import Memory, Passage, UsageError, number
 from signatures.answer import AnswerYesNo
@@ -73,6 +77,10 @@ def test_refuses_what_is_no_rate(rate: float) -> None:
         MIGRES(MULTIHOP, m=2, threshold=-100.0),
         SelfAsk(MULTIHOP, k=2),
         ReAct(MULTIHOP, k=2),
+        IRCoT(MULTIHOP, k=1),
+        SearchO1(MULTIHOP, k=1),
+        Hop(MULTIHOP, k=1),
+        AdaptiveRAG(MULTIHOP, k_multiple=1),
     ],
     ids=lambda program: type(program).__name__,
 )

@@ -6,13 +6,14 @@ import pytest
 from lms.oracle import Gold, oracle_lm
 from programs.migres import MIGRES
 from retrieval import Memory, Passage, number
+from signatures.act import ChooseStrategy, ReasonOn
 from signatures.answer import AnswerShort, AnswerYesNo
 from signatures.detect import DetectMissing
-from signatures.extract import ExtractStatements, NameCandidate
-from signatures.query import AskForMissing
+from signatures.extract import CondensePassages, ExtractStatements, NameCandidate, TakeNotes
+from signatures.query import AskForHop, AskForMissing
 from signatures.select import SelectPassages
 from signatures.verify import RateAnswer
-from signatures.write import UpdateDocument, WriteDocument, WritePassage
+from signatures.write import UpdateDocument, WriteDocument, WriteNextThought, WritePassage
 
 FILM = Passage(
     "1", "The Lighthouse Keeper is a 1951 British drama film directed by Ada Quill.", "The Lighthouse Keeper"
@@ -95,6 +96,48 @@ def test_the_draft_leads_to_what_is_missing() -> None:
     passage = ask(WritePassage, question=QUESTION).passage
     assert "Ada Quill" in passage
     assert "The Lighthouse Keeper" in passage
+
+
+def test_a_chain_of_thought_goes_on_to_what_is_missing_and_ends_with_the_answer() -> None:
+    def next_sentence(context: str, history: str = "") -> str:
+        return str(ask(WriteNextThought, context=context, question=QUESTION, history=history).sentence)
+
+    assert next_sentence("") == "The Lighthouse Keeper"
+    assert next_sentence(TOO_LITTLE) == "Ada Quill"
+    assert next_sentence(TOO_LITTLE, "Ada Quill") == "Whitby"
+    assert next_sentence(ENOUGH, "Ada Quill") == "So the answer is: Whitby"
+
+
+def test_information_covers_the_passages_that_it_was_drawn_from() -> None:
+    def drawn(context: str) -> str:
+        return str(ask(CondensePassages, question=QUESTION, chain="", query="film", context=context).information)
+
+    def reason(*information: str, searched: str = "") -> dspy.Prediction:
+        chain = [f"Action 1: search for {searched}", *(f"[1] {text}" for text in information)]
+        return ask(ReasonOn, question=QUESTION, chain="\n".join(chain), searches_left="9")
+
+    assert drawn(number([RIVER])) == "No helpful information"
+    assert reason(drawn(ENOUGH)).answer == reason(drawn(number([FILM])), drawn(number([DIRECTOR]))).answer == "Whitby"
+    assert reason(drawn(TOO_LITTLE)).query == "Ada Quill"
+    assert reason(drawn(TOO_LITTLE), searched="Ada Quill").query == "Whitby"  # not the same again
+
+
+def test_the_strategy_is_to_search_once_or_several_times_and_never_to_answer_from_memory() -> None:
+    assert ask(ChooseStrategy, question=QUESTION).strategy == "multiple"
+    assert ask(ChooseStrategy, question=ORM.question).strategy == "single"
+    bare, steps = Gold("Who?", ("Ada",)), Gold("Where?", ("Lund",), steps=(("Who?", "Ada"), ("Where?", "Lund")))
+    assert ask(ChooseStrategy, oracle_lm([bare, steps]), question="Who?").strategy == "single"
+    assert ask(ChooseStrategy, oracle_lm([bare, steps]), question="Where?").strategy == "multiple"
+
+
+def test_notes_cover_the_passages_that_they_rest_on() -> None:
+    taken = ask(TakeNotes, question=QUESTION, notes="", context=TOO_LITTLE)
+    assert (len(taken.new_notes), taken.relevant) == (1, [2])
+    notes = f"[1] {taken.new_notes[0]}"
+    assert ask(AskForHop, question=QUESTION, notes=notes).query == "Ada Quill"
+    more = ask(TakeNotes, question=QUESTION, notes=notes, context=number([DIRECTOR])).new_notes
+    assert ask(AnswerShort, context=f"{notes}\n[2] {more[0]}", question=QUESTION).answer == "Whitby"
+    assert ask(TakeNotes, question=QUESTION, notes="", context=number([RIVER])).new_notes == []
 
 
 def test_says_what_is_missing_until_nothing_is() -> None:

@@ -39,7 +39,8 @@ def test_gold_passages_stand_among_distractors_and_are_named() -> None:
     assert extract["statements"] == made["statements"]
     said = {one["passages"][0]: one["statement"] for one in extract["statements"]}
     assert said == {n: line.partition(" | ")[2] for n, line in gold.items()}
-    selections = [call for call in labelled_calls(example(gold_titles=["Zorx"]), TABLE) if "relevant" in call]
+    calls = labelled_calls(example(gold_titles=["Zorx"]), TABLE)
+    selections = [call for call in calls if "relevant" in call and "notes" not in call]
     assert [set(call) - {"topic"} for call in selections] == [{"context", "question", "reasoning", "relevant"}] * 2
     (number,) = selections[0]["relevant"]
     assert selections[0]["reasoning"] == (
@@ -88,6 +89,32 @@ def test_where_the_data_says_nothing_the_gold_passages_do() -> None:
     )
     (nothing,) = labelled_calls(example(), None)
     assert "reasoning" not in nothing
+
+
+def test_a_chain_of_thought_is_shown_sentence_by_sentence_the_second_call_being_its_end() -> None:
+    calls = labelled_calls(example(gold_titles=["Ada Quill", "Zorx"], decomposition=STEPS), TABLE)
+    first, end, second = calls_with({"context", "question", "history", "sentence"}, calls)
+    facts = ["Zorx is a planet found by Ada Quill .", "Ada Quill was born in Lund ."]
+    assert (first["history"], first["sentence"]) == ("", facts[0])  # a step that is a question is no sentence
+    assert (second["history"], second["sentence"]) == (facts[0], facts[1])
+    assert (end["history"], end["sentence"]) == ("\n".join(facts), "So the answer is Lund.")
+    assert first["context"] == end["context"] == calls[0]["context"]
+    told = example(gold_titles=["Ada Quill", "Zorx"], facts=["Quill found it", "She is from Lund."])
+    calls = calls_with({"context", "question", "history", "sentence"}, labelled_calls(told, TABLE))
+    assert [call["sentence"] for call in calls] == ["Quill found it.", "So the answer is Lund.", "She is from Lund."]
+
+
+def test_the_strategy_is_the_label_of_the_example_or_what_the_number_of_gold_passages_tells() -> None:
+    def strategies(*titles: str, **fields: str) -> list[str]:
+        return [
+            call["strategy"]
+            for call in labelled_calls(example(gold_titles=[*titles], **fields), TABLE)
+            if "strategy" in call
+        ]
+
+    assert strategies("Ada Quill") == ["single"]
+    assert strategies("Ada Quill", "Zorx") == ["multiple"]
+    assert strategies("Ada Quill", "Zorx", strategy="memory") == ["memory"]
 
 
 def test_what_migres_should_make_of_enough_facts_and_of_too_few() -> None:

@@ -1,16 +1,21 @@
 """Demonstrations of loops have the inputs that the programs' own loops build when the LM replies so."""
 
+import json
+
 import dspy
 from support.prompt_reading import inputs
 from support.scripted import Reply, scripted
 
 from eval.tasks.demonstrations.calls import Call, labelled_calls
+from programs.hop import Hop
 from programs.react import ReAct
+from programs.search_o1 import SearchO1
 from programs.self_ask import SelfAsk
 from retrieval import Memory, Passage
-from signatures.act import NextStep
-from signatures.answer import AnswerShortDirectly
-from signatures.query import AskFollowUp
+from signatures.act import NextStep, ReasonOn
+from signatures.answer import AnswerShort, AnswerShortDirectly
+from signatures.extract import CondensePassages, TakeNotes
+from signatures.query import AskFollowUp, AskForHop
 
 TABLE = Memory(
     [Passage("1", "Zorx is a planet found by Ada Quill.", "Zorx"), Passage("2", "She is from Lund.", "Quill")]
@@ -29,7 +34,7 @@ EXAMPLE = dspy.Example(
 
 
 def demonstrated(field: str) -> list[Call]:
-    """The calls with this output, in the order in which the loop makes them."""
+    """The calls with this field, in the order in which the loop makes them."""
     first, end, *others = (call for call in labelled_calls(EXAMPLE, TABLE) if field in call)
     return [first, *others, end]
 
@@ -39,7 +44,7 @@ def replies(kind: type[dspy.Signature], calls: list[Call]) -> list[Reply]:
 
 
 def test_react() -> None:
-    calls = demonstrated("action")
+    calls = demonstrated("steps")
     with scripted(*replies(NextStep, calls)) as script:
         seen = ReAct(TABLE)(question=EXAMPLE.question)
     assert [inputs(prompt) for _, prompt in script.prompts] == [
@@ -57,6 +62,45 @@ def test_react() -> None:
     ]
 
 
+def test_search_o1() -> None:
+    first, end, *others = (call for call in labelled_calls(EXAMPLE, TABLE) if "chain" in call)
+    turns, condensed = [first, others[0], end], others[1:]
+    script = [
+        *replies(ReasonOn, turns[:1]),
+        *replies(CondensePassages, condensed[:1]),
+        *replies(ReasonOn, turns[1:2]),
+        *replies(CondensePassages, condensed[1:]),
+        *replies(ReasonOn, turns[2:]),
+    ]
+    with scripted(*script) as made:
+        seen = SearchO1(TABLE, k=5)(question=EXAMPLE.question)
+    shown = [inputs(prompt) for _, prompt in made.prompts]
+    outputs = {*ReasonOn.output_fields, *CondensePassages.output_fields}
+    asked = [{name: text for name, text in call.items() if name not in outputs} for call in turns]
+    assert shown[::2] == asked
+    assert [call["context"] for call in shown[1::2]] == [call["context"] for call in condensed]
+    assert [call["chain"] for call in shown[1::2]] == [call["chain"] for call in condensed]
+    assert (seen.answer, seen.ended) == ("Lund", "finish")
+    assert seen.queries == ["Who found Zorx?", "Where is Quill, Ada Quill, from?"]
+
+
+def test_hop() -> None:
+    calls = [call for call in labelled_calls(EXAMPLE, TABLE) if "notes" in call]
+    kinds = [TakeNotes if "context" in call else AskForHop for call in calls]
+    script = [
+        Reply(kind, {name: json.dumps(call[name]) if isinstance(call[name], list) else call[name] for name in outputs})
+        for kind, call in zip(kinds, calls, strict=True)
+        for outputs in [kind.output_fields]
+    ]
+    with scripted(*script, Reply(AnswerShort, {"reasoning": "", "answer": "Lund"})) as made:
+        seen = Hop(TABLE, k=5, hops=2)(question=EXAMPLE.question)
+    shown = [inputs(prompt) for _, prompt in made.prompts]
+    asked = [{name: call[name] for name in kind.input_fields} for kind, call in zip(kinds, calls, strict=True)]
+    assert shown[:-1] == asked
+    assert seen.queries == ["Who found Zorx?", "Where is Quill, Ada Quill, from?"]
+    assert [note["passages"] for note in seen.notes] == [["1"], ["2"]]
+
+
 def test_self_ask() -> None:
     calls = demonstrated("needed")
     answers = [Reply(AnswerShortDirectly, {"answer": answer}) for answer in ("Ada Quill", "Lund", "Lund")]
@@ -70,7 +114,7 @@ def test_self_ask() -> None:
 def test_without_steps_a_loop_looks_up_the_gold_passages_and_ends_with_the_one_that_states_the_answer() -> None:
     bare = dspy.Example({name: value for name, value in EXAMPLE.items() if name != "decomposition"})
     calls = labelled_calls(dspy.Example(bare, gold_titles=["Quill", "Zorx"]), TABLE)
-    first, end, second = (call for call in calls if "action" in call)
+    first, end, second = (call for call in calls if "steps" in call)
     assert (first["query"], second["query"], end["answer"]) == ("Zorx", "Quill", "Lund")
     assert second["thought"] == "Zorx is a planet found by Ada Quill. I have to look up: Quill"
     assert not [call for call in calls if "needed" in call]

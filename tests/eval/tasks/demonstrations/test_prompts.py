@@ -59,6 +59,20 @@ GETS = {  # predictors with demonstrations of 2WikiMultiHopQA, NQ and StrategyQA
     ("react", "strategyqa"): {"step"},
     ("self_ask", "2wikimultihopqa"): {"follow_up", "intermediate", "answer"},
     ("cot", "strategyqa"): {"answer.predict"},
+    ("adaptive_rag", "2wikimultihopqa"): {
+        "route",
+        "memory.answer.predict",
+        "single.answer.predict",
+        "multiple.thought",
+        "multiple.answer.predict",
+    },
+    ("hop", "2wikimultihopqa"): {"query.predict", "note.predict", "answer.predict"},
+    ("hop", "strategyqa"): {"query.predict", "note.predict", "answer.predict"},
+    ("search_o1", "2wikimultihopqa"): {"reason", "condense"},
+    ("search_o1", "strategyqa"): {"reason", "condense"},
+    ("ircot", "2wikimultihopqa"): {"thought", "answer.predict"},
+    ("ircot", "hotpotqa"): {"thought", "answer.predict"},
+    ("ircot", "strategyqa"): {"thought", "answer.predict"},
 }
 
 
