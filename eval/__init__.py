@@ -8,3 +8,5 @@ evaluate(program, load("sample"), metrics=[em, f1], directory="runs/mine").total
 
 Write `from eval.x import y`, never `import eval`: it hides the builtin.
 """
+
+import retrieval.interrupts  # noqa: F401  # first: from here on an interrupt is no traceback

@@ -62,6 +62,10 @@ _DIALECT = OpenAIChatLM(
 )
 
 
+_OF_DSPY = ("cache", "num_retries", "rollout_id", "use_developer_role", "callbacks")
+"""Further arguments of dspy.LM that mean something for a model in this process."""
+
+
 def local_lm(
     spec: str, *, context: int = 4096, parallel: int = 2, threads: int | None = None, **settings: Any
 ) -> dspy.LM:
@@ -78,6 +82,12 @@ def local_lm(
     Raises:
         UsageError: the file cannot be had or is no model, xllamacpp is not installed, or a setting does not fit.
     """
+    known = {*_Settings.supported_params, *_OF_DSPY}
+    if unknown := sorted(settings.keys() - known):
+        raise UsageError(
+            f"a local model has no setting {unknown[0]!r}; it has context, parallel, threads, "
+            f"{', '.join(sorted(known))}"
+        )
     engine = LocalModel(spec, context, parallel, threads)
     try:
         return dspy.LM(spec, engine=engine, async_engine=AsyncLocalModel(**asdict(engine)), **settings)

@@ -4,6 +4,9 @@ from programs.blendfilter import BlendFilter
 BlendFilter(retriever)(question="…").answer
 """
 
+import retrieval.interrupts  # noqa: F401  # first: from here on an interrupt is no traceback
+
+# isort: split
 import importlib
 import pkgutil
 

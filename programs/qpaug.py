@@ -92,7 +92,7 @@ class QPaug(Method):
         knowledge: str = early or late
 
         # Answer prediction (Eq. 7). Without a generated passage the whole prompt is that of the retrieved ones.
-        only = {"knowledge": knowledge} if knowledge else {"signature": AnswerInThreeWords}
+        only = {"knowledge": knowledge} if knowledge else {"signature": self._without_knowledge()}
         reply = ask(self.answer, context=number(found), question=question, **only)
         return result(
             answer=reply.answer,
@@ -102,6 +102,13 @@ class QPaug(Method):
             plan=plan,
             knowledge=knowledge,
         )
+
+    def _without_knowledge(self) -> type[dspy.Signature]:
+        """The answering prompt over retrieved passages only; compiled instructions are kept."""
+        signature: type[dspy.Signature] = self.answer.signature
+        if signature.instructions == AnswerInThreeWordsFromBoth.instructions:
+            return AnswerInThreeWords
+        return signature.delete("knowledge") if self.recall else signature
 
     def _plan(self, question: str) -> str:
         """q_aug = M(P_aug(q))."""

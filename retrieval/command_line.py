@@ -6,15 +6,17 @@ An exit code is 0; 2 after a mistake or a failure that has a message of one line
 import argparse
 import os
 import sys
-from collections.abc import Callable
-from typing import NoReturn
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, NoReturn
 
 from dspy.utils.exceptions import LMError
+from tqdm import tqdm
 
 from retrieval.errors import OdqaError
 from retrieval.secrets import without_secrets
 
-__all__ = ["Parser", "run", "say"]
+__all__ = ["Parser", "progress_bar", "run", "say", "saying_on_interrupt"]
 
 
 class Parser(argparse.ArgumentParser):
@@ -52,3 +54,18 @@ def run(prog: str, command: Callable[[], None]) -> NoReturn:
 def say(line: str) -> None:
     """Print a line on stderr. Stdout is for data."""
     print(line, file=sys.stderr)
+
+
+@contextmanager
+def saying_on_interrupt(line: str) -> Iterator[None]:
+    """When the block is interrupted, print how things stand; `run` then ends the command."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        say(f"interrupted: {line}")
+        raise
+
+
+def progress_bar(*args: Any, **settings: Any) -> "tqdm[Any]":
+    """A progress bar of tqdm, with its arguments, on stderr; nothing is shown where that is no terminal."""
+    return tqdm(*args, file=sys.stderr, disable=None, **settings)

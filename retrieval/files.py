@@ -10,7 +10,7 @@ from typing import Any, BinaryIO
 
 from retrieval.errors import UsageError
 
-__all__ = ["json_line", "json_page", "locked", "replace_directory", "replaced", "write_whole"]
+__all__ = ["json_line", "json_page", "locked", "replace_directory", "replaced", "replaced_directory", "write_whole"]
 
 
 @contextmanager
@@ -84,17 +84,24 @@ def locked(path: Path, in_use: str) -> Iterator[None]:
 def replace_directory(path: Path, new: Path) -> None:
     """Move the directory `new`, which stands beside `path`, to `path`, when all its files are on disk.
 
-    At any moment `path` is the old directory, the new one or absent; see that only one process does this at a time.
+    At any moment `path` is the old directory, the new one or, between two renames, absent: then the old one is called
+    as `replaced_directory` says. See that only one process does this at a time.
     """
     for file in [*new.iterdir(), new]:
         _sync(file)
-    old = path.with_name(f"{new.name}-old")
+    old = replaced_directory(path)
     if path.exists():
+        shutil.rmtree(old, ignore_errors=True)  # of a process that was killed when it removed it
         path.rename(old)
     new.rename(path)
     _sync(path.parent)
     if old.exists():
         shutil.rmtree(old)
+
+
+def replaced_directory(path: Path) -> Path:
+    """The name of the directory `path` while another one takes its place."""
+    return path.with_name(f"{path.name}.replaced")
 
 
 def _sync(path: Path) -> None:

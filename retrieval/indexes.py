@@ -15,26 +15,32 @@ from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from retrieval.errors import RetrievalError, UsageError
-from retrieval.files import json_page, locked
+from retrieval.files import json_page, locked, replaced_directory
 from retrieval.passage import Passage
 
 __all__ = [
     "CORPUS",
     "Corpus",
+    "DuplicateId",
     "LineWriter",
     "Lines",
     "Progress",
+    "UpdatableIndex",
     "building",
     "building_directory",
     "check_target",
     "checked_passages",
+    "kept_rows",
     "passage_line",
     "read_description",
+    "stamp",
+    "updating",
     "write_description",
 ]
 
@@ -42,6 +48,38 @@ CORPUS = "corpus.jsonl"
 
 Progress = Callable[..., Iterable[Any]]
 """Passes the parts of some work through and shows how it goes; called like `tqdm.tqdm`."""
+
+
+class DuplicateId(UsageError):
+    """Two passages have the same id."""
+
+    def __init__(self, id: str) -> None:
+        super().__init__(f"two passages have the id {id!r}: ids must differ")
+        self.id = id
+
+
+@runtime_checkable
+class UpdatableIndex(Protocol):
+    """An index whose passages can be added to and deleted from."""
+
+    def __len__(self) -> int: ...
+
+    def passage(self, row: int) -> Passage:
+        """The passage in that row, counted from 0."""
+
+    def update(self, *, add: Iterable[Passage] = (), delete: Iterable[str] = ()) -> "UpdatableIndex":
+        """Replace the index on disk by one with passages deleted and others added behind the rest, and open it.
+
+        The new index is there whole or not at all. What has the old one open goes on with it, this object too.
+
+        Args:
+            add: The passages to add; their ids must not be in the index, unless they are deleted.
+            delete: The ids of the passages to delete.
+
+        Raises:
+            UsageError: an id is not in the index, a passage cannot be added, no passage would be left, or another
+                process is changing the index.
+        """
 
 
 def checked_passages(passages: Iterable[Passage]) -> Iterator[Passage]:
@@ -53,7 +91,7 @@ def checked_passages(passages: Iterable[Passage]) -> Iterator[Passage]:
     ids: set[str] = set()
     for passage in passages:
         if passage.id in ids:
-            raise UsageError(f"two passages have the id {passage.id!r}: ids must differ")
+            raise DuplicateId(passage.id)
         if not passage.text.strip():
             raise UsageError(f"passage {passage.id!r} has no text")
         ids.add(passage.id)
@@ -123,6 +161,48 @@ class Corpus:
         return Passage(**json.loads(self._lines[row]), score=score)
 
 
+def kept_rows(index: UpdatableIndex | Corpus, delete: Iterable[str]) -> NDArray[np.int64]:
+    """The rows of an index that are left, in order, when the passages with these ids are deleted.
+
+    Raises:
+        UsageError: there is no passage with one of the ids.
+    """
+    missing = set(delete)
+    kept = np.ones(len(index), bool)
+    for row in range(len(index)) if missing else ():
+        if (found := index.passage(row).id) in missing:
+            kept[row] = False
+            missing.remove(found)
+    if missing:
+        some = ", ".join(map(repr, sorted(missing)[:5])) + (" …" if len(missing) > 5 else "")
+        raise UsageError(f"the index has no passage with the id {some}: nothing was deleted")
+    return np.flatnonzero(kept)
+
+
+def stamp(directory: Path, name: str) -> tuple[int, int]:
+    """Tells whether the index in the directory, described in the file `name`, is another one than before."""
+    found = (directory / name).stat()
+    return found.st_ino, found.st_mtime_ns
+
+
+@contextmanager
+def updating(directory: Path, name: str, opened: tuple[int, int]) -> Iterator[Path]:
+    """Like `building`, gives the working directory in which a changed index is built.
+
+    Args:
+        directory: The directory of the index.
+        name: The name of the file that describes it.
+        opened: The index's `stamp` when it was opened.
+
+    Raises:
+        UsageError: another process is changing the index, or has changed it since.
+    """
+    with building(directory.with_name(f"{directory.name}.update")) as work:
+        if stamp(directory, name) != opened:
+            raise UsageError(f"{directory} has been changed since it was opened: open it again")
+        yield work
+
+
 def check_target(out: Path, description: str, kind: str, overwrite: bool) -> None:
     """Check that an index may be written to `out`.
 
@@ -180,6 +260,10 @@ def read_description(directory: Path, name: str, kind: str, version: int) -> dic
         RetrievalError: the index is damaged.
     """
     if not directory.is_dir():
+        if (old := replaced_directory(directory)).is_dir():
+            raise UsageError(
+                f"a process was killed when it replaced {directory}: the index from before is {old}, rename it"
+            )
         raise UsageError(f"there is no {kind} index in {directory}: build one with `python -m retrieval index`")
     try:
         description: dict[str, Any] = json.loads((directory / name).read_bytes())

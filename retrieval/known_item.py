@@ -6,12 +6,13 @@ index still answers, only badly, and nothing else would tell.
 
 import logging
 from collections.abc import Sequence
+from contextvars import ContextVar
 from typing import Protocol, runtime_checkable
 
 from retrieval.passage import Passage
 from retrieval.ranking.sentences import split_sentences
 
-__all__ = ["Index", "check_index", "sample_rows"]
+__all__ = ["Index", "check_index", "is_checking", "sample_rows"]
 
 _TRIED = 5  # passages
 _NEAR = 10  # ranks that are near the top
@@ -19,6 +20,8 @@ _FIRST = 3  # sentences looked at: encoders do not see the end of a long passage
 _FEWEST, _MOST = 5, 16  # words of a query: fewer say too little; more are too long for ColBERT's 32 tokens
 
 logger = logging.getLogger(__name__)
+
+_checking = ContextVar("_checking", default=False)
 
 
 @runtime_checkable
@@ -48,7 +51,11 @@ def check_index(index: Index, name: str) -> None:
         RetrievalError: a search failed.
     """
     queries = [query for row in sample_rows(len(index)) if (query := _query(index.passage(row).text))]
-    lists = index.batch(queries, _NEAR)
+    token = _checking.set(True)
+    try:
+        lists = index.batch(queries, _NEAR)
+    finally:
+        _checking.reset(token)
     found = sum(
         any(query in _folded(passage.text) for passage in passages)
         for query, passages in zip(queries, lists, strict=True)
@@ -61,6 +68,11 @@ def check_index(index: Index, name: str) -> None:
             found,
             len(queries),
         )
+
+
+def is_checking() -> bool:
+    """Whether the search that is under way is one of `check_index`, whose queries are not the user's."""
+    return _checking.get()
 
 
 def sample_rows(size: int) -> range:

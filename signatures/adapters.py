@@ -66,6 +66,7 @@ def _fields(signature: type[dspy.Signature], reply: str, finders: Iterable[_Find
     best: dict[str, Any] = {}
     for find in finders:
         fields, before = find(signature, reply)
+        fields = {name: value for name, value in fields.items() if value != f"{{{name}}}"}  # copied from the prompt
         if unfinished:
             fields = {name: value for name, value in fields.items() if value}
         first = next(iter(signature.output_fields))
@@ -162,7 +163,7 @@ class XMLAdapter(_Tolerant, dspy.XMLAdapter):
     def parse(self, signature: type[dspy.Signature], completion: str) -> dict[str, Any]:
         """Nested elements are read by DSPy, as long as the reply is well-formed."""
         reply = completion[:_LONGEST_REPLY]
-        if all(f"<{name}>" in reply for name in signature.output_fields):
+        if all(f"<{name}>" in reply and f"{{{name}}}" not in reply for name in signature.output_fields):
             try:
                 return dspy.XMLAdapter.parse(self, signature, reply)  # type: ignore[no-any-return]
             except (AdapterParseError, RecursionError):

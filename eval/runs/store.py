@@ -27,7 +27,7 @@ from eval.runs.record import Manifest, PaidCall, Row
 from retrieval import Passage, UsageError, union
 from retrieval.files import json_line, json_page, write_whole
 
-__all__ = ["CallLog", "Glance", "Run", "Store", "glance", "read"]
+__all__ = ["CallLog", "Glance", "Run", "Store", "answered", "glance", "is_finished", "read"]
 
 _Parsed = TypeVar("_Parsed")
 
@@ -113,6 +113,27 @@ def glance(directory: str | Path) -> Glance:
         figures = None if total is None else TypeAdapter(Figures).validate_python(total)
         failed = bool(figures and figures.failed == rows)
         return Glance(path, manifest, rows, figures, _gap(summary, manifest.asked, rows, all_failed=failed))
+
+
+def answered(directory: str | Path) -> int:
+    """How many questions the run in the directory has answered; 0 where there is no run yet.
+
+    Raises:
+        UsageError: the run is damaged or of another version's form.
+    """
+    if not (Path(directory) / "manifest.json").exists():
+        return 0
+    return sum(row.error is None for row in read(directory).rows)
+
+
+def is_finished(directory: str | Path) -> bool:
+    """Whether the run in the directory has answered all of its questions; those that failed would be asked again.
+
+    Raises:
+        UsageError: as `answered`.
+    """
+    count = answered(directory)
+    return count > 0 and count == _manifest(Path(directory)).asked
 
 
 class Store:

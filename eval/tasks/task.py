@@ -75,11 +75,13 @@ class Variant:
         wanted = self.first or self.sample or 0
         if len(questions) < wanted:
             raise UsageError(
-                f"{where} has {len(questions)} questions, and this variant takes {wanted} of the whole split"
+                f"{where} has {len(questions)} questions, and this variant takes {wanted} of the whole split: "
+                "put the whole split there, or ask for the data set without its variant"
             )
         if self.skip and len(questions) <= self.skip:
             raise UsageError(
-                f"{where} has {len(questions)} questions, and this variant leaves out the first {self.skip}"
+                f"{where} has {len(questions)} questions, and this variant leaves out the first {self.skip}: "
+                "put the whole split there, or ask for the data set without its variant"
             )
         if self.sample:
             drawn = sorted(random.Random(SEED).sample(range(len(questions)), self.sample))

@@ -13,6 +13,7 @@ import math
 import shutil
 from bisect import bisect_left
 from collections.abc import Iterable
+from itertools import chain
 from pathlib import Path
 from uuid import uuid4
 
@@ -25,7 +26,16 @@ from retrieval.bm25.analyser import Analyser
 from retrieval.bm25.build import DESCRIPTION, FORMAT, VOCABULARY, write_index
 from retrieval.errors import RetrievalError, UsageError
 from retrieval.files import replace_directory
-from retrieval.indexes import Corpus, Lines, Progress, check_target, read_description
+from retrieval.indexes import (
+    Corpus,
+    Lines,
+    Progress,
+    check_target,
+    kept_rows,
+    read_description,
+    stamp,
+    updating,
+)
 from retrieval.known_item import sample_rows
 from retrieval.passage import Passage
 
@@ -47,7 +57,9 @@ class BM25(Retriever):
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
-        analyser = read_description(self.path, DESCRIPTION, "BM25", FORMAT)["analyser"]
+        description = read_description(self.path, DESCRIPTION, "BM25", FORMAT)
+        self._opened = stamp(self.path, DESCRIPTION)
+        self._k1, self._b, analyser = description["k1"], description["b"], description["analyser"]
         self.analyser = Analyser(analyser["stemmer"], tuple(analyser["stop_words"]), analyser["pattern"])
         self._corpus = Corpus(self.path)
         self._vocabulary = Lines(self.path / VOCABULARY)
@@ -67,6 +79,26 @@ class BM25(Retriever):
             return []
         scores = self._index.get_scores_from_ids(columns)
         return [self._corpus.passage(row, float(scores[row])) for row in _best(scores, k)]
+
+    def update(self, *, add: Iterable[Passage] = (), delete: Iterable[str] = ()) -> "BM25":
+        """Delete passages, add others; see `retrieval.indexes.UpdatableIndex`.
+
+        Each passage that comes or goes changes the scores of all: how rare a word is, and how long a passage is on
+        average. So this builds the index again, from its own passages and with its own settings. It gives what
+        `BM25.build` would, and takes as long.
+        """
+        kept = map(self.passage, kept_rows(self._corpus, delete).tolist())
+        with updating(self.path, DESCRIPTION, self._opened) as work:
+            new = work / "index"
+            shutil.rmtree(new, ignore_errors=True)  # of an update that was killed
+            new.mkdir()
+            try:
+                write_index(chain(kept, add), new, self.analyser, self._k1, self._b, iter)
+                replace_directory(self.path, new)
+            except BaseException:
+                shutil.rmtree(work)  # nothing in it helps the next update
+                raise
+        return BM25(self.path)
 
     def _check_analyser(self) -> None:
         # Searches would not show the difference: most words are treated alike by both analysers.
@@ -101,7 +133,7 @@ class BM25(Retriever):
 
         The passages are read once and not kept in memory: only the different words and the ids are. The index appears
         in `out` when it is whole. A killed build leaves a directory `OUT.building-…` beside it, which may be deleted;
-        a directory whose name ends in `-old` is the index that was being replaced.
+        a directory `OUT.replaced` is the index that was being replaced.
 
         Args:
             passages: Any iterable; ids must differ and texts must not be blank.

@@ -17,6 +17,7 @@ from retrieval.colbert.libraries import (
     torch,
 )
 from retrieval.errors import UsageError
+from retrieval.known_item import is_checking
 from retrieval.models import without_surrogates
 
 __all__ = ["Checkpoint", "checkpoint_directory", "find_device"]
@@ -70,7 +71,7 @@ class Checkpoint:
             sizes = [
                 3 + len(ids) for ids in self._queries.tok(texts, add_special_tokens=False, verbose=False).input_ids
             ]
-            if max(sizes) > self._longest_query and not self._has_cut:
+            if max(sizes) > self._longest_query and not (self._has_cut or is_checking()):
                 self._has_cut = True
                 logger.warning(
                     "a query of %d tokens is cut to %d, its end is not searched: query_maxlen can be raised",

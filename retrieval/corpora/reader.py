@@ -4,15 +4,17 @@ import gzip
 import json
 import zlib
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib.resources import files
 from pathlib import Path
 from reprlib import repr
 from typing import Any
 
 from retrieval.errors import UsageError
+from retrieval.indexes import DuplicateId
 from retrieval.passage import Passage
 
-__all__ = ["SAMPLE", "read"]
+__all__ = ["SAMPLE", "naming_lines", "read"]
 
 SAMPLE = Path(str(files("retrieval"))) / "data" / "sample.corpus.jsonl"
 """The packaged sample corpus."""
@@ -21,8 +23,8 @@ SAMPLE = Path(str(files("retrieval"))) / "data" / "sample.corpus.jsonl"
 def read(path: str | Path, progress: Callable[[int], object] = lambda count: None) -> Iterator[Passage]:
     """Stream the passages of a file of JSON lines, plain or gzipped.
 
-    Every line is an object with `id` (a string or an integer), `title` and `text` (strings). Other keys and blank
-    lines are ignored.
+    Every line is an object with `id` (a string or an integer), `title` and `text` (strings, the text not blank).
+    Other keys and blank lines are ignored.
 
     Args:
         path: The file, UTF-8.
@@ -31,6 +33,35 @@ def read(path: str | Path, progress: Callable[[int], object] = lambda count: Non
     Raises:
         UsageError: the file cannot be read, or a line is wrong; the message names the file and the line.
     """
+    for _, passage in _numbered(path, progress):
+        yield passage
+
+
+@contextmanager
+def naming_lines(path: str | Path) -> Iterator[None]:
+    """While the passages of the file go into an index, make an error about an id that occurs twice name the lines.
+
+    Whoever reads the file as a stream has not kept where each id stands, so the file is read once more.
+
+    Raises:
+        UsageError: two passages have the same id.
+    """
+    try:
+        yield
+    except DuplicateId as error:
+        lines = [number for number, passage in _numbered(path) if passage.id == error.id]
+        if len(lines) == 1:
+            raise UsageError(
+                f"{path}, line {lines[0]}: the index has a passage with the id {error.id!r} already"
+            ) from error
+        where = ", ".join(map(str, lines[:-1]))
+        raise UsageError(f"{path}, lines {where} and {lines[-1]}: the same id {error.id!r}; ids must differ") from error
+
+
+def _numbered(
+    path: str | Path, progress: Callable[[int], object] = lambda count: None
+) -> Iterator[tuple[int, Passage]]:
+    """As `read`, with the number of each passage's line."""
     number = done = 0
     try:
         with open(path, "rb") as file, gzip.open(file) if file.peek(2)[:2] == b"\x1f\x8b" else file as lines:
@@ -40,7 +71,7 @@ def read(path: str | Path, progress: Callable[[int], object] = lambda count: Non
                     progress(position - done)
                     done = position
                 if line := line.strip():
-                    yield _passage(line)
+                    yield number, _passage(line)
     except _BadLine as error:
         raise UsageError(f"{path}, line {number}: {error}") from error
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
@@ -69,4 +100,6 @@ def _passage(line: bytes) -> Passage:
     for key in "title", "text":
         if not isinstance(fields[key], str):
             raise _BadLine(f"the {key} must be a string, not {repr(fields[key])}")
+    if not fields["text"].strip():
+        raise _BadLine(f"the passage {fields['id']!r} has no text: leave it out")
     return Passage(str(fields["id"]), fields["text"], fields["title"])

@@ -2,21 +2,23 @@
 
 import hashlib
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from retrieval.dense.encoder import LoadedEncoder, same_probe
 from retrieval.errors import UsageError
 from retrieval.files import replaced
-from retrieval.indexes import CORPUS, LineWriter, checked_passages, passage_line, write_description
+from retrieval.indexes import CORPUS, Corpus, LineWriter, checked_passages, passage_line, write_description
 from retrieval.models import import_package
 from retrieval.passage import Passage
 
-__all__ = ["DESCRIPTION", "FORMAT", "GRAPH", "PROBE", "VECTORS", "write_index"]
+__all__ = ["DESCRIPTION", "FORMAT", "GRAPH", "PROBE", "VECTORS", "Encoded", "write_index"]
 
 DESCRIPTION = "dense.json"
 FORMAT = 1
@@ -29,6 +31,20 @@ _BUILD_CANDIDATES = 200  # looked at for the links of a vector
 _BLOCK = 1 << 16  # vectors put into the graph at a time
 
 
+class Encoded(NamedTuple):
+    """Passages that are encoded already, in another index.
+
+    Attributes:
+        corpus: The passages of that index.
+        vectors: Gives the vectors of some of its rows.
+        rows: Those to take over, in order.
+    """
+
+    corpus: Corpus
+    vectors: Callable[[NDArray[np.int64]], NDArray[np.float32]]
+    rows: NDArray[np.int64]
+
+
 def write_index(
     passages: Iterable[Passage],
     work: Path,
@@ -37,6 +53,7 @@ def write_index(
     approximate: bool,
     batch_size: int,
     resume: bool,
+    encoded: Encoded | None = None,
 ) -> Path:
     """Write an index, using what an unfinished build left behind.
 
@@ -44,6 +61,7 @@ def write_index(
         passages: See `retrieval.dense.Dense.build`; likewise the settings.
         work: The working directory of the build. Pieces that are encoded stay there.
         encoder: Encodes the passages.
+        encoded: What stands before the passages and need not be encoded.
 
     Returns:
         The directory of the finished index, within `work`.
@@ -60,8 +78,16 @@ def write_index(
     index.mkdir()
     np.save(work / PROBE, probe)
     np.save(index / PROBE, probe)
-    files = _encode(checked_passages(passages), index / CORPUS, shards, encoder, batch_size)
-    _join(files, index / VECTORS)
+    rows = encoded.rows if encoded else np.empty(0, np.int64)
+    known = map(encoded.corpus.passage, rows.tolist()) if encoded else ()
+    checked = checked_passages(chain(known, passages))
+    with LineWriter(index / CORPUS) as corpus:
+        for passage in islice(checked, len(rows)):
+            corpus.write(passage_line(passage))
+        files = _encode(checked, corpus, shards, encoder, batch_size)
+    if not (files or len(rows)):
+        raise UsageError("there is nothing to index: the corpus has no passages")
+    _join(files, index / VECTORS, encoded)
     if approximate:
         _link(index)
     description = {"format": FORMAT, "approximate": approximate, "encoder": asdict(encoder.encoder)}
@@ -70,36 +96,36 @@ def write_index(
 
 
 def _encode(
-    passages: Iterator[Passage], corpus: Path, shards: Path, encoder: LoadedEncoder, batch_size: int
+    passages: Iterator[Passage], corpus: LineWriter, shards: Path, encoder: LoadedEncoder, batch_size: int
 ) -> list[Path]:
-    """Write the corpus, and one file of vectors per `_SHARD` passages; a file is named by the digest of its passages.
+    """Write the passages to the corpus, and one file of vectors per `_SHARD` of them.
 
-    A file that is there already is left as it is.
+    A file is named by the digest of its passages. One that is there already is left as it is.
     """
     files = []
-    with LineWriter(corpus) as lines:
-        while part := list(islice(passages, _SHARD)):
-            written = [passage_line(passage) for passage in part]
-            for line in written:
-                lines.write(line)
-            file = shards / f"{hashlib.sha256(b''.join(written)).hexdigest()}.npy"
-            if not file.exists():
-                with replaced(file) as shard:
-                    np.save(shard, encoder.encode_passages(part, batch_size))
-            files.append(file)
-    if not files:
-        raise UsageError("there is nothing to index: the corpus has no passages")
+    while part := list(islice(passages, _SHARD)):
+        written = [passage_line(passage) for passage in part]
+        for line in written:
+            corpus.write(line)
+        file = shards / f"{hashlib.sha256(b''.join(written)).hexdigest()}.npy"
+        if not file.exists():
+            with replaced(file) as shard:
+                np.save(shard, encoder.encode_passages(part, batch_size))
+        files.append(file)
     return files
 
 
-def _join(files: Sequence[Path], out: Path) -> None:
-    shapes = [np.load(file, mmap_mode="r").shape for file in files]
-    size = sum(rows for rows, _ in shapes)
-    vectors = np.lib.format.open_memmap(out, "w+", np.dtype(np.float32), (size, shapes[0][1]))
+def _join(files: Sequence[Path], out: Path, encoded: Encoded | None) -> None:
+    """Write the vectors of an exact index: those that are known, then those of the files."""
+    known = [encoded.rows[begin : begin + _BLOCK] for begin in range(0, len(encoded.rows), _BLOCK)] if encoded else []
+    sizes = [len(rows) for rows in known] + [len(np.load(file, mmap_mode="r")) for file in files]
+    parts = chain((encoded.vectors(rows) for rows in known) if encoded else (), map(np.load, files))
+    first = next(parts)
+    vectors = np.lib.format.open_memmap(out, "w+", np.dtype(np.float32), (sum(sizes), first.shape[1]))
     row = 0
-    for file, (rows, _) in zip(files, shapes, strict=True):
-        vectors[row : row + rows] = np.load(file)
-        row += rows
+    for part in chain([first], parts):
+        vectors[row : row + len(part)] = part
+        row += len(part)
 
 
 def _link(index: Path) -> None:

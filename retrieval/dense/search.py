@@ -16,13 +16,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from retrieval.base import Retriever
-from retrieval.dense.build import DESCRIPTION, FORMAT, GRAPH, PROBE, VECTORS, write_index
+from retrieval.dense.build import DESCRIPTION, FORMAT, GRAPH, PROBE, VECTORS, Encoded, write_index
 from retrieval.dense.encoder import Encoder, LoadedEncoder, same_probe
 from retrieval.errors import UsageError
 from retrieval.files import replace_directory
-from retrieval.indexes import Corpus, building, check_target, read_description
+from retrieval.indexes import Corpus, building, check_target, kept_rows, read_description, stamp, updating
 from retrieval.models import import_package
 from retrieval.passage import Passage
 
@@ -54,6 +55,7 @@ class Dense(Retriever):
         self._faiss = import_package("faiss")
         self.path = Path(path)
         description = read_description(self.path, DESCRIPTION, "dense", FORMAT)
+        self._opened, self._candidates, self._device = stamp(self.path, DESCRIPTION), candidates, device
         self.encoder = Encoder(**description["encoder"])
         self._corpus = Corpus(self.path)
         if description["approximate"]:
@@ -91,6 +93,38 @@ class Dense(Retriever):
             [self._corpus.passage(row, float(score)) for row, score in zip(*found, strict=True) if row >= 0]
             for found in zip(rows, scores, strict=True)
         ]
+
+    def update(
+        self, *, add: Iterable[Passage] = (), delete: Iterable[str] = (), batch_size: int = 32, resume: bool = True
+    ) -> "Dense":
+        """Delete passages, add others; see `retrieval.indexes.UpdatableIndex`.
+
+        Only what is added is encoded. The vectors of the others are taken over, and a graph is linked anew. This gives
+        what `Dense.build` would, but for the last bits of a vector, which depend on the passages encoded beside it.
+
+        Args:
+            add: The passages to add.
+            delete: The ids of those to delete.
+            batch_size: Passages encoded at a time.
+            resume: Use what an unfinished update left behind; if false, delete it.
+        """
+        encoded = Encoded(self._corpus, self._vectors_of, kept_rows(self._corpus, delete))
+        with updating(self.path, DESCRIPTION, self._opened) as work:
+            new = write_index(
+                add,
+                work,
+                self._encoder,
+                approximate=self._graph is not None,
+                batch_size=batch_size,
+                resume=resume,
+                encoded=encoded,
+            )
+            replace_directory(self.path, new)
+        return Dense(self.path, candidates=self._candidates, device=self._device)
+
+    def _vectors_of(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
+        found: NDArray[np.float32] = self._vectors[rows] if self._graph is None else self._graph.reconstruct_batch(rows)
+        return found
 
     @classmethod
     def build(

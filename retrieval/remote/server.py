@@ -3,7 +3,7 @@
     GET  /?query=…&k=…   or  POST / {"query": …, "k": …}    -> {"topk": [{"text": "Title | text", "pid": …, …}, …]}
     GET  /api/search     and POST /api/search                  the same
     POST /batch {"queries": […], "k": …}                    -> {"topk": [[{…}, …], …]}
-    GET  /health, /metrics (Prometheus), /docs, /openapi.json
+    GET  /health, /metrics (Prometheus), /openapi.json
 
 `dspy.ColBERTv2(url=…)` and `retrieval.remote.ColBERTv2` are clients. Queries that arrive during a search wait for its
 end and are then searched together as one batch, so a retriever that is faster on batches is faster for everyone; a
@@ -110,7 +110,7 @@ def serve(
         h11_max_incomplete_event_size=2**16 + 12 * limits.query,  # a character may take 12 in a URL
     )
     address = f"[{host}]" if ":" in host else host
-    _log.info("Serving on http://%s:%d, described on /docs", address, listener.getsockname()[1])
+    _log.info("Serving on http://%s:%d, described on /openapi.json", address, listener.getsockname()[1])
     # When it has stopped, uvicorn raises the signal again: SIGTERM would then end the process on the spot.
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
@@ -139,6 +139,8 @@ def make_app(retriever: Retriever, limits: ServerLimits = ServerLimits()) -> Fas
     app = FastAPI(
         title="ColBERTv2 search server",
         version="1",
+        docs_url=None,  # FastAPI's pages load their scripts from another host
+        redoc_url=None,
         lifespan=lifespan,
         max_body_size=_LARGEST_BODY,
         responses={400: {"model": _Problem}, 422: {"model": _Problem}, 503: {"model": _Problem}},

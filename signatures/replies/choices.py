@@ -33,9 +33,10 @@ _WRAPPED = re.compile(
     r"(?:literal|str|bool)\[(.*)\]|\\?(?:boxed|text)\{(.*)\}|\{\s*[\"'][\w ]+[\"']\s*:\s*(.*?)\s*\}", re.DOTALL
 )
 _NOT_SAID = re.compile(
-    r"(?:\bcannot|\bcan not|n't|\bnot|\bunable to|\bimpossible to)\s+(?:\w+\s+){0,2}?"
-    r"(?:say|answer|conclude|claim|state)\s+(?:yes|no|true|false)\b"
+    r"(?:\bcannot|\bcan not|n't|\bnot|\bunable to|\bimpossible to|\binsufficient|\bno)\s+(?:\w+\s+){0,3}?"
+    r"(?:say|answer|conclude|claim|state)\s+(?:with\s+)?[\"']?(?:yes|no|true|false)\b"
 )
+_MENU = {*_YES_NO, "unanswerable", "none", "literal", "or"}  # the words of "yes; no", which was only copied
 _WORD = re.compile(r"[^\W\d_]+")
 
 
@@ -124,7 +125,8 @@ def _yes_no(text: str) -> str:
     bare = text.strip(" \t\n\"'.,:;!()[]<>{}*-")
     if bare in _YES_NO:
         return _YES_NO[bare]
-    if _BOTH.search(text):
+    words = set(_WORD.findall(text))
+    if _BOTH.search(text) or {"yes", "no"} <= words <= _MENU:
         raise ValueError("says both yes and no")
     said = {_negated(found[2], found[1]) for found in _VERDICT.finditer(text)}
     if leading := _leading(text):

@@ -63,6 +63,10 @@ _NEGATIVE = re.compile(
     r"|\bno\b(?!\.?\s*[#\d])|\bfalse\b|\bother than\b"
     r"|\b(?:only|merely) (?:mentions?|discuss(?:es)?|describes?|talks?)\b"
 )
+_JUDGED = (
+    rf"{_MARKED}[\s:=-]{{1,3}}(?:is\s)?(?:not\s)?(?:(?:ir)?relevant|useful|yes|no|true|false)\b[\s,;.]{{0,3}}(?:and\s)?"
+)
+_JUDGED_IN_LINE = re.compile(rf"\W{{0,3}}(?>(?>{_JUDGED}){{2,30}})")
 _VERDICTS = {True: "relevant", False: "irrelevant"}
 _POSITIVE = re.compile(r"\brelevant|\buseful|\byes\b|\btrue\b|\bhelpful|\bkeep\b|\bpertinent|\bdirectly\b|\bhelps\b")
 _ENUMERATED = re.compile(rf"^\W{{0,9}}\d{{1,2}}[.)]\s{{1,3}}(?=\W{{0,9}}(?:{_NAME}\W*\d|\[\s*\d))")
@@ -72,6 +76,7 @@ _MENTIONS_BUT = re.compile(
     r"\b((?:mention|discuss|describe|talk|refer|cover|concern|(?:is|are) about)[^.;\n]{0,120}?),?\s+but"
     r"(?=\s+(?:(?:it|they)\s+)?(?:is|are|was|were|do|does|did|has|have)(?:\s+not|n't)\b)"
 )
+_WHY = re.compile(r"\b(?:because|since|as)\b")
 _CLAUSE = re.compile(r"[;\n]|(?<=[a-z\])])\.\s|[.!?]\s+(?=[a-z])|,?\s*\b(?:but|while|whereas|however|although)\b")
 _PARENTHESIS = re.compile(
     r"\((?=[^()a-z]*[a-z]{2})(?!\s*(?:passages?|documents?|facts?|nos?\.?)\s*\d(?![\d,\sand]{0,20}\b(?:is|are|was|were|do|does)\b))[^()]{0,300}\)"
@@ -123,7 +128,9 @@ _WORDS = frozenset(
         "item",
         "items",
         "keep",
+        "just",
         "list",
+        "maybe",
         "mentioned",
         "most",
         "my",
@@ -143,8 +150,10 @@ _WORDS = frozenset(
         "paragraphs",
         "passage",
         "passages",
+        "perhaps",
         "pertinent",
         "plus",
+        "possibly",
         "question",
         "query",
         "relevant",
@@ -263,6 +272,8 @@ def _in_text(text: str) -> list[int]:
         exception = _NOT_ALL.search(text)
         return _in_text(exception[1].strip()) if exception else []
     text = _RANGE.sub(_expanded, _MENTIONS_BUT.sub(r"\1 ", text))
+    if _JUDGED_IN_LINE.fullmatch(text):
+        text = re.sub(_JUDGED, r"\g<0>\n", text)
     lines = [_ENUMERATED.sub("", line) for line in text.splitlines() if line.strip()]
     if (verdicts := _verdicts(lines)) is not None:
         return verdicts
@@ -293,12 +304,19 @@ def _verdicts(lines: list[str]) -> list[int] | None:
 
 def _meant(clause: str) -> list[int]:
     """The numbers of passages in a clause that speaks well of them."""
-    if set(re.findall(r"[^\W\d_]+", clause)) <= _WORDS:
+    if _speaks_of_numbers(clause):
         return _plain(clause)
     parts = [found[0] for found in _NAMED.finditer(clause)]
     if leading := _LEADING.match(clause):
         parts.insert(0, leading[1])
-    return [number for part in parts for number in _plain(part)]
+    found = [number for part in parts for number in _plain(part)]
+    said = _WHY.split(clause, maxsplit=1)[0]  # "I think 1 and 4, since passage 2 is about ..."
+    return found if set(_plain(said)) <= set(found) or not _speaks_of_numbers(said) else _plain(said)
+
+
+def _speaks_of_numbers(clause: str) -> bool:
+    """Whether all numbers in the clause are meant, going by the words around them."""
+    return set(re.findall(r"[^\W\d_]+", clause)) <= _WORDS
 
 
 def _plain(text: str) -> list[int]:

@@ -29,8 +29,8 @@ _ADVERB = r"(?:(?:explicitly|directly|clearly|specifically|actually|yet|currentl
 
 # What may stand before the refusal itself.
 _LEAD = re.compile(
-    r"\W*(?:(?:based on|according to|from|given|in (?:the|these|this)|with|as an?|as of|to the best of|to answer)\b"
-    r"[^.,]{0,80},\s*(?!but)"
+    r"\W*(?:(?:based on|according to|from|given|in (?:the|these|this)|with(?:out)?|as an?|as of|to the best of"
+    r"|to answer)\b[^.,]{0,80},\s*(?!but)"
     rf"|(?:based on|according to|from|given|with)\s(?:the|these|this)\s(?:{_ABOUT}\s)*{_SOURCE}(?:\salone)?\s"
     r"|(?:unfortunately|regrettably|sadly|however|sorry|apologies|my apologies|i(?:'m| am) sorry|i apologi[sz]e"
     r"|i(?:'m| am) afraid(?: that)?|but|so"
@@ -60,7 +60,7 @@ _REFUSAL = re.compile(
     | (?:there\ (?:is|are|was|were|seems\ to\ be|appears\ to\ be)\ )?
       (?:no|not\ (?:any|enough)|n't\ (?:any|enough)|insufficient|too\ little|nothing)\b\ ?
       (?:(?:\w+\ ){{0,2}}?{_WHAT}\b)
-    | no\ (?:information|data|answer|evidence|idea|clue)\b
+    | no\ (?:information|info|data|answer|evidence|idea|clue)\b
     | there\ is\ no\ way\ (?:to|of)\b
     | there\ is(?:\ not|n't)\ (?:any|enough|sufficient)\b
     | nothing\ (?:in|is\ (?:said|known|stated|mentioned))\b
@@ -82,7 +82,8 @@ _REFUSAL = re.compile(
       (?:mentioned|specified|stated|provided|given|listed|indicated|disclosed|available|contained|found|included)
       (?:\ (?:anywhere\ )?(?:in|by|from|within|among)\ (?:any\ of\ )?(?:(?:the|these|this|those)\ )?
         (?:{_ABOUT}\ )*{_SOURCE}\b|\W*$)
-    | it\ (?:does|do)(?:\ {_NOT}|n't)\ {_ADVERB}{_GIVES}\b
+    | (?:nobody|no\ one)\ knows\b
+    | (?:it\ )?(?:does|do)(?:\ {_NOT}|n't)\ {_ADVERB}{_GIVES}\b
     | (?:the\ answer|it|this|that)\ (?:is|remains)
       \ (?:unknown|unclear|unanswerable|undetermined|impossible|unavailable|uncertain)\b
     | (?:i|we)\b(?:\ am|'m|\ are|'re|\ was|\ were)?\ (?:unable|not\ (?:able|aware|certain|familiar|sure))\b
@@ -114,7 +115,7 @@ def is_refusal(text: str | None) -> bool:
     answer = tidy(boxed(without_thinking(text or "")[:_LOOKED_AT])).replace("’", "'").strip("\"' \n")
     if _BLANK.fullmatch(answer):
         return True
-    answer = re.sub(r"\b([Tt]here)'s\b", r"\1 is", re.sub(r"\s+", " ", answer))
+    answer = re.sub(r"\b([Tt]here|[Ii]t|[Tt]hat)'s\b", r"\1 is", re.sub(r"\s+", " ", answer))
     if re.match("I [A-Z][a-z]", answer):
         return False  # "I Don't Know How She Does It is a film"
     if len(answer.split()) > 2 and _TITLE.fullmatch(answer) and not _NO_TITLE.search(answer):

@@ -97,7 +97,7 @@ def _texts_in(value: dict[Any, Any]) -> list[str]:
 def _in_object(text: str, value: dict[Any, Any]) -> Iterable[Statement]:
     cited = [inner for key, inner in value.items() if _CITED.search(str(key)) and inner is not text]
     try:
-        numbers = Numbers.parse(cited[0] if cited else _inside(text))
+        numbers = Numbers.parse((cited and cited[0]) or _inside(text))
     except ValueError:
         return
     if sentence := _without_citations(text):

@@ -37,7 +37,8 @@ _NO_MORE = re.compile(
 _ASSIGNMENT = re.compile(r"\A\s*\w{1,30}\s?=\s?(?=\[)")
 _QUOTED = re.compile(r"[\"“][^\"“”\n]*[\"”](?:\s?,\s?[\"“][^\"“”\n]*[\"”])+,?")
 _STRAIGHT = {ord("“"): '"', ord("”"): '"'}
-_WRAPPING = "\"'“”‘’«» \t,;"
+_PARTING = " \t,;"
+_QUOTES = {'"': '"', "“": "”", "«": "»", "'": "'", "‘": "’"}
 _XML_ITEM = re.compile(
     r"<(?:item|query|question|keyword)>(.*?)(?:</(?:item|query|question|keyword)>|(?=<(?:item|query|question|keyword)>)|\Z)",
     re.DOTALL,
@@ -83,13 +84,17 @@ class Texts(Reply, shows=list[str]):
         text = without_closing(tidy(text))
         if says_nothing(text) or _NO_MORE.fullmatch(text):
             return []
-        if listed := _XML_ITEM.findall(text):
-            return [item for one in listed if (item := bare(one))]
+        if tagged := _XML_ITEM.findall(text):
+            return [item for one in tagged if (item := bare(one))]
         if rows := table_rows(text):
             return [item for cells in rows if (item := " | ".join(cells[len(cells) > 1 and cells[0].isdigit() :]))]
         text = _ASSIGNMENT.sub("", text, count=1)
-        if _QUOTED.fullmatch(text):
-            text = f"[{text.translate(_STRAIGHT)}]"
+        introduced = _INTRODUCTION.match(text)
+        listed = text[introduced.end() :] if introduced else text
+        if _QUOTED.fullmatch(listed):
+            text = f"[{listed.translate(_STRAIGHT)}]"
+        elif listed.startswith("["):
+            text = listed
         if _looks_like_json(text) or re.search(r"^\s*\[\s*[\"']", text, re.MULTILINE):
             quoted = [found for found in json_in(text) if found and not _is_number_in_brackets(found)]
             if quoted:
@@ -177,7 +182,13 @@ def bulleted(lines: list[str]) -> list[str] | None:
 
 def bare(item: str) -> str:
     """The item without its bullet, number, quotes, bold type and code fence."""
-    return _BULLET.sub("", tidy(item), count=1).strip(_WRAPPING)
+    text = _BULLET.sub("", tidy(item), count=1).strip(_PARTING)
+    for opening, closing in _QUOTES.items():
+        inner = text.removeprefix(opening).removesuffix(closing)
+        whole = len(text) - len(inner) == 2 or closing not in "'’"  # else it is an apostrophe
+        if inner != text and whole and opening not in inner and closing not in inner:
+            text = inner.strip(_PARTING)
+    return text
 
 
 def _looks_like_json(text: str) -> bool:

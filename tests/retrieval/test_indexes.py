@@ -5,7 +5,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from retrieval import Passage, RetrievalError, UsageError
@@ -18,6 +18,7 @@ from retrieval.indexes import (
     building_directory,
     check_target,
     checked_passages,
+    kept_rows,
     passage_line,
     read_description,
     write_description,
@@ -26,7 +27,6 @@ from retrieval.indexes import (
 texts = st.text(st.characters(exclude_categories=["Cs"]))
 
 
-@settings(deadline=None)
 @given(st.builds(Passage, id=texts, text=texts, title=texts), st.floats(allow_nan=False))
 def test_a_passage_comes_back_from_a_corpus(passage: Passage, score: float) -> None:
     with TemporaryDirectory() as directory:
@@ -62,6 +62,17 @@ def test_unfit_passages_are_refused_when_they_come() -> None:
         list(checked_passages([*good, Passage("a", "y")]))
     with pytest.raises(UsageError, match="passage 'c' has no text"):
         list(checked_passages([*good, Passage("c", " \n", "title")]))
+
+
+def test_rows_that_are_kept(tmp_path: Path) -> None:
+    with LineWriter(tmp_path / CORPUS) as writer:
+        for name in "abcd":
+            writer.write(passage_line(Passage(name, "x")))
+    corpus = Corpus(tmp_path)
+    assert kept_rows(corpus, []).tolist() == [0, 1, 2, 3]
+    assert kept_rows(corpus, iter(["c", "a", "c"])).tolist() == [1, 3]
+    with pytest.raises(UsageError, match=r"no passage with the id 'x', 'y': nothing was deleted"):
+        kept_rows(corpus, ["y", "a", "x"])
 
 
 class TestDescription:

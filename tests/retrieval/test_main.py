@@ -2,6 +2,8 @@
 
 import gzip
 import json
+import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -9,9 +11,10 @@ from pathlib import Path
 import pytest
 from support.command_line import exit_code, without_help
 
-from retrieval import __main__ as command
 from retrieval import load
 from retrieval.__main__ import main, make_parser
+from retrieval.commands import index as index_command
+from retrieval.commands import search
 
 LINES = [
     {"id": 1, "title": "Cats", "text": "Cats chase – mice."},
@@ -114,16 +117,56 @@ def test_an_interrupt_is_no_traceback(monkeypatch: pytest.MonkeyPatch, capsys: p
     def interrupted(spec: str) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(command, "load", interrupted)
+    monkeypatch.setattr(search, "load", interrupted)
     assert call("search", "sample", "x") == 130
     assert capsys.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("backend", "flags", "message"),
+    [
+        ("bm25", ["--encoder", "sbert"], "--encoder is a setting of dense: the backend bm25 has no such setting"),
+        ("bm25", ["--no-resume"], "--resume is a setting of dense and colbert: the backend bm25 has no such setting"),
+        ("dense", ["--encoder", "x", "--k1", "1"], "--k1 is a setting of bm25: the backend dense has no such setting"),
+        ("colbert", ["--approximate"], "--approximate is a setting of dense: the backend colbert has no such setting"),
+    ],
+)
+def test_a_setting_of_another_backend_is_refused(
+    backend: str, flags: list[str], message: str, corpus: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["--backend", backend, "--corpus", str(corpus), "--out", str(tmp_path / "out"), *flags]
+    assert call("index", *arguments) == 2
+    assert capsys.readouterr().err == f"python -m retrieval: error: {message}\n"
+
+
+def test_an_interrupted_build_says_how_to_go_on(
+    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(path: Path, progress: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(index_command, "read", interrupted)
+    assert index(corpus, tmp_path / "index") == 130
+    assert (
+        capsys.readouterr().err
+        == f"interrupted: {tmp_path / 'index'} is as it was before; the same command begins anew\n"
+    )
+
+
+@pytest.mark.parametrize("module", ["eval", "optimizers", "programs", "programs.blendfilter", "retrieval"])
+def test_an_interrupt_of_the_imports_is_no_traceback(module: str, tmp_path: Path) -> None:
+    (tmp_path / "dspy.py").write_text("raise KeyboardInterrupt")
+    command = [sys.executable, "-m", module, "--help"]
+    path = f"{tmp_path}{os.pathsep}{Path(__file__).parents[2]}"
+    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": path}, cwd=tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGINT, "", "")
 
 
 def test_help_lists_every_command_and_says_something_about_every_flag(capsys: pytest.CaptureFixture[str]) -> None:
     assert without_help(make_parser()) == []
     assert call("--help") == 0
     general = capsys.readouterr().out
-    for name in "fetch", "index", "search", "serve":
+    for name in "fetch", "corpus", "index", "add", "delete", "search", "serve":
         assert f"\n    {name} " in general
         assert call(name, "--help") == 0
         assert capsys.readouterr().out.startswith(f"usage: python -m retrieval {name} [-h]")

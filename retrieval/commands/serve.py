@@ -1,0 +1,39 @@
+"""serve searches over the ColBERTv2 protocol, for dspy.ColBERTv2 and colbertv2:URL"""
+
+import argparse
+
+from retrieval.specs import FORMS, load
+
+__all__ = ["add_flags", "main"]
+
+
+def add_flags(parser: argparse.ArgumentParser) -> None:
+    """Add the flags of this subcommand."""
+    parser.add_argument("retriever", metavar="SPEC", help=" or ".join(FORMS))
+    parser.add_argument(
+        "--host", default="127.0.0.1", help="address to listen on (default: %(default)s, this machine only)"
+    )
+    parser.add_argument("--port", type=int, default=8893, help="port; 0 takes a free one (default: %(default)s)")
+    parser.add_argument("--max-k", type=int, default=100, help="most passages per query (default: %(default)s)")
+    parser.add_argument(
+        "--max-query", type=int, default=16384, help="most characters of a query (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--max-batch", type=int, default=32, help="most queries searched together (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--max-waiting", type=int, default=256, help="most queries waiting; others get 503 (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--timeout", type=float, default=10.0, help="seconds until a query gets 503 (default: %(default)s)"
+    )
+
+
+def main(args: argparse.Namespace) -> None:
+    """Serve until a signal comes."""
+    from retrieval.remote.server import ServerLimits, serve
+
+    limits = ServerLimits(
+        k=args.max_k, query=args.max_query, batch=args.max_batch, waiting=args.max_waiting, timeout=args.timeout
+    )
+    serve(load(args.retriever), host=args.host, port=args.port, limits=limits)
