@@ -1,9 +1,11 @@
 """A DSPy engine that computes its replies on this machine, and the same engine for asynchronous calls."""
 
+import re
 from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
 from typing import Any
 
-from dspy.lm15 import Message, Request, Response, TextPart, Usage, response_to_events
+from dspy.lm15 import Message, Request, Response, StreamDeltaEvent, TextPart, Usage, response_to_events
 
 __all__ = ["AsyncPromptEngine", "PromptEngine"]
 
@@ -26,9 +28,13 @@ class PromptEngine:
         return Response(id=None, model=request.model, message=message, finish_reason="stop", usage=usage)
 
     def stream(self, request: Request) -> Iterator[Any]:
-        """The events of the one reply."""
-        events: Iterator[Any] = response_to_events(self.complete(request))
-        return events
+        """The events of the one reply, a word at a time: of a reply in one piece DSPy's listeners hand on nothing."""
+        for event in response_to_events(self.complete(request)):
+            if isinstance(event, StreamDeltaEvent):
+                for word in re.findall(r"\s*\S+|\s+", event.delta.text):
+                    yield replace(event, delta=replace(event.delta, text=word))
+            else:
+                yield event
 
     def close(self) -> None:
         """Does nothing: nothing is open."""
