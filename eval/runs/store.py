@@ -288,8 +288,7 @@ def _manifest(directory: Path) -> Manifest:
     return Manifest.model_validate(content)
 
 
-def _passage(content: Any) -> Passage:
-    return Passage(**content)
+_passage = TypeAdapter(Passage).validate_python
 
 
 def _lines(path: Path, parse: Callable[[Any], _Parsed]) -> Iterator[tuple[_Parsed, int]]:
