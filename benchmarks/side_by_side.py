@@ -1,25 +1,24 @@
 """How close one question of each method comes to its sequential depth in LM calls.
 
-    python benchmarks/side_by_side.py [METHOD …]
+    python benchmarks/side_by_side.py [--seconds 0.2] [METHOD …]
 
-Every LM call goes to a server on this machine that answers after 200 ms. The depth of a question is the longest chain
-of LM calls of which each began when the one before had ended: it is measured, and stands beside what the class
-promises. The ratio is wall-clock time over depth times 200 ms: 1.0 is the best there is.
+Every LM call goes to a server on this machine that answers after that time. The depth of a question is the longest
+chain of LM calls of which each began when the one before had ended: it is measured, and stands beside what the class
+promises. The ratio is wall-clock time over depth times the seconds: 1.0 is the best there is.
 """
 
+import argparse
 import statistics
-import sys
 import time
 from typing import Any
 
 import dspy
 from dspy.utils.callback import BaseCallback
-from stand_in import stand_in
+from stand_in import MODEL, stand_in
 
 from programs import load, names
 from retrieval import load as load_retriever
 
-SECONDS = 0.2
 QUESTION = "In what French town was the chemist who discovered samarium born?"
 REPEATS = 5
 
@@ -46,11 +45,10 @@ class Timeline(BaseCallback):
         return depth
 
 
-def main(wanted: list[str]) -> None:
+def main(wanted: list[str], seconds_per_call: float) -> None:
     retriever = load_retriever("sample")
-    with stand_in(seconds=SECONDS) as api_base:
-        # A model that DSPy has a price for: for one it does not know it searches its whole list at every call.
-        lm = dspy.LM("openai/gpt-4o-mini", api_base=api_base, api_key="none", cache=False)
+    with stand_in() as address:
+        lm = dspy.LM(MODEL, api_base=f"{address}/{seconds_per_call}", api_key="none", cache=False)
         print(f"{'method':20} {'calls':>5} {'depth':>5} {'seconds':>8} {'ratio':>6}   (medians of {REPEATS})")
         for name in wanted or names():
             program = load(name)(retriever)
@@ -66,8 +64,12 @@ def main(wanted: list[str]) -> None:
                 timelines.append(timeline)
             wall, depth = statistics.median(seconds), timelines[0].depth()
             calls = len(timelines[0].calls)
-            print(f"{name:20} {calls:5} {depth:5} {wall:8.3f} {wall / (depth * SECONDS):6.3f}", flush=True)
+            print(f"{name:20} {calls:5} {depth:5} {wall:8.3f} {wall / (depth * seconds_per_call):6.3f}", flush=True)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    parser = argparse.ArgumentParser(description="One question of each method, beside its depth.")
+    parser.add_argument("methods", nargs="*", metavar="METHOD", help="default: all")
+    parser.add_argument("--seconds", type=float, default=0.2, help="per LM call (default: %(default)s)")
+    arguments = parser.parse_args()
+    main(arguments.methods, arguments.seconds)

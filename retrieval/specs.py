@@ -1,7 +1,5 @@
 """Opening the retriever that a short text names, such as ``bm25:DIR``."""
 
-import tempfile
-import weakref
 from collections.abc import Callable
 from pathlib import Path
 
@@ -58,13 +56,9 @@ def _checked(retriever: Retriever, spec: str) -> Retriever:
 
 
 def _sample(_: str) -> Retriever:
-    from retrieval.bm25 import BM25
-    from retrieval.corpora import SAMPLE, read
+    from retrieval.sample import load_sample
 
-    directory = tempfile.TemporaryDirectory(prefix="odqa-sample-")
-    index = BM25.build(read(SAMPLE), Path(directory.name) / "index")
-    weakref.finalize(index, directory.cleanup)  # the index is memory-mapped: it lives as long as the retriever
-    return index
+    return load_sample()
 
 
 def _bm25(path: str) -> Retriever:

@@ -14,6 +14,7 @@ from tqdm import tqdm
 from eval.commands.options import add_data
 from eval.tasks import choose
 from eval.tasks.own_passages import write_corpus
+from retrieval import UsageError
 from retrieval.corpora.reader import read
 
 
@@ -25,6 +26,8 @@ def add_flags(parser: ArgumentParser) -> None:
 
 
 def main(args: Namespace) -> None:
+    if not args.out.endswith((".jsonl", ".jsonl.gz")):
+        raise UsageError(f"a corpus is JSON lines: its name must end in .jsonl or .jsonl.gz, and {args.out} does not")
     task, variant = choose(args.task)
     own = task.passages(variant, None if args.data is None else Path(args.data))
     with tqdm(unit="passage", disable=None, file=sys.stderr) as bar:

@@ -1,16 +1,19 @@
 """Options that several commands have, and what is made from them."""
 
 import os
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Sequence
 from pathlib import Path
 
 import dspy
 
 from eval.figures.comparison import best_of
-from eval.runs.ceiling import is_oracle, load_oracle
+from eval.runs.asking import draws
+from eval.runs.ceiling import is_oracle, load_oracle, standing
+from eval.runs.recorded_calls import Limits
 from eval.runs.store import Run, read
 from programs.commands import flags
+from programs.instruments.plan import price
 from retrieval import Retriever, UsageError
 
 __all__ = [
@@ -18,9 +21,13 @@ __all__ = [
     "add_data",
     "add_demonstrations",
     "add_judge_api_base",
+    "add_limits",
+    "add_pace",
     "add_runs",
     "add_threads",
+    "limits_of",
     "load_lm",
+    "priced",
     "read_runs",
     "seeds_of",
     "task_name",
@@ -38,6 +45,8 @@ def read_runs(args: Namespace) -> list[Run]:
     Raises:
         UsageError: A directory holds no run, or a damaged one.
     """
+    if empty := [names for names in args.runs if "" in names.split(",")]:
+        raise UsageError(f"a run is named by its directory, and {empty[0]!r} has an empty name in it")
     named = [[read(directory) for directory in names.split(",")] for names in args.runs]
     return [runs[0] if len(runs) == 1 else best_of(runs) for runs in named]
 
@@ -46,6 +55,7 @@ def add_data(parser: ArgumentParser) -> None:
     """Add --data, the local copies of data sets."""
     parser.add_argument(
         "--data",
+        type=_folder,
         default=os.environ.get("ODQA_DATA") or None,
         metavar="DIR",
         help="directory with local copies of data sets: files NAME.dev.jsonl.gz (training questions: "
@@ -70,11 +80,46 @@ def add_judge_api_base(parser: ArgumentParser) -> None:
     )
 
 
+def add_pace(parser: ArgumentParser) -> None:
+    """Add --threads, --lm-calls and --retries: how fast and how stubbornly questions are asked."""
+    add_threads(parser)
+    parser.add_argument(
+        "--lm-calls", type=int, default=32, metavar="N", help="make at most N LM calls at once (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--retries",
+        type=int,
+        default=2,
+        metavar="N",
+        help="ask a question up to N times again after an error of the LM's provider (default: %(default)s)",
+    )
+
+
 def add_threads(parser: ArgumentParser) -> None:
     """Add --threads, how many questions are asked at once."""
     parser.add_argument(
         "--threads", type=int, default=8, metavar="N", help="ask N questions at once (default: %(default)s)"
     )
+
+
+def add_limits(parser: ArgumentParser, what: str) -> None:
+    """Add --max-calls, --max-usd and --max-minutes; `what` says what stops."""
+    parser.add_argument(
+        "--max-calls", type=int, metavar="N", help=f"stop {what} after N paid LM calls, including a judge's"
+    )
+    parser.add_argument(
+        "--max-usd", type=float, metavar="USD", help=f"stop {what} after USD dollars, including a judge's"
+    )
+    parser.add_argument("--max-minutes", type=float, metavar="MIN", help=f"stop {what} after MIN minutes")
+
+
+def limits_of(args: Namespace) -> Limits:
+    """The limits that `add_limits` asked for.
+
+    Raises:
+        UsageError: One is not above 0.
+    """
+    return Limits(calls=args.max_calls, usd=args.max_usd, minutes=args.max_minutes)
 
 
 def add_attempts(parser: ArgumentParser, where: str) -> None:
@@ -120,9 +165,30 @@ def load_lm(args: Namespace, examples: Sequence[dspy.Example], retriever: Retrie
     if is_oracle(args.lm):
         if args.lm_args:
             raise UsageError(f"the oracle has no setting {args.lm_args[0][0]!r}: leave out --lm-arg")
-        return load_oracle(args.lm, examples, retriever, seed)
-    lm = flags.load_lm(args)
-    return lm.copy(rollout_id=seed) if seed else lm
+        lm = load_oracle(args.lm, examples, retriever, seed)
+    else:
+        lm = flags.load_lm(args)
+    if (args.seed or args.attempts > 1) and not draws(lm):
+        why = "" if standing(lm.model) else ", whose temperature is 0 unless --temperature says otherwise"
+        raise UsageError(f"every attempt gives the same replies with {lm.model}{why}: leave out --seed and --attempts")
+    return lm.copy(rollout_id=seed) if seed and not is_oracle(args.lm) else lm
+
+
+def priced(lm: dspy.LM) -> dspy.LM:
+    """The same LM.
+
+    Raises:
+        UsageError: Its price is unknown, so that a limit of dollars cannot be held.
+    """
+    if price(lm, 1, 1) is None:
+        raise UsageError(f"the price of {lm.model} is unknown, and so --max-usd cannot be held: use --max-calls")
+    return lm
+
+
+def _folder(text: str) -> str:
+    if not Path(text).is_dir():
+        raise ArgumentTypeError(f"there is no directory {text}")
+    return text
 
 
 def task_name(spec: str) -> str:

@@ -4,26 +4,29 @@ Runs that exist already are used again.
 """
 
 import os
-import sys
 from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import dspy
-from tqdm import tqdm
 
 from eval.commands.options import (
     add_attempts,
     add_data,
     add_demonstrations,
     add_judge_api_base,
+    add_limits,
     add_threads,
+    limits_of,
     load_lm,
+    priced,
     seeds_of,
 )
-from eval.runs.recorded_calls import Limits
+from eval.reports.progress import Progress
+from eval.runs.budget import Budget
 from programs.commands.flags import adapter_of, add_lm
 from retrieval import FORMS, Retriever, UsageError
 from retrieval import load as load_retriever
@@ -70,7 +73,7 @@ def add_flags(parser: ArgumentParser) -> None:
     )
     add_threads(parser)
     add_attempts(parser, "each with tables of its own")
-    parser.add_argument("--max-calls", type=int, metavar="N", help="stop each run after N LM calls")
+    add_limits(parser, "all runs together")
     parser.add_argument(
         "--retriever",
         action="append",
@@ -95,10 +98,13 @@ def main(args: Namespace) -> None:
     if args.show:
         print("\n\n".join(map(printing.show, tables)))
         return
-    seeds, settings = seeds_of(args), setup.assigned(args.set)
+    seeds, settings, states = seeds_of(args), setup.assigned(args.set), setup.states(args.state)
     setup.check_settings(settings, tables)
-    bar = tqdm(unit="question", disable=None, file=sys.stderr)
-    with dspy.context(adapter=adapter_of(args)), bar:
+    if args.limit is not None and args.limit < 1:
+        raise UsageError(f"limit is a number of questions and must be at least 1, not {args.limit}")
+    if lost := [state.file for state in states if not Path(state.file).is_file()]:
+        raise UsageError(f"there is no state file {lost[0]}")
+    with dspy.context(adapter=adapter_of(args)), Progress(None) as progress:
         made = setup.Setup(
             lms=_lms(args),
             retrievers=_retrievers(args),
@@ -108,14 +114,14 @@ def main(args: Namespace) -> None:
             judge=args.judge,
             judge_api_base=args.judge_api_base,
             settings=settings,
-            states=setup.states(args.state),
+            states=states,
             demonstrations=args.demonstrations,
-            on_demonstrations=lambda shown: bar.write(str(shown), file=sys.stderr),
+            on_demonstrations=lambda shown: progress.say(str(shown)),
             threads=args.threads,
-            limits=Limits(calls=args.max_calls),
+            budget=Budget(limits_of(args)),
             cache=args.cache,
-            on_run=lambda row, task, directory: bar.write(f"{row}, {task}: {directory}", file=sys.stderr),
-            on_row=lambda row: bar.update(),
+            on_run=lambda row, task, directory: progress.say(f"{row}, {task}: {directory}"),
+            on_row=progress.on_row,
             clean=without_secrets,
         )
         results = []
@@ -140,8 +146,13 @@ def _lms(args: Namespace) -> "dict[str, MakeLM]":
     made: dict[str, MakeLM] = {}
     for role, spec in specs.items():
         address = addresses.get(role, addresses.get("")) or None
-        made[role] = partial(load_lm, Namespace(**{**vars(args), "lm": spec, "api_base": address}))
+        made[role] = partial(_load_lm, Namespace(**{**vars(args), "lm": spec, "api_base": address}))
     return made
+
+
+def _load_lm(args: Namespace, examples: Sequence[dspy.Example], retriever: Retriever | None, seed: int) -> dspy.LM:
+    lm = load_lm(args, examples, retriever, seed)
+    return lm if args.max_usd is None else priced(lm)
 
 
 def _retrievers(args: Namespace) -> dict[str, tuple[str, Retriever]]:

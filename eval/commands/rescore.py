@@ -5,14 +5,13 @@ changed. An LM is asked only by a metric that has a judge, and never again for w
 replied.
 """
 
-import sys
 from argparse import ArgumentParser, Namespace
 
 import dspy
-from tqdm import tqdm
 
 from eval import metrics
 from eval.commands.options import add_judge_api_base, add_threads
+from eval.reports.progress import Progress
 from eval.reports.text import table
 from eval.runs.rescoring import rescore
 from eval.runs.store import Run, read
@@ -37,9 +36,9 @@ def main(args: Namespace) -> None:
     with dspy.context(adapter=load_adapter("chat")):
         chosen = [metrics.load(name, judge_api_base=args.judge_api_base) for name in names]
         say(f"run: {directory}")
-        with tqdm(total=len(run.rows), unit="question", disable=None, file=sys.stderr) as bar:
+        with Progress(len(run.rows)) as progress:
             summary = rescore(
-                run, metrics=chosen, directory=directory, threads=args.threads, on_row=lambda row: bar.update()
+                run, metrics=chosen, directory=directory, threads=args.threads, on_row=lambda row: progress.count()
             )
     print(table(summary))
     print(_changes(run, read(directory)))

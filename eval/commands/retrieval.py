@@ -4,13 +4,11 @@ Searches each question and compares what is found with the gold titles, passages
 to a directory; the figures are printed.
 """
 
-import sys
 import time
 from argparse import ArgumentParser, Namespace
 
-from tqdm import tqdm
-
 from eval.commands.options import task_name
+from eval.reports.progress import Progress
 from eval.reports.retrieval import retrieval_table
 from eval.runs.retrieval import evaluate_retriever
 from eval.tasks import load
@@ -40,7 +38,7 @@ def main(args: Namespace) -> None:
     against = load_retriever(args.against) if args.against else None
     directory = args.run or f"runs/retrieval-{task_name(args.questions)}-{time.strftime('%Y%m%d-%H%M%S')}"
     say(f"run: {directory}")
-    with tqdm(total=len(examples) * len(specs), unit="question", disable=None, file=sys.stderr) as bar:
+    with Progress(len(examples) * len(specs)) as progress:
         figures = evaluate_retriever(
             retriever,
             examples,
@@ -48,6 +46,6 @@ def main(args: Namespace) -> None:
             ks=args.k,
             against=against,
             manifest={"file": args.questions, "retrievers": [*map(without_url_secrets, specs)]},
-            progress=bar.update,
+            progress=progress.count,
         )
     print(retrieval_table(figures))

@@ -6,10 +6,9 @@ floor. --attempts N makes N runs, whose best answers python -m eval compare take
 also lists the settings of that program.
 """
 
-import sys
 import time
 from argparse import ArgumentParser, Namespace
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from hashlib import sha256
@@ -17,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import dspy
-from tqdm import tqdm
 
 import programs
 from eval import metrics
@@ -26,25 +24,27 @@ from eval.commands.options import (
     add_data,
     add_demonstrations,
     add_judge_api_base,
-    add_threads,
+    add_limits,
+    add_pace,
+    limits_of,
     load_lm,
+    priced,
     seeds_of,
     task_name,
 )
-from eval.figures.summary import summarise
+from eval.figures.summary import Summary, summarise
+from eval.reports.progress import Progress
 from eval.reports.text import table
 from eval.runs.asking import how_asked
 from eval.runs.fingerprints import fingerprints
-from eval.runs.record import Row
 from eval.runs.recorded_calls import Limits
 from eval.runs.runner import evaluate
-from eval.runs.store import read
+from eval.runs.store import answered, read
 from eval.tasks import SEED, load
-from eval.tasks.demonstrations.training import show
-from programs.commands.flags import adapter_of, add_environment, load_retriever, make, settings_of
-from programs.instruments.plan import price
-from retrieval import OdqaError, UsageError
-from retrieval.command_line import say
+from eval.tasks.demonstrations.training import Shown, show
+from programs.commands.flags import adapter_of, add_environment, add_settings, load_retriever, make, settings_of
+from retrieval import OdqaError, Retriever, UsageError
+from retrieval.command_line import Parser, say
 from retrieval.secrets import without_secrets, without_url_secrets
 
 
@@ -60,22 +60,10 @@ def add_flags(parser: ArgumentParser) -> None:
         "--program", required=True, metavar="NAME", help=f"the program to evaluate: {', '.join(programs.names())}"
     )
     parser.add_argument("--limit", type=int, metavar="N", help="ask only the first N questions (default: all)")
-    add_threads(parser)
+    add_pace(parser)
     parser.add_argument("--run", metavar="DIR", help="directory of the run (default: runs/TASK-PROGRAM-TIME)")
-    parser.add_argument(
-        "--lm-calls", type=int, default=32, metavar="N", help="make at most N LM calls at once (default: %(default)s)"
-    )
-    parser.add_argument(
-        "--retries",
-        type=int,
-        default=2,
-        metavar="N",
-        help="ask a question up to N times again after an error of the LM's provider (default: %(default)s)",
-    )
-    parser.add_argument("--max-calls", type=int, metavar="N", help="stop after N paid LM calls, including a judge's")
-    parser.add_argument("--max-usd", type=float, metavar="USD", help="stop after USD dollars, including a judge's")
-    parser.add_argument("--max-minutes", type=float, metavar="MIN", help="stop after MIN minutes")
-    add_attempts(parser, "in the directories DIR-1 … DIR-N; limits hold for each")
+    add_limits(parser, "each run")
+    add_attempts(parser, "in the directories DIR-1 … DIR-N")
     parser.add_argument(
         "--metrics",
         metavar="NAME,…",
@@ -97,15 +85,16 @@ def main(args: Namespace) -> None:
     base = args.run or f"runs/{task_name(args.task)}-{args.program}-{time.strftime('%Y%m%d-%H%M%S')}"
     directories = [base] if args.attempts == 1 else [f"{base}-{number + 1}" for number in range(args.attempts)]
     with dspy.context(adapter=adapter_of(args)):
-        program = programs.load(args.program)
+        programs.load(args.program)
         examples = load(args.task, args.limit, data=args.data)
-        chosen = _metrics(args, examples)
+        chosen = load_metrics(args, examples)
         retriever = load_retriever(args)
-        module = make(program, args, retriever)
-        shown = _show_demonstrations(module, args, examples)
+        module, shown = make_program(args, examples, retriever)
+        if shown:
+            say(str(shown))
         for seed, directory in zip(seeds, directories, strict=True):
             lm = load_lm(args, examples, retriever, seed)
-            manifest = {**_manifest(program, args, lm), "seed": seed, "demonstrations": shown}
+            manifest = make_manifest(args, lm, shown, seed)
             _run(module, lm, examples, chosen, directory, Namespace(**{**vars(args), "run": base}), manifest)
     if args.attempts > 1:
         say(f"the best of all answers: python -m eval compare {','.join(directories)}")
@@ -121,75 +110,119 @@ def _run(
     manifest: dict[str, Any],
 ) -> None:
     """One attempt at the questions, with its table."""
-    limits = Limits(calls=args.max_calls, usd=args.max_usd, minutes=args.max_minutes)
-    if limits.usd is not None and (free := _without_price(lm, chosen)):
-        raise UsageError(f"the price of {free} is unknown, and so --max-usd cannot be held: use --max-calls")
+    limits = limits_of(args)
+    check_prices(limits, lm, chosen)
     say(f"run: {directory}")
+    try:
+        summary = ask(module, lm, examples, chosen, directory, args, manifest, limits)
+    except KeyboardInterrupt:
+        with suppress(UsageError):  # it was interrupted before it had a directory
+            run = read(directory)
+            print(table(summarise(run.rows, len(examples), run.manifest, "interrupted")), flush=True)
+        say(f"interrupted; to continue, repeat the command with --run {args.run}")
+        raise
+    print(table(summary))
+    if summary.stopped:
+        say(f"to continue, repeat the command with --run {args.run} and another limit")
+
+
+def arguments(program: str, flags: Mapping[str, Any]) -> Namespace:
+    """The flags of a run as this command line gives them to `main`.
+
+    Args:
+        program: The name of the program.
+        flags: Values of flags and settings, by the names in the namespace; of the others the defaults hold.
+    """
+    parser = Parser()
+    add_flags(parser)
+    add_settings(parser, programs.load(program))
+    defaults = parser.parse_args(["sample", "--program", program])
+    return Namespace(**{**vars(defaults), **flags})
+
+
+def ask(
+    module: dspy.Module,
+    lm: dspy.LM,
+    examples: Sequence[dspy.Example],
+    chosen: Sequence[metrics.Metric],
+    directory: str | Path,
+    args: Namespace,
+    manifest: Mapping[str, Any],
+    limits: Limits,
+) -> Summary:
+    """Ask the program the questions, with progress on stderr; goes on with the run that the directory holds.
+
+    Args:
+        module: The program, as `make_program` gives it.
+        lm: As `load_lm` gives it.
+        examples: The questions.
+        chosen: The metrics.
+        directory: Of the run.
+        args: The flags: threads, lm_calls, retries, cache and mlflow are used here.
+        manifest: As `make_manifest` gives it.
+        limits: When to stop.
+
+    Raises:
+        OdqaError: All questions that were asked failed, or the directory cannot be used.
+    """
     callbacks = dspy.settings.callbacks
     if args.mlflow:
         from eval.reports.mlflow import Tracing, trace_to
 
         callbacks = [*callbacks, Tracing()]
         trace_to(args.mlflow)
-    bar = tqdm(total=len(examples), unit="question", disable=None, file=sys.stderr)
-    with dspy.context(lm=lm, callbacks=callbacks), bar:
-        failed = 0
-
-        def on_row(row: Row) -> None:
-            nonlocal failed
-            failed += row.error is not None
-            bar.set_postfix(failed=failed, refresh=False)
-            bar.update()
-
-        try:
-            summary = evaluate(
-                module,
-                examples,
-                metrics=chosen,
-                directory=directory,
-                threads=args.threads,
-                lm_calls=args.lm_calls,
-                retries=args.retries,
-                limits=limits,
-                cache=args.cache,
-                manifest=manifest,
-                on_row=on_row,
-                clean=without_secrets,
-            )
-        except KeyboardInterrupt:
-            with suppress(UsageError):  # it was interrupted before it had a directory
-                run = read(directory)
-                print(table(summarise(run.rows, len(examples), run.manifest, "interrupted")), flush=True)
-            say(f"interrupted; to continue, repeat the command with --run {args.run}")
-            raise
+    metric = chosen[0].__name__ if chosen else None
+    with dspy.context(lm=lm, callbacks=callbacks), Progress(len(examples), metric, earlier=answered(directory)) as seen:
+        summary = evaluate(
+            module,
+            examples,
+            metrics=chosen,
+            directory=directory,
+            threads=args.threads,
+            lm_calls=args.lm_calls,
+            retries=args.retries,
+            limits=limits,
+            cache=args.cache,
+            manifest=manifest,
+            on_row=seen.on_row,
+            clean=without_secrets,
+        )
     if summary.total.n and summary.total.failed == summary.total.n:
         raise OdqaError(f"all {summary.total.n} questions that were asked failed, the first with {summary.first_error}")
-    print(table(summary))
-    if summary.stopped:
-        say(f"to continue, repeat the command with --run {args.run} and another limit")
+    return summary
 
 
-def _show_demonstrations(
-    module: dspy.Module, args: Namespace, examples: Sequence[dspy.Example]
-) -> dict[str, Any] | None:
-    """Give the program the demonstrations that the flags ask for, and say which; the record for the manifest."""
+def make_program(
+    args: Namespace, examples: Sequence[dspy.Example], retriever: Retriever | None
+) -> tuple[dspy.Module, Shown | None]:
+    """The program with its state or its demonstrations, and these.
+
+    Raises:
+        UsageError: A setting, the state or the number of demonstrations does not fit.
+    """
+    module = make(programs.load(args.program), args, retriever)
     if args.demonstrations is None:
-        return None
+        return module, None
     if args.state:
         raise UsageError("a state file has demonstrations of its own: give --state or --demonstrations, not both")
-    shown = show(module, args.demonstrations, task=args.task, asked=examples, data=args.data)
-    say(str(shown))
-    return shown.record()
+    return module, show(module, args.demonstrations, task=args.task, asked=examples, data=args.data)
 
 
-def _without_price(lm: dspy.LM, chosen: Sequence[metrics.Metric]) -> str | None:
-    """The LM, or a metric with a judge, whose price is unknown; None if all are known."""
+def check_prices(limits: Limits, lm: dspy.LM, chosen: Sequence[metrics.Metric]) -> None:
+    """Refuse a limit of dollars where the price of the LM, or of a metric with a judge, is unknown.
+
+    Raises:
+        UsageError: It cannot be held.
+    """
+    if limits.usd is None:
+        return
+    priced(lm)
     tests = {metric.__name__: metrics.self_test_of(metric) for metric in chosen}
-    unknown = [name for name, test in tests.items() if test and test.usd is None]
-    return lm.model if price(lm, 1, 1) is None else next(iter(unknown), None)
+    if unknown := [name for name, test in tests.items() if test and test.usd is None]:
+        raise UsageError(f"the price of {unknown[0]} is unknown, and so --max-usd cannot be held: use --max-calls")
 
 
-def _manifest(program: type[dspy.Module], args: Namespace, lm: dspy.LM) -> dict[str, Any]:
+def make_manifest(args: Namespace, lm: dspy.LM, shown: Shown | None, seed: int) -> dict[str, Any]:
     """Everything that can change the answers or the scores, without secrets. What is not named here, such as threads
     and limits, may change when a run is taken up. The runner adds the metrics, by name, and a hash of the questions."""
     state = {"file": args.state, "sha256": sha256(Path(args.state).read_bytes()).hexdigest()} if args.state else None
@@ -198,18 +231,29 @@ def _manifest(program: type[dspy.Module], args: Namespace, lm: dspy.LM) -> dict[
         "limit": args.limit,
         "sample_seed": SEED,
         "program": args.program,
-        "settings": settings_of(program, args),
+        "settings": settings_of(programs.load(args.program), args),
         "state": state,
         "retriever": without_url_secrets(args.retriever),
         "fingerprints": fingerprints(args.retriever),
         **asdict(how_asked(lm)),
         "cache": args.cache,
         "judge_api_base": args.judge_api_base and without_url_secrets(args.judge_api_base),
+        "seed": seed,
+        "demonstrations": shown and shown.record(),
     }
 
 
-def _metrics(args: Namespace, examples: Sequence[dspy.Example]) -> Sequence[metrics.Metric]:
-    if not args.metrics:
-        return metrics.standard(examples)
-    names = dict.fromkeys(args.metrics.split(","))
-    return [metrics.load(name, judge_api_base=args.judge_api_base) for name in names]
+def metric_names(args: Namespace, examples: Sequence[dspy.Example]) -> list[str]:
+    """The metrics that the flags name, or those that are usual for the questions."""
+    if args.metrics:
+        return list(dict.fromkeys(args.metrics.split(",")))
+    return [metric.__name__ for metric in metrics.standard(examples)]
+
+
+def load_metrics(args: Namespace, examples: Sequence[dspy.Example]) -> list[metrics.Metric]:
+    """These metrics. Those with a judge ask it what `eval.metrics.judge` tests it by.
+
+    Raises:
+        UsageError: There is no such metric, or its judge is not good enough.
+    """
+    return [metrics.load(name, judge_api_base=args.judge_api_base) for name in metric_names(args, examples)]

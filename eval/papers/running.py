@@ -29,9 +29,10 @@ from eval.papers.setup import MakeLM, Setup, program_of
 from eval.papers.tables import Column, Table, TableRow
 from eval.papers.unanswered import ANSWER_LAST, NoAnswer
 from eval.runs.asking import how_asked
+from eval.runs.budget import NothingLeft
 from eval.runs.fingerprints import fingerprints
 from eval.runs.runner import evaluate
-from eval.runs.store import read
+from eval.runs.store import is_finished, read
 from eval.tasks import SEED
 from eval.tasks.demonstrations.training import show
 from programs.instruments.state import load_state
@@ -263,6 +264,10 @@ def _attempt(
     }
     sign = sha256(json.dumps(manifest, sort_keys=True).encode()).hexdigest()[:12]
     directory = setup.directory / f"{made.program}-{task.replace(':', '-')}-{sign}"
+    try:
+        limits = setup.budget.left_for(directory, finished=is_finished(directory))
+    except NothingLeft as error:
+        raise NotRun(f"{error}; to continue, repeat the command with another") from error
     setup.on_run(row.name, task, directory)
     with dspy.context(lm=lm):
         summary = evaluate(
@@ -271,7 +276,7 @@ def _attempt(
             metrics=metrics_for(task, made.program, setup, made.answers),
             directory=directory,
             threads=setup.threads,
-            limits=setup.limits,
+            limits=limits,
             cache=setup.cache,
             manifest=manifest,
             on_row=setup.on_row,

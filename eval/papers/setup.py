@@ -12,6 +12,7 @@ import dspy
 import programs
 from eval.papers.migres_studies import STUDIES
 from eval.papers.tables import Table
+from eval.runs.budget import Budget
 from eval.runs.record import Row
 from eval.runs.recorded_calls import Limits
 from eval.tasks import choose
@@ -58,7 +59,7 @@ class Setup:
         on_demonstrations: Called with the demonstrations of each run.
         seed: Number of this attempt at the questions, for the LMs; another one gives other runs.
         threads: Questions in flight at the same time.
-        limits: When to stop, for each run.
+        budget: When to stop: the limits of all runs together.
         cache: Use the replies in DSPy's cache; see `eval.runs.runner.evaluate`.
         on_run: Called with the name of a row, the task and the directory, before the row is run there.
         on_row: Called with each row of each run.
@@ -78,7 +79,7 @@ class Setup:
     on_demonstrations: Callable[[Shown], object] = lambda shown: None
     seed: int = 0
     threads: int = 8
-    limits: Limits = Limits()  # noqa: RUF009  # it is immutable
+    budget: Budget = field(default_factory=lambda: Budget(Limits()))
     cache: bool = False
     on_run: Callable[[str, str, Path], object] = lambda row, task, directory: None
     on_row: Callable[[Row], object] = lambda row: None

@@ -5,12 +5,12 @@ from typing import Any
 
 import dspy
 
-from eval.runs.ceiling import label
+from eval.runs.ceiling import label, standing
 from eval.runs.record import plain
 from programs.instruments.adapters import adapter_name
 from retrieval.secrets import names_a_secret, without_secrets, without_url_secrets
 
-__all__ = ["Asking", "how_asked"]
+__all__ = ["Asking", "draws", "how_asked"]
 
 _USUAL = {"model_type": "chat", "use_developer_role": False}  # arguments of dspy.LM that it keeps apart from the others
 
@@ -59,6 +59,14 @@ def how_asked(lm: dspy.LM) -> Asking:
         # The rollout id is the run's seed, and the name of a local model is that of the LM.
         lm_args={name: value for name, value in known.items() if name != "rollout_id" and value != lm.model},
     )
+
+
+def draws(lm: dspy.LM) -> bool:
+    """Whether another seed may give other replies. At temperature 0, a local model's default, it does not."""
+    if what := standing(lm.model):
+        return what == "ceiling" and lm.model.startswith("oracle/error-rate")
+    temperature = lm.kwargs.get("temperature")
+    return isinstance(lm.engine, str) if temperature is None else temperature > 0
 
 
 def _public(value: Any) -> Any:

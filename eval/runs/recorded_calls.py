@@ -17,6 +17,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Set
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import cycle
 from typing import Any
 
 import dspy
@@ -28,12 +29,14 @@ from dspy.utils.exceptions import LMServerError
 from eval.runs.record import Message, PaidCall
 from eval.runs.store import CallLog
 from programs.instruments.adapters import adapter_name
-from programs.instruments.cost import REPLAYED, Spent, caller, stated_price
+from programs.instruments.cost import REPLAYED, PredictorNames, Spent, caller, stated_price
+from programs.instruments.watching import watching
 from retrieval import UsageError
 from retrieval.files import json_line
 
 __all__ = ["Limits", "RecordedCalls", "Stopped", "replies"]
 
+_CONNECTIONS = 100  # that DSPy's engine opens for one LM
 _QUESTION = "odqa_question"  # a setting, which DSPy carries to every thread in which the question makes calls
 
 
@@ -104,7 +107,9 @@ class RecordedCalls(BaseCallback):
         self._limits = limits
         self._end = None if limits.minutes is None else time.monotonic() + 60 * limits.minutes
         self._stop = threading.Event()
+        self._at_once = at_once
         self._free = threading.Semaphore(at_once)
+        self._writing = threading.Lock()  # guards the file: who looks a reply up need not wait for the disk
         self._lock = threading.Lock()  # guards what follows, and `paid`
         self._replies: dict[str, dict[str, list[Any]]] = defaultdict(lambda: defaultdict(list))  # by question and key
         for spent in before:
@@ -113,6 +118,8 @@ class RecordedCalls(BaseCallback):
             self._count(call.usd)
             if call.question not in done:
                 self._replies[call.question][call.key].append(call.reply)
+        self._last = threading.local()  # the last request of each thread and its key
+        self._names = PredictorNames()
         self._behind: Any = None
         self._shared = cache
         self._repeats = repeats
@@ -124,12 +131,19 @@ class RecordedCalls(BaseCallback):
         if isinstance(dspy.cache, RecordedCalls):
             raise UsageError("another run is under way in this process; start one when the other has ended")
         lm = dspy.settings.lm
+        self._lms = cycle([None] if lm is None else _copies(lm, self._at_once))
         if lm is not None:
             self._shared, self._repeats = self._shared and lm.cache, self._repeats and lm.cache
             if (rollout := lm.kwargs.get("rollout_id")) is not None:
                 self._rollout = {"run": rollout}  # a predictor that draws several replies has rollout ids of its own
-        settings = {"callbacks": [*dspy.settings.callbacks, self], "lm": None if lm is None else lm.copy(cache=True)}
-        with self._log.appending() as self._write, dspy.context(**settings):
+        settings = {
+            "lm": next(self._lms),
+            # Else DSPy keeps 10,000 prompts per module and their trace. A history of as many entries as there are calls
+            # at once cannot run empty while DSPy drops the oldest from it in several threads.
+            "max_history_size": self._at_once,
+            "trace": None,
+        }
+        with self._log.appending() as self._write, watching(self), dspy.context(**settings):
             self._behind, dspy.cache = dspy.cache, self
             try:
                 yield
@@ -139,7 +153,9 @@ class RecordedCalls(BaseCallback):
     @contextmanager
     def for_question(self, question: str) -> Iterator[None]:
         """The LM calls in the block belong to one try at the question."""
-        with dspy.context(**{_QUESTION: _Try(self, question)}):
+        with self._lock:
+            lm = next(self._lms)
+        with dspy.context(**{_QUESTION: _Try(self, question), "lm": lm}):
             yield
 
     def forget(self, question: str) -> None:
@@ -187,7 +203,7 @@ class RecordedCalls(BaseCallback):
         """The recorded reply to this request; None if there is none, and then DSPy makes the call."""
         current = self._current()
         if current is not None:
-            key = _key(request)
+            key = self._key(request)
             with self._lock:
                 nth = current.asked[key]
                 current.asked[key] += 1
@@ -224,14 +240,20 @@ class RecordedCalls(BaseCallback):
             reply = _plain(value)
             if _is_nothing(reply):
                 raise LMServerError("the server's reply is no completion: it has neither text nor usage")
-            key = _key(request)
+            key = self._key(request)
             usd = _usd(reply)
             call = PaidCall(
-                question=current.question, key=key, usd=usd, reply=reply, predictor=caller(), prompt=_prompt(request)
+                question=current.question,
+                key=key,
+                usd=usd,
+                reply=reply,
+                predictor=caller(self._names),
+                prompt=_prompt(request),
             )
             line = json_line(call.model_dump())
-            with self._lock:
+            with self._writing:
                 self._write(line)
+            with self._lock:
                 self._replies[current.question][key].append(reply)
                 self._count(usd)
             request = request | self._rollout
@@ -241,6 +263,14 @@ class RecordedCalls(BaseCallback):
     def __getattr__(self, name: str) -> Any:
         return getattr(self._behind, name)
 
+    def _key(self, request: dict[str, Any]) -> str:
+        """The request's key. DSPy asks for a reply and hands it over in one thread: the key is computed once."""
+        adapter = adapter_name(dspy.settings.adapter)
+        if getattr(self._last, "asked", None) != (request, adapter):
+            self._last.asked, self._last.key = (request, adapter), _key(request, adapter)
+        key: str = self._last.key
+        return key
+
     def _current(self) -> "_Try | None":
         current = dspy.settings.get(_QUESTION)
         return current if current is not None and current.calls is self else None
@@ -248,6 +278,16 @@ class RecordedCalls(BaseCallback):
     def _count(self, usd: float | None, calls: int = 1) -> None:
         self.paid += calls
         self.paid_usd = None if usd is None or self.paid_usd is None else self.paid_usd + usd
+
+
+def _copies(lm: dspy.LM, at_once: int) -> list[dspy.LM]:
+    """The LM with its cache on: as many of it as have connections for so many calls. One LM of DSPy's has 100."""
+    copies = [lm.copy(cache=True)]
+    if isinstance(getattr(lm, "engine", None), str):  # an engine of the user's own has its own connections
+        while len(copies) * _CONNECTIONS < at_once:
+            copies.append(lm.copy(cache=True))
+            copies[-1].__setstate__(copies[-1].__getstate__())  # as when it is unpickled: with connections of its own
+    return copies
 
 
 class _Try:
@@ -259,14 +299,14 @@ class _Try:
         self.asked: Counter[str] = Counter()  # how often each request was made
 
 
-def _key(request: Mapping[str, Any]) -> str:
+def _key(request: Mapping[str, Any], adapter: str) -> str:
     """A hash of the request, its server and settings included, and of the adapter that will read the reply.
 
     DSPy's own hash leaves the server out, and some requests have none. Only the provider's key may change from sitting
     to sitting.
     """
     kept = {name: value for name, value in request.items() if name != "api_key"}
-    kept["adapter"] = adapter_name(dspy.settings.adapter)
+    kept["adapter"] = adapter
     return hashlib.sha256(json.dumps(kept, sort_keys=True, default=repr).encode()).hexdigest()
 
 

@@ -66,7 +66,7 @@ def rescore(
     store.calls.begin_with(run.directories[0])
     done = {row.id for row in store.rows}
     calls = RecordedCalls(store.calls, done=done, at_once=threads, limits=Limits())
-    for row in store.rows:
+    for row in store.whole_rows():
         on_row(row)
 
     def rescored(row: Row) -> Row:
@@ -79,8 +79,9 @@ def rescore(
             made = [pool.submit(contextvars.copy_context().run, rescored, row) for row in waiting]
             try:
                 for future in made:
-                    store.add(future.result())
-                    on_row(store.rows[-1])
+                    row = future.result()
+                    store.add(row)
+                    on_row(row)
             finally:
                 pool.shutdown(cancel_futures=True)
     finally:

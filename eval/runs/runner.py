@@ -10,12 +10,15 @@ import json
 import logging
 import platform
 import re
+import signal
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, NamedTuple
+from queue import Empty, SimpleQueue
+from typing import Any, Literal, NamedTuple
 
 import dspy
 from dspy.utils.exceptions import (
@@ -36,13 +39,13 @@ from eval.runs.record import prediction as recorded
 from eval.runs.recorded_calls import Limits, RecordedCalls, Stopped
 from eval.runs.scoring import defined, score
 from eval.runs.store import Store
-from programs.instruments.cost import Cost, Spent, measured
+from programs.instruments.cost import Cost, PredictorNames, Spent, measured
 from programs.instruments.searches import Search, observed
 from programs.instruments.trace import Trace, trace
 from retrieval import Passage, UsageError
 from retrieval.secrets import without_url_secrets
 
-__all__ = ["evaluate"]
+__all__ = ["evaluate", "fingerprint"]
 
 logger = logging.getLogger(__name__)
 
@@ -127,7 +130,7 @@ def evaluate(
     full_manifest = {
         **plain(manifest or {}),
         "metrics": [metric.__name__ for metric in metrics],
-        "questions": _fingerprint(examples),
+        "questions": fingerprint(examples),
         "versions": {"python": platform.python_version(), **{name: version(name) for name in ("dspy", "dspy-odqa")}},
     }
     tests = {metric.__name__: test for metric in metrics if (test := self_test_of(metric))}
@@ -135,7 +138,7 @@ def evaluate(
     done = {row.id for row in store.rows}
     before = list(store.manifest.self_tests.values())
     calls = RecordedCalls(store.calls, done=done, at_once=lm_calls, limits=limits, before=before, cache=cache)
-    for row in store.rows:
+    for row in store.whole_rows():
         on_row(row)
     run = _Run(program, metrics, store, calls, on_row, clean, retries, pause)
     try:
@@ -178,8 +181,9 @@ class _Run:
         self._clean = clean
         self._retries = retries
         self._pause = pause
-        self._state = threading.Condition()  # guards the store and what follows
-        self._working = 0
+        self._names = PredictorNames()
+        self._events: SimpleQueue[Literal["ended", "interrupt"]] = SimpleQueue()
+        self._state = threading.Lock()  # guards the store and what follows
         self._in_flight = 0
         self._answered = 0
         self._failed = 0
@@ -188,39 +192,47 @@ class _Run:
 
     def ask(self, examples: Sequence[dspy.Example], threads: int) -> None:
         waiting = iter(examples)
-        try:
-            for _ in range(min(threads, len(examples))):
+        working = min(threads, len(examples))
+        interrupts = 0
+        with _interrupts(lambda: self._events.put("interrupt")):
+            for _ in range(working):
                 context = contextvars.copy_context()
-                with self._state:
-                    self._working += 1
                 threading.Thread(target=context.run, args=(self._work, waiting), daemon=True).start()
-            self._wait()
-        except KeyboardInterrupt:
-            try:
-                with self._state:
-                    self._stopped = True
-                    logger.warning("finishing %d questions; interrupt again to leave them", self._in_flight)
-                self._wait()
-            except KeyboardInterrupt:
-                self._calls.stop("interrupted")
-                raise
-            raise
+            while working and interrupts < 2:
+                match self._event():
+                    case "ended":
+                        working -= 1
+                    case "interrupt":
+                        interrupts += 1
+                        self._interrupted(interrupts)
+        if interrupts:
+            raise KeyboardInterrupt
         if self._trouble:
             raise self._trouble
 
-    def _wait(self) -> None:
-        # Not by joining the threads: a join that is interrupted takes its thread for ended (CPython 3.11).
+    def _event(self) -> Literal["ended", "interrupt"]:
+        while True:
+            try:
+                # With a timeout: Python sees a signal that comes just before it waits only when it has waited.
+                return self._events.get(timeout=0.2)
+            except Empty:
+                pass
+
+    def _interrupted(self, times: int) -> None:
         with self._state:
-            self._state.wait_for(lambda: not self._working)
+            self._stopped = True
+            in_flight = self._in_flight
+        if times == 1:
+            logger.warning("finishing %d questions; interrupt again to leave them", in_flight)
+        else:
+            self._calls.stop("interrupted")
 
     def _work(self, waiting: Iterator[dspy.Example]) -> None:
         try:
             while (example := self._next(waiting)) is not None:
                 self._ask(example)
         finally:
-            with self._state:
-                self._working -= 1
-                self._state.notify_all()
+            self._events.put("ended")
 
     def _ask(self, example: dspy.Example) -> None:
         try:
@@ -275,7 +287,7 @@ class _Run:
         judging: dict[str, Spent] = {}
         with self._calls.for_question(example.id):
             try:
-                with observed() as searches, measured() as cost:
+                with observed() as searches, measured(self._names) as cost:
                     prediction = self._program(**example.inputs())
                 if not isinstance(prediction, dspy.Prediction) or "answer" not in prediction:
                     raise UsageError(
@@ -318,6 +330,25 @@ class _Run:
         self._on_row(row)
 
 
+@contextmanager
+def _interrupts(tell: Callable[[], object]) -> Iterator[None]:
+    """Call `tell` on an interrupt in the block, instead of raising KeyboardInterrupt.
+
+    Python raises it between any two steps of the main thread, also while that starts a thread or waits for a lock: the
+    first could end the run with a RuntimeError, the second leave a lock taken. Interrupts that are ignored stay so, and
+    only the main thread is interrupted at all.
+    """
+    before = signal.getsignal(signal.SIGINT)
+    if not callable(before) or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    signal.signal(signal.SIGINT, lambda number, frame: tell())
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 def _check(examples: Sequence[dspy.Example]) -> None:
     if not examples:
         raise UsageError("there are no questions to ask")
@@ -328,7 +359,8 @@ def _check(examples: Sequence[dspy.Example]) -> None:
         raise UsageError(f"every question needs its own id, but several have {repeated[0]!r}")
 
 
-def _fingerprint(examples: Sequence[dspy.Example]) -> str:
+def fingerprint(examples: Sequence[dspy.Example]) -> str:
+    """A hash of the questions with all that is known of them."""
     return hashlib.sha256(json.dumps([plain(dict(e.items())) for e in examples], sort_keys=True).encode()).hexdigest()
 
 

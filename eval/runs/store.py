@@ -14,7 +14,7 @@ import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
@@ -24,10 +24,11 @@ from pydantic_core import to_jsonable_python
 
 from eval.figures.summary import Figures, Summary
 from eval.runs.record import Manifest, PaidCall, Row
+from programs.instruments.trace import Trace
 from retrieval import Passage, UsageError, union
-from retrieval.files import json_line, json_page, write_whole
+from retrieval.files import json_line, json_page, replaced, write_whole
 
-__all__ = ["CallLog", "Glance", "Run", "Store", "glance", "read"]
+__all__ = ["CallLog", "Glance", "Run", "Store", "answered", "glance", "is_finished", "read"]
 
 _Parsed = TypeVar("_Parsed")
 
@@ -115,13 +116,35 @@ def glance(directory: str | Path) -> Glance:
         return Glance(path, manifest, rows, figures, _gap(summary, manifest.asked, rows, all_failed=failed))
 
 
+def answered(directory: str | Path) -> int:
+    """How many questions the run in the directory has answered; 0 where there is no run yet.
+
+    Raises:
+        UsageError: the run is damaged or of another version's form.
+    """
+    if not (Path(directory) / "manifest.json").exists():
+        return 0
+    return sum(row.error is None for row in read(directory).rows)
+
+
+def is_finished(directory: str | Path) -> bool:
+    """Whether the run in the directory has answered all of its questions; those that failed would be asked again.
+
+    Raises:
+        UsageError: as `answered`.
+    """
+    count = answered(directory)
+    return count > 0 and count == _manifest(Path(directory)).asked
+
+
 class Store:
     """Makes the directory of a run, or goes on with the run in it that was cut short.
 
     Attributes:
         manifest: As given, with what the store adds.
-        rows: The rows so far. When a run is taken up, those of the answered questions; the rows of failed questions are
-            dropped from the file, and these questions are asked again.
+        rows: The rows so far, with no more of each than its figures: id, type, scores, error and what it cost. Whole
+            rows of a large run would fill the memory. When a run is taken up, those of the answered questions; the rows
+            of failed questions are dropped from the file, and these questions are asked again.
 
     Args:
         directory: The directory, made where it is missing.
@@ -172,7 +195,11 @@ class Store:
         """Write a row; when this returns, the row outlives this process."""
         with self._usable(), open(self._rows_file, "ab") as file:
             file.write(json_line(row.model_dump(mode="json")))
-        self.rows.append(row)
+        self.rows.append(_figures_of(row))
+
+    def whole_rows(self) -> Iterator[Row]:
+        """The rows so far, as they are on disk."""
+        return (row for row, _ in _lines(self._rows_file, Row.model_validate))
 
     def hold(self, passages: Sequence[Passage]) -> set[tuple[str, str]]:
         """Write those of the passages that were not written before; they are safe when this returns.
@@ -202,7 +229,8 @@ class Store:
             different = [
                 key for key in {**manifest, **was} if key not in self.OWN and was.get(key) != manifest.get(key)
             ]
-            self.rows = [row for row, _ in _lines(self._rows_file, Row.model_validate) if row.error is None]
+            if not different:
+                self._drop_failed()
         if different:
             raise UsageError(
                 f"{self._directory} holds another run, with different {', '.join(different)}; choose another directory"
@@ -210,12 +238,18 @@ class Store:
         if self._passages_file.exists():
             end = 0
             with _reading(f"cannot use {self._passages_file}", f"{self._passages_file} is damaged; {_ELSEWHERE}"):
-                for passage, size in _lines(self._passages_file, _passage):
-                    end += size
+                for passage, line in _lines(self._passages_file, _passage):
+                    end += len(line)
                     self._texts[passage.id] = hash(passage.text)
             os.truncate(self._passages_file, end)
-        write_whole(self._rows_file, b"".join(json_line(row.model_dump(mode="json")) for row in self.rows))
         return old
+
+    def _drop_failed(self) -> None:
+        with replaced(self._rows_file) as file:
+            for row, line in _lines(self._rows_file, Row.model_validate):
+                if row.error is None:
+                    file.write(line)
+                    self.rows.append(_figures_of(row))
 
     @contextmanager
     def _usable(self) -> Iterator[None]:
@@ -235,21 +269,19 @@ class CallLog:
     def __init__(self, path: Path) -> None:
         self._path = path
 
-    def read(self) -> list[PaidCall]:
-        """The calls so far. A last line that is cut off is removed from the file.
+    def read(self) -> Iterator[PaidCall]:
+        """The calls so far, one at a time. When all are read, a last line that is cut off is removed from the file.
 
         Raises:
             UsageError: the file cannot be used or is damaged.
         """
-        calls: list[PaidCall] = []
         end = 0
         with _reading(f"cannot use {self._path}", f"{self._path} is damaged; {_ELSEWHERE}"):
-            for call, size in _lines(self._path, PaidCall.model_validate):
-                calls.append(call)
-                end += size
+            for call, line in _lines(self._path, PaidCall.model_validate):
+                end += len(line)
+                yield call
             if self._path.exists():
                 os.truncate(self._path, end)
-        return calls
 
     def begin_with(self, directory: Path) -> None:
         """Take in the calls of the run in this directory, unless there are calls already.
@@ -291,15 +323,21 @@ def _manifest(directory: Path) -> Manifest:
 _passage = TypeAdapter(Passage).validate_python
 
 
-def _lines(path: Path, parse: Callable[[Any], _Parsed]) -> Iterator[tuple[_Parsed, int]]:
-    """What each line of a file holds, with the length of the line in bytes. A last line that is cut off is left out; a
-    file that is missing has no lines."""
+def _figures_of(row: Row) -> Row:
+    """The row without its texts."""
+    without = {"question": None, "answers": (), "gold_titles": None, "gold_passages": None, "prediction": None}
+    return row.model_copy(update={**without, "trace": Trace(), "cost": replace(row.cost, predictors={})})
+
+
+def _lines(path: Path, parse: Callable[[Any], _Parsed]) -> Iterator[tuple[_Parsed, bytes]]:
+    """What each line of a file holds, and the line. A last line that is cut off is left out; a file that is missing has
+    no lines."""
     if not path.exists():
         return
     with path.open("rb") as file:
         for line in file:
             if line.endswith(b"\n"):
-                yield parse(json.loads(line)), len(line)
+                yield parse(json.loads(line)), line
 
 
 def _count(path: Path) -> int:

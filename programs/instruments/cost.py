@@ -10,10 +10,11 @@ from typing import Any, NamedTuple
 import dspy
 from dspy.utils.callback import BaseCallback
 
+from programs.instruments.watching import watching
 from programs.steps.ask import is_unparsable
 from retrieval import Retriever
 
-__all__ = ["REPLAYED", "Cost", "Spent", "caller", "measured", "stated_price"]
+__all__ = ["REPLAYED", "Cost", "PredictorNames", "Spent", "caller", "measured", "stated_price"]
 
 REPLAYED = "replayed"
 """Key in a cached reply's cost details. The reply was paid for earlier in the same run, and counts as paid now."""
@@ -59,22 +60,36 @@ class Cost(Spent):
         return Spent(**{part.name: getattr(self, part.name) for part in fields(Spent)})
 
 
+class PredictorNames:
+    """The names of predictors in their programs. Each program is looked through once, since DSPy takes long for it."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[dspy.Module, list[tuple[str, dspy.Predict]]]] = {}  # by the program's id
+
+    def __call__(self, program: dspy.Module, caller: dspy.Module) -> str:
+        """The predictor's key in the program's saved state; the name of its class where it has none."""
+        known = self._known.get(id(program))
+        if known is None or all(predictor is not caller for _, predictor in known[1]):
+            known = self._known[id(program)] = (program, program.named_predictors())
+        return next((name for name, predictor in known[1] if predictor is caller), type(caller).__name__)
+
+
 @contextmanager
-def measured() -> Iterator[Cost]:
+def measured(names: PredictorNames | None = None) -> Iterator[Cost]:
     """Count what the LMs and retrievers called inside the block do; the counts are complete when it ends.
 
     Holds for calls in threads that carry the context along, as `side_by_side` does. Blocks may be nested and may run
     side by side: each counts its own calls.
+
+    Args:
+        names: For many blocks with the same programs, whose predictors stay as they are.
     """
     cost = Cost()
-    meter = _Meter()
+    meter = _Meter(names or PredictorNames())
     started = time.perf_counter()
-    settings = dspy.settings
     try:
         # DSPy appends each LM call's record to the history of every calling module: the meter poses as one.
-        with dspy.context(
-            callbacks=[*settings.callbacks, meter], caller_modules=[*(settings.caller_modules or []), meter]
-        ):
+        with watching(meter), dspy.context(caller_modules=[*(dspy.settings.caller_modules or []), meter]):
             yield cost
     finally:
         cost.seconds = time.perf_counter() - started
@@ -109,7 +124,8 @@ class _History(list[Any]):
 class _Meter(BaseCallback):
     """Many threads add to its lists; they only use `append`, which is safe."""
 
-    def __init__(self) -> None:
+    def __init__(self, names: PredictorNames) -> None:
+        self._names = names
         self.calls: list[str] = []  # the predictors' names
         self.replies: list[_Reply] = []
         self.searches: list[str] = []
@@ -132,16 +148,13 @@ class _Meter(BaseCallback):
 
     def _caller(self) -> str:
         modules = dspy.settings.caller_modules
-        return _name_of_caller(modules[modules.index(self) + 1 :])
+        return _name_of_caller(modules[modules.index(self) + 1 :], self._names)
 
 
-def _name_of_caller(modules: Sequence[Any]) -> str:
+def _name_of_caller(modules: Sequence[Any], names: PredictorNames) -> str:
     """The innermost of these modules, by its name in the outermost one."""
     inside = [module for module in modules if not isinstance(module, _Meter)]
-    if not inside:
-        return "no module"
-    program, last = inside[0], inside[-1]
-    return next((name for name, p in program.named_predictors() if p is last), type(last).__name__)
+    return names(inside[0], inside[-1]) if inside else "no module"
 
 
 def _reply(predictor: str, record: dict[str, Any]) -> _Reply:
@@ -164,9 +177,9 @@ def _reply(predictor: str, record: dict[str, Any]) -> _Reply:
     return _Reply(predictor, bool(hit) and not replayed, input_tokens, output_tokens, usd)
 
 
-def caller() -> str:
+def caller(names: PredictorNames) -> str:
     """The predictor that calls the LM now, by its name in the outermost program."""
-    return _name_of_caller(dspy.settings.caller_modules or ())
+    return _name_of_caller(dspy.settings.caller_modules or (), names)
 
 
 def stated_price(provider_data: Iterable[Any]) -> float | None:

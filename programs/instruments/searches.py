@@ -5,9 +5,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-import dspy
 from dspy.utils.callback import BaseCallback
 
+from programs.instruments.watching import watching
 from retrieval import Passage, Retriever
 
 __all__ = ["Search", "observed"]
@@ -29,7 +29,7 @@ def observed() -> Iterator[list[Search]]:
     Holds for searches in threads that carry the context along, as `programs.steps.side_by_side.side_by_side` does.
     """
     observer = _Observer()
-    with dspy.context(callbacks=[*dspy.settings.callbacks, observer]):
+    with watching(observer):
         yield observer.searches
 
 

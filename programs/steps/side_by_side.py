@@ -1,8 +1,10 @@
 """Threads for methods: calls that do not wait for each other, and `forward` awaited from asyncio."""
 
 import contextvars
+import os
+import threading
 from collections.abc import Callable
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
 import anyio
@@ -13,9 +15,14 @@ __all__ = ["run_in_thread", "side_by_side"]
 
 T = TypeVar("T")
 
+_IDLE = 10.0  # seconds for which a thread waits for its next call
+
 
 def side_by_side(*calls: Callable[[], Any], at_most: int | None = None) -> list[Any]:
-    """Make the calls at the same time, one thread each, and return their results in the order of the arguments.
+    """Make the calls at the same time, and return their results in the order of the arguments.
+
+    The caller's thread takes part, and each further call that is to be under way has a thread of its own. These threads
+    wait a while for the next calls of any program, because starting a thread for each would cost more than the calls.
 
     Each call runs in a copy of the caller's context, so `dspy.context` settings, callbacks and usage tracking hold in
     it. Each call has a trace of its own, and these are appended to the caller's trace in argument order. So a compiled
@@ -30,25 +37,22 @@ def side_by_side(*calls: Callable[[], Any], at_most: int | None = None) -> list[
             order.
 
     Raises:
-        Exception: the first exception in argument order. It is raised when every call that had begun has ended; calls
-            that had not begun are dropped.
+        Exception: the first exception in argument order; what is no `Exception`, such as an interrupt, goes before. It
+            is raised when every call that had begun has ended; calls that had not begun are dropped.
     """
     if dspy.settings.send_stream is not None:
         return [call() for call in calls]
-    traces: list[list[Any] | None] = [None if dspy.settings.trace is None else [] for _ in calls]
-    pool = ThreadPoolExecutor(max_workers=at_most or max(len(calls), 1))
+    group = _Group(calls)
     try:
-        futures = [
-            pool.submit(contextvars.copy_context().run, _traced, call, trace)
-            for call, trace in zip(calls, traces, strict=True)
-        ]
-        wait(futures, return_when=FIRST_EXCEPTION)
-    finally:
-        pool.shutdown(cancel_futures=True)
-    for trace in traces:
-        if trace is not None:
-            dspy.settings.trace.extend(trace)
-    return [future.result() for future in futures]
+        for _ in range(min(at_most or len(calls), len(calls)) - 1):
+            _start(group.help)
+        group.work()
+        group.wait()
+    except BaseException:  # an interrupt: even so, what has begun is finished first
+        group.drop()
+        group.wait()
+        raise
+    return group.results()
 
 
 async def run_in_thread(call: Callable[..., T], *args: Any) -> T:
@@ -60,6 +64,105 @@ async def run_in_thread(call: Callable[..., T], *args: Any) -> T:
     return await anyio.to_thread.run_sync(call, *args, limiter=anyio.CapacityLimiter(1))
 
 
-def _traced(call: Callable[[], Any], trace: list[Any] | None) -> Any:
-    with dspy.context(trace=trace):
-        return call()
+class _Group:
+    """Calls that are made side by side: by `work` in the caller's thread, and by `help` in others."""
+
+    def __init__(self, calls: tuple[Callable[[], Any], ...]) -> None:
+        self._calls = [_Call(call) for call in calls]
+        self._waiting = list(reversed(self._calls))
+        self._helped = 0  # calls that others began and whose end the caller has not seen
+        self._ended: SimpleQueue[None] = SimpleQueue()
+        self._lock = threading.Lock()  # guards what waits and what is helped with
+
+    def work(self) -> None:
+        while call := self._next():
+            if not call.make():
+                self.drop()
+
+    def help(self) -> None:
+        while call := self._next(helped=1):
+            if not call.make():
+                self.drop()
+            self._ended.put(None)
+
+    def _next(self, helped: int = 0) -> "_Call | None":
+        with self._lock:
+            if not self._waiting:
+                return None
+            self._helped += helped
+            return self._waiting.pop()
+
+    def drop(self) -> None:
+        """Begin no more calls."""
+        with self._lock:
+            self._waiting.clear()
+
+    def wait(self) -> None:
+        """Wait until all that was begun has ended; nothing may be waiting to begin."""
+        while self._helped:
+            self._ended.get()
+            self._helped -= 1
+
+    def results(self) -> list[Any]:
+        for call in self._calls:
+            if call.trace:
+                dspy.settings.trace.extend(call.trace)
+        errors = [call.error for call in self._calls if call.error is not None]
+        if errors:
+            raise next((error for error in errors if not isinstance(error, Exception)), errors[0])
+        return [call.result for call in self._calls]
+
+
+class _Call:
+    """One of them, and what came of it."""
+
+    def __init__(self, call: Callable[[], Any]) -> None:
+        self._call = call
+        self._context = contextvars.copy_context()
+        self.trace: list[Any] | None = None if dspy.settings.trace is None else []
+        self.result: Any = None
+        self.error: BaseException | None = None
+
+    def make(self) -> bool:
+        """Make the call; whether it succeeded."""
+        try:
+            self.result = self._context.run(self._traced)
+        except BaseException as error:
+            self.error = error
+        return self.error is None
+
+    def _traced(self) -> Any:
+        if self.trace is None:
+            return self._call()
+        with dspy.context(trace=self.trace):
+            return self._call()
+
+
+_idle: list[SimpleQueue[Callable[[], object]]] = []  # where the threads that wait take their work from
+if hasattr(os, "register_at_fork"):  # not on Windows, which has no fork
+    os.register_at_fork(after_in_child=_idle.clear)  # a child process has none of its parent's threads
+
+
+def _start(work: Callable[[], object]) -> None:
+    """Do the work in a thread that waits for some, or else in a new one."""
+    try:
+        inbox = _idle.pop()
+    except IndexError:
+        inbox = SimpleQueue()
+        threading.Thread(target=_serve, args=(inbox,), daemon=True).start()
+    inbox.put(work)
+
+
+def _serve(inbox: SimpleQueue[Callable[[], object]]) -> None:
+    while True:
+        try:
+            work = inbox.get(timeout=_IDLE)
+        except Empty:
+            try:
+                _idle.remove(inbox)
+            except ValueError:
+                continue  # some work has just been found for this thread
+            return
+        work()
+        del work  # and with it the context of the calls
+        _idle.append(inbox)

@@ -50,7 +50,17 @@ def test_help_about_a_program_lists_its_settings(name: str, capsys: pytest.Captu
         (["report", "nowhere", "--out", "page.txt"], "python -m eval: error: a report is an HTML file: its name must"),
         (["export", "nowhere", "--out", "rows.csv"], "python -m eval: error: nowhere holds no run"),
         (["paper", "blendfilter:table99"], "python -m eval: error: there is no table 'blendfilter:table99'"),
-        (["corpus", "sample", "--out", "o"], "python -m eval: error: there is no task 'sample': use "),
+        (
+            ["compare", "nowhere,"],
+            "python -m eval: error: a run is named by its directory, and 'nowhere,' has",
+        ),
+        (["corpus", "sample", "--out", "o.jsonl"], "python -m eval: error: there is no task 'sample': use "),
+        (["corpus", "nq", "--out", "o.txt"], "python -m eval: error: a corpus is JSON lines: its name must end in"),
+        (
+            ["corpus", "nq", "--data", "no", "--out", "o"],
+            "python -m eval corpus: error: argument --data: there is no",
+        ),
+        (["set", "nowhere.toml"], "python -m eval: error: cannot read nowhere.toml: No such file or directory"),
         (
             ["retrieval", "--retriever", "x"],
             "python -m eval retrieval: error: the following arguments are required: --qu",

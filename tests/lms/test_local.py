@@ -8,7 +8,8 @@ import math
 import subprocess
 import sys
 import threading
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
@@ -17,6 +18,7 @@ import dspy
 import pytest
 from dspy.lm15 import Config, FunctionTool, Message, Request, Response
 from dspy.utils.exceptions import ContextWindowExceededError, LMUnsupportedFeatureError
+from support.patience import PATIENCE
 from support.smollm2 import smollm2
 
 import lms
@@ -95,20 +97,31 @@ def test_a_reply_ends_by_itself_or_at_the_tokens_that_the_caller_or_the_default_
     assert runaway.history[-1]["usage"]["completion_tokens"] == 30
 
 
-def test_calls_at_the_same_time_are_computed_side_by_side(lm: dspy.LM) -> None:
-    arrived: list[str] = []
+class Watched:
+    """llama.cpp's server, with a function that is called with the prompt and the number of each chunk, from 1."""
 
-    def ask(text: str) -> None:
-        arrived.extend(text for event in lm.engine.stream(request(lm, text)) if event.type == "delta")
+    def __init__(self, server: Any, on_chunk: Callable[[str, int], object]) -> None:
+        self._server = server
+        self._on_chunk = on_chunk
 
-    threads = [threading.Thread(target=ask, args=(text,)) for text in (RIVERS, LAKES)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    turns = sum(one != other for one, other in itertools.pairwise(arrived))
-    assert arrived.count(RIVERS) == arrived.count(LAKES) == 24
-    assert turns > 10  # one after the other would be 1
+    def handle_chat_completions(self, body: dict[str, Any], take: Callable[[Any], bool]) -> None:
+        numbers = itertools.count(1)
+
+        def watched(chunk: Any) -> bool:
+            self._on_chunk(body["messages"][-1]["content"], next(numbers))
+            return take(chunk)
+
+        self._server.handle_chat_completions(body, watched)
+
+
+def test_calls_at_the_same_time_are_computed_side_by_side(lm: dspy.LM, monkeypatch: pytest.MonkeyPatch) -> None:
+    both = threading.Barrier(2, timeout=PATIENCE)
+    model = lm.engine._model()
+    # Each waits with its first tokens for those of the other, which does not come if it waits for the end of the first.
+    monkeypatch.setattr(model, "_server", Watched(model._server, lambda text, n: n > 3 or both.wait()))
+    with ThreadPoolExecutor(2) as pool:
+        replies = list(pool.map(lambda text: list(lm.engine.stream(request(lm, text))), (RIVERS, LAKES)))
+    assert [sum(event.type == "delta" for event in events) for events in replies] == [24, 24]
 
 
 def test_more_calls_than_slots_wait_for_their_turn(lm: dspy.LM) -> None:
@@ -118,19 +131,26 @@ def test_more_calls_than_slots_wait_for_their_turn(lm: dspy.LM) -> None:
     assert all(len(replies) == 1 and replies[0] for replies in asyncio.run(ask()))
 
 
-def test_a_call_that_is_cancelled_makes_room(lm: dspy.LM) -> None:
+def test_a_call_that_is_cancelled_makes_room(lm: dspy.LM, monkeypatch: pytest.MonkeyPatch) -> None:
+    computed: dict[str, int] = {}
+    model = lm.engine._model()
+    monkeypatch.setattr(model, "_server", Watched(model._server, computed.__setitem__))
+
     async def ask() -> list[str]:
         long = [asyncio.create_task(lm.acall(f"{text} At length.", max_tokens=900)) for text in (RIVERS, LAKES)]
-        await asyncio.sleep(0.5)
+        while len(computed) < 2:
+            await asyncio.sleep(0.01)
         for task in long:
             task.cancel()
         assert all(
             isinstance(end, asyncio.CancelledError) for end in await asyncio.gather(*long, return_exceptions=True)
         )
-        replies: list[str] = await asyncio.wait_for(lm.acall(RIVERS, max_tokens=4), 8)  # 900 tokens take longer
+        replies: list[str] = await lm.acall(RIVERS, max_tokens=4)
         return replies
 
     assert asyncio.run(ask())
+    assert len(computed) == 3
+    assert max(computed.values()) < 500  # it did not wait until one of the others was done
 
 
 def test_a_stream_gives_what_a_call_gives_piece_by_piece_and_can_be_left(lm: dspy.LM) -> None:

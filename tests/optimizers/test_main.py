@@ -11,6 +11,7 @@ from pathlib import Path
 import dspy
 import pytest
 from support.command_line import without_help
+from support.patience import PATIENCE
 
 import programs
 from eval.metrics import em
@@ -23,7 +24,7 @@ from retrieval import Memory, UsageError
 def run(*words: str, at: Path) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "ODQA_LM": "extractive"}
     command = [sys.executable, "-m", "optimizers", *words]
-    return subprocess.run(command, capture_output=True, text=True, cwd=at, env=environment, timeout=110)
+    return subprocess.run(command, capture_output=True, text=True, cwd=at, env=environment, timeout=PATIENCE)
 
 
 COMMON = ("direct", "--task", "sample", "--train", "6", "--dev", "4", "--run", "run")

@@ -212,7 +212,7 @@ def test_only_what_the_settings_use_is_there() -> None:
     assert [mode for mode, program in made.items() if program.judge] == ["rerank"]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     mode=st.sampled_from(["vanilla", "summ", "snippet", "rerank"]),
     style=st.sampled_from(["short", "yesno"]),

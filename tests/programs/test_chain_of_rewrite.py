@@ -17,6 +17,7 @@ import pytest
 from dspy.lm15 import InvalidRequestError, Request, Response, TokenLogprob, TopLogprob
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.patience import PATIENCE
 from support.prompt_reading import declared, inputs
 from support.scripted import UNPARSABLE, Function, Reply, Script, engine_lm, render, scripted
 
@@ -459,7 +460,7 @@ class TestSwitches:
     def test_no_more_documents_than_in_flight_are_analysed_at_the_same_time(self) -> None:
         under_way: list[int] = []
         most: list[int] = []
-        meeting = threading.Barrier(2, timeout=10)
+        meeting = threading.Barrier(2, timeout=PATIENCE)
 
         def reply(system: str, user: str) -> str:
             if "documents relevant to the query" in system or "[[ ## document ## ]]" in user:
@@ -637,7 +638,7 @@ class TestUselessReplies:
             seen = method(question_rewriting="off")(question="xyzzy")
         assert (seen.passages, seen.evidence, seen.answer) == ([], [], "x")
 
-    @settings(max_examples=30, deadline=None)
+    @settings(max_examples=30)
     @given(said=st.lists(st.text() | JSON), fields=FIELDS, offered=st.booleans())
     def test_no_reply_whatever_fails_a_question(self, said: list[str], fields: dict[str, str], offered: bool) -> None:
         replies = [*said, render(fields)]

@@ -18,6 +18,7 @@ import pytest
 from dspy.adapters import ChatAdapter, JSONAdapter
 from hypothesis import given, settings
 from support.citation_replies import ANYTHING, HOSTILE, HOSTILES, Arbitrary, numbered
+from support.patience import PATIENCE
 from support.prompt_reading import declared, inputs
 from support.scripted import UNPARSABLE, Function, Reply, engine_lm, scripted
 
@@ -533,12 +534,12 @@ class TestCalls:
         assert (seen.answer, cost.lm_calls) == ("Lund", 7)
 
     def test_the_searches_of_a_round_run_side_by_side(self) -> None:
-        meeting = threading.Barrier(3)
+        meeting = threading.Barrier(3, timeout=PATIENCE)
 
         class Waiting(Memory):
             def search(self, query: str, k: int) -> list[Passage]:
                 if query != QUESTION:
-                    meeting.wait(timeout=20)
+                    meeting.wait()
                 return super().search(query, k)
 
         replies = [unanswerable(NOBODY), queries("one?", "two?", "three?"), main("Lund")]
@@ -973,7 +974,7 @@ class Repeating(Arbitrary):
     ],
     ids=lambda options: "-".join(map(str, options.values())) or "defaults",
 )
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(**ANYTHING)
 def test_any_reply_gives_a_well_formed_result(
     options: dict[str, Any], adapter: type[dspy.Adapter], seed: int, values: list[str], anything: list[Any]

@@ -11,6 +11,7 @@ from typing import Any
 import dspy
 import pytest
 from dspy.lm15 import Request, Response
+from support.patience import PATIENCE
 from support.prompt_reading import inputs
 from support.scripted import UNPARSABLE, Function, Reply, engine_lm, render, scripted
 
@@ -289,12 +290,12 @@ class Meeting:
 
     def __init__(self, *met: type[dspy.Signature]) -> None:
         self.met = [signature.instructions for signature in met]
-        self.barrier = threading.Barrier(2)
+        self.barrier = threading.Barrier(2, timeout=PATIENCE)
 
     def reply(self, system: str, user: str) -> str:
         plain = " ".join(system.split())
         if any(" ".join(instructions.split()) in plain for instructions in self.met):
-            self.barrier.wait(timeout=20)
+            self.barrier.wait()
         return render({"plan": "Look.", "passage": "It is so.", "answer": "so"})
 
 
@@ -303,7 +304,7 @@ def test_retrieval_and_passage_generation_run_side_by_side() -> None:
 
     class Waiting(Memory):
         def search(self, query: str, k: int) -> list[Passage]:
-            meeting.barrier.wait(timeout=20)
+            meeting.barrier.wait()
             return super().search(query, k)
 
     with dspy.context(lm=engine_lm(Function(meeting.reply))):

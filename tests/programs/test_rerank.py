@@ -6,6 +6,7 @@ from typing import Any
 
 import dspy
 import pytest
+from support.patience import PATIENCE
 from support.prompt_reading import inputs
 from support.scripted import Function, Reply, engine_lm, render, scripted
 from support.scripted_logprobs import Given, with_logprobs
@@ -101,14 +102,14 @@ def test_ten_passages_are_the_default() -> None:
 
 def test_no_more_than_in_flight_are_read_at_the_same_time() -> None:
     lock, now, most = threading.Lock(), 0, 0
-    both = threading.Barrier(2)
+    both = threading.Barrier(2, timeout=PATIENCE)
 
     def reply(system: str, user: str) -> str:
         nonlocal now, most
         with lock:
             now += 1
             most = max(most, now)
-        both.wait(timeout=20)  # two at least
+        both.wait()  # two at least
         with lock:
             now -= 1
         return render({"candidate": "x", "probability": "1"})

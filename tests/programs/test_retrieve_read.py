@@ -114,7 +114,7 @@ def test_counts_below_one_are_refused(name: Literal["m", "k"]) -> None:
         RetrieveRead(Memory([]), **options)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(preset=st.sampled_from(["multihop", "commonsense"]), **ANYTHING)
 def test_any_reply_gives_a_well_formed_result(preset: Any, seed: int, values: list[str], anything: list[Any]) -> None:
     program = RetrieveRead(HOSTILES, preset=preset, threshold=-6.0)

@@ -182,7 +182,7 @@ def test_it_cannot_do_without_a_judge() -> None:
         VTG(Memory([]), entailment="none")
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(style=st.sampled_from(["short", "yesno"]), **ANYTHING)
 def test_any_reply_gives_a_well_formed_result(style: Any, seed: int, values: list[str], anything: list[Any]) -> None:
     check_any_reply(VTG(HOSTILES, style=style), "Where is the planet Zorx born?", seed, values, anything)

@@ -5,7 +5,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from retrieval import Passage, RetrievalError, UsageError
@@ -27,7 +27,6 @@ from retrieval.indexes import (
 texts = st.text(st.characters(exclude_categories=["Cs"]))
 
 
-@settings(deadline=None)
 @given(st.builds(Passage, id=texts, text=texts, title=texts), st.floats(allow_nan=False))
 def test_a_passage_comes_back_from_a_corpus(passage: Passage, score: float) -> None:
     with TemporaryDirectory() as directory:

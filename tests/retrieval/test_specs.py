@@ -20,7 +20,10 @@ def test_sample_searches_the_packaged_corpus() -> None:
         assert sample(f"{passage.title}: {passage.text}", 1) == [passage]
 
 
-def test_sample_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sample_leaves_nothing_behind_where_its_index_cannot_be_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(SAMPLE))  # a home that is no directory
     before = sorted(SAMPLE.parent.parent.rglob("*"))
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     sample = load("sample")

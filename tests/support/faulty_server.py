@@ -1,6 +1,7 @@
 """An OpenAI-compatible server on loopback that counts paid replies, and fails when a test says so."""
 
 import json
+import socket
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -9,12 +10,15 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from support.loopback import running
+from support.patience import PATIENCE
 
 FAULTS = ("429", "500", "timeout", "cut before", "cut within", "no JSON", "no completion")
 
 
 class Provider:
     """Answers requests with `reply(last message, how often a reply to it was paid for before)`.
+
+    A request of a client that is gone, as one that was killed is, is not answered and not paid.
 
     Attributes:
         asked: How many requests arrived.
@@ -39,6 +43,7 @@ class Provider:
         self.hold = threading.Event()
         self.url = ""
         self._now = 0
+        self._held = 0
         self._lock = threading.Lock()
         self._end = threading.Event()
 
@@ -51,6 +56,9 @@ class Provider:
 
             def do_POST(self) -> None:
                 body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                if _gone(self.connection):
+                    self.close_connection = True
+                    return
                 provider.bodies.append(body)
                 provider._answer(self, body)
 
@@ -70,6 +78,11 @@ class Provider:
             finally:
                 self._end.set()
 
+    def holds_all(self) -> bool:
+        """Whether every request that is under way is held: no further one is paid."""
+        with self._lock:
+            return self.hold.is_set() and self._now == self._held
+
     def _answer(self, handler: BaseHTTPRequestHandler, body: dict[str, Any]) -> None:
         with self._lock:
             self.asked += 1
@@ -79,8 +92,12 @@ class Provider:
         self.arrived(number)
         try:
             if self.hold.is_set():
+                with self._lock:
+                    self._held += 1
                 while self.hold.is_set() and not self._end.wait(0.01):
                     pass
+                with self._lock:
+                    self._held -= 1
                 handler.close_connection = True
             else:
                 fault = "400" if self.refuses(body) else self.fault(number)
@@ -94,7 +111,7 @@ class Provider:
             case "400" | "401" | "429" | "500":
                 return _send(handler, int(fault), b'{"error": {"message": "not now"}}')
             case "timeout":
-                self._end.wait(30)  # the client gives up before
+                self._end.wait(PATIENCE)  # the client gives up before
                 handler.close_connection = True
             case "cut before":
                 handler.close_connection = True
@@ -111,6 +128,13 @@ class Provider:
                     self.paid[prompt] += 1
                 _send(handler, 200, _completion(text))
         return None
+
+
+def _gone(connection: socket.socket) -> bool:
+    try:
+        return connection.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT) == b""
+    except BlockingIOError:
+        return False
 
 
 def _send(handler: BaseHTTPRequestHandler, status: int, body: bytes, length: int | None = None) -> None:

@@ -1,4 +1,5 @@
 from argparse import ArgumentParser, Namespace
+from pathlib import Path
 
 import pytest
 
@@ -27,8 +28,8 @@ def test_each_of_several_joined_directories_must_hold_a_run() -> None:
         read_runs(parser.parse_args(["here,there"]))
 
 
-def test_local_copies_may_be_named_by_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    for value, data in ("", None), ("copies", "copies"):
+def test_local_copies_may_be_named_by_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for value, data in ("", None), (str(tmp_path), str(tmp_path)):
         monkeypatch.setenv("ODQA_DATA", value)
         parser = ArgumentParser()
         add_data(parser)
@@ -36,7 +37,7 @@ def test_local_copies_may_be_named_by_the_environment(monkeypatch: pytest.Monkey
 
 
 def test_the_oracle_is_made_for_the_questions() -> None:
-    flags = {"lm": "oracle", "api_base": None, "temperature": None}
+    flags = {"lm": "oracle", "api_base": None, "temperature": None, "seed": 0, "attempts": 1}
     lm = load_lm(Namespace(**flags, lm_args=[]), load("sample", 1), None)
     assert lm.model.startswith("oracle/")
     with pytest.raises(UsageError, match="the oracle has no setting 'top_p'"):

@@ -88,6 +88,16 @@ def test_each_lm_is_made_with_its_own_address_and_the_settings_of_all(
     assert made == {("a/all", "http://one", 0.5), ("a/plans", "http://two", 0.5), ("a/reads", None, 0.5)}
 
 
+def test_limits_hold_for_all_runs_together(data: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    rows = ["--rows", "Direct", "--rows", "CoT", "--columns", "F1", "--lm", "extractive", "--retriever", "sample"]
+    limited = ["blendfilter:table4", *rows, *data, "--max-calls", "1"]
+    seen = printed(capsys, *limited)
+    assert "CoT: the limit of 1 LM calls is reached; to continue, repeat the command with another" in seen
+    assert printed(capsys, *limited) == seen  # what is finished is shown
+    assert exit_code(main, ["paper", "blendfilter:table4", *rows, *data, "--max-usd", "1"]) == 2
+    assert "the price of extractive/reader is unknown, and so --max-usd cannot be held" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("flags", "complaint"),
     [
@@ -96,6 +106,10 @@ def test_each_lm_is_made_with_its_own_address_and_the_settings_of_all(
         (["--lm", "nobody=extractive"], "--lm: there is no role 'nobody'; there are: reader, planner, "),
         (["--retriever", "nobody=sample"], "--retriever: there is no role 'nobody'; there are: colbertv2, "),
         (["--set", "kk=3"], "no program here has the setting 'kk'; there are: "),
+        (["--limit", "0"], "limit is a number of questions and must be at least 1, not 0"),
+        (["--state", "cot=nowhere.json"], "there is no state file nowhere.json"),
+        (["--data", "nowhere"], "argument --data: there is no directory nowhere"),
+        (["--max-usd", "0"], "the limit of usd must be above 0, not 0"),
         (
             ["--lm", "extractive", "--api-base", "planner=http://x"],
             "--api-base planner=URL has no LM: give --lm planner",
@@ -105,7 +119,7 @@ def test_each_lm_is_made_with_its_own_address_and_the_settings_of_all(
 def test_mistakes_are_one_line(
     flags: list[str], complaint: str, data: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert exit_code(main, ["paper", "blendfilter:table4", *flags, *data]) == 2
+    assert exit_code(main, ["paper", "blendfilter:table4", *data, *flags]) == 2
     output, errors = capsys.readouterr()
     assert (output, errors.count("\n")) == ("", 1)
     assert complaint in errors

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from support.command_line import exit_code
+from support.smollm2 import smollm2
 
 from eval.__main__ import main, make_parser
 from eval.runs.recorded_calls import Limits
@@ -122,6 +123,8 @@ GOOD = ["sample", "--program", "blendfilter", "--lm", "extractive"]
         ([*GOOD, "--style", "long"], "argument --style: invalid choice: 'long'"),
         ([*GOOD, "--beam", "2"], "unrecognized arguments: --beam 2"),
         ([*GOOD, "--run", "here"], "here holds other files than a run's"),
+        ([*GOOD, "--data", "nowhere"], "argument --data: there is no directory nowhere"),
+        ([*GOOD, "--attempts", "2"], "every attempt gives the same replies with extractive/reader: leave out --seed"),
     ],
 )
 def test_bad_input_is_one_line_and_exit_2(
@@ -232,6 +235,15 @@ def test_an_interrupted_run_shows_what_it_has(
     output, errors = capsys.readouterr()
     assert output.endswith("INCOMPLETE: 2 of 3 questions; interrupted.\n")
     assert f"interrupted; to continue, repeat the command with --run {tmp_path}/run" in errors
+
+
+def test_several_attempts_of_a_local_model_need_a_temperature(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    flags = ["--lm", smollm2(), "--limit", "1", "--attempts", "2", "--run", str(tmp_path / "run")]
+    assert call("sample", "--program", "direct", *flags) == 2
+    assert ", whose temperature is 0 unless --temperature says otherwise: leave out --seed" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_local_copies_stand_for_the_hub(

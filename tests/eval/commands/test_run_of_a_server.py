@@ -1,6 +1,5 @@
 """Runs over servers on loopback: what arrives there, what the manifest says, and which replies a run takes."""
 
-import gc
 import json
 from collections.abc import Iterator
 from decimal import Decimal
@@ -16,10 +15,7 @@ from eval.__main__ import main
 from eval.papers.tables import Column, TableRow, find
 from eval.runs.store import read
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning", "ignore::UserWarning"),
-    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
-]
+pytestmark = pytest.mark.leaves_sockets
 COUNT = 3
 
 
@@ -28,7 +24,6 @@ def provider(monkeypatch: pytest.MonkeyPatch) -> Iterator[Provider]:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret-of-the-environment")
     with Provider(lambda prompt, before: render({"answer": f"Rome {before}"})).running() as provider:
         yield provider
-    gc.collect()  # sockets that LiteLLM left open, while the warnings about them are ignored
 
 
 def call(provider: Provider, run: Path, *flags: str) -> int | str | None:

@@ -104,7 +104,7 @@ def test_two_equal_runs_differ_significantly_as_seldom_as_the_level_says() -> No
         assert mean([p < 0.05 for p in ps]) <= 0.09
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(scores=SCORES)
 def test_properties_of_the_interval(scores: list[float]) -> None:
     low, high = interval(scores)
@@ -117,7 +117,7 @@ def test_properties_of_the_interval(scores: list[float]) -> None:
     assert interval(scores * 16)[1] - interval(scores * 16)[0] < high - low
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(pairs=st.lists(st.tuples(st.sampled_from([0.0, 0.4, 1.0]), st.sampled_from([0.0, 0.5, 1.0])), min_size=1))
 def test_properties_of_differences(pairs: list[tuple[float, float]]) -> None:
     differences = [one - other for one, other in pairs]
@@ -133,7 +133,7 @@ def test_properties_of_differences(pairs: list[tuple[float, float]]) -> None:
     )  # questions on which the runs agree say nothing
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(differences=st.lists(st.sampled_from([-1.0, -0.5, -0.1, 0.0, 0.1, 0.3, 1.0]), min_size=1, max_size=60))
 def test_the_interval_leaves_out_0_exactly_where_p_is_below_5_percent(differences: list[float]) -> None:
     low, high = difference_interval(differences)

@@ -16,6 +16,7 @@ from eval.papers.running import run
 from eval.papers.setup import Setup, assigned, states
 from eval.papers.tables import Table, TableRow, find
 from eval.papers.tables import choose as choose_parts
+from eval.runs.budget import Budget
 from eval.runs.recorded_calls import Limits
 from eval.tasks import choose, load
 from eval.tasks.demonstrations.training import Shown
@@ -153,7 +154,7 @@ def test_labelled_demonstrations_are_made_where_the_paper_shows_some_and_are_par
     assert len(list((tmp_path / "runs").iterdir())) == 5  # runs with other demonstrations
 
 
-@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.leaves_sockets
 def test_the_best_of_several_answers(data: Path, tmp_path: Path) -> None:
     table = with_rows(
         {"name": "One", "program": "direct", "retriever": "none"},
@@ -194,7 +195,7 @@ def answering() -> Iterator[Callable[..., Provider]]:
         yield lambda **fields: servers.enter_context(Provider(lambda prompt, before: render(fields)).running())
 
 
-@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.leaves_sockets
 def test_temperature_and_server_make_another_run(
     answering: Callable[..., Provider], data: Path, tmp_path: Path
 ) -> None:
@@ -225,7 +226,7 @@ def test_a_run_that_a_limit_stops_before_its_first_answer_says_so(
     sample: Retriever, data: Path, tmp_path: Path
 ) -> None:
     table = with_rows({"name": "One", "program": "blendfilter"})
-    made = setup(tmp_path / "runs", sample, limit=1, data=data, limits=Limits(calls=2))
+    made = setup(tmp_path / "runs", sample, limit=1, data=data, budget=Budget(Limits(calls=2)))
     assert "One: the limit of 2 LM calls is reached before a question was answered" in run_and_print(table, made)
 
 
@@ -271,7 +272,7 @@ def qpaug(data: Path, *names: str) -> Table:
     return table
 
 
-@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.leaves_sockets
 def test_the_planner_writes_the_plan_and_the_reader_all_else(
     answering: Callable[..., Provider], sample: Retriever, data: Path, tmp_path: Path
 ) -> None:

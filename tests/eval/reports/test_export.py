@@ -70,7 +70,7 @@ def test_what_is_written_is_what_is_read(suffix: str, tmp_path: Path) -> None:
 def test_any_text_comes_back(suffix: str, tmp_path: Path) -> None:
     texts = st.text(st.characters(codec="utf-8"))
 
-    @settings(max_examples=30, deadline=None)
+    @settings(max_examples=30)
     @given(st.lists(st.tuples(texts, st.lists(texts)), min_size=1))
     def check(values: list[tuple[str, list[str]]]) -> None:
         rows = [row(str(n), text, answers=several) for n, (text, several) in enumerate(values)]

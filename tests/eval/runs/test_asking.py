@@ -1,7 +1,7 @@
 import dspy
 import pytest
 
-from eval.runs.asking import how_asked
+from eval.runs.asking import draws, how_asked
 from lms.engine import PromptEngine
 from lms.extractive import extractive_lm
 from lms.oracle import Gold, oracle_lm
@@ -70,3 +70,12 @@ def test_an_lm_is_described_with_its_temperature() -> None:
     assert said == "openai/small, temperature 0.0, api_base http://host/v1, top_p 0.5"
     assert str(how_asked(dspy.LM("openai/small"))) == "openai/small, the temperature that is its default"
     assert str(how_asked(extractive_lm())) == "extractive/reader = floor (extractive reader, no LM)"
+
+
+def test_another_seed_draws_other_replies_above_temperature_0_only() -> None:
+    gold = [Gold("Who?", ("Ada",))]
+    local = dspy.LM("gguf:model", engine=extractive_lm().engine)
+    for lm in local, dspy.LM("openai/x", temperature=0), extractive_lm(), oracle_lm(gold):
+        assert not draws(lm)
+    for lm in local.copy(temperature=0.5), dspy.LM("openai/x"), oracle_lm(gold, error_rate=0.5):
+        assert draws(lm)

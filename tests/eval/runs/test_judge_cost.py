@@ -25,10 +25,7 @@ from programs.instruments.adapters import load_adapter
 from programs.steps.ask import ask
 from retrieval import UsageError
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning", "ignore::UserWarning"),
-    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
-]
+pytestmark = pytest.mark.leaves_sockets
 RIGHT = ("July 1969", "the playwright Shakespeare", "\n8\n", "the longer one of the two")  # the self-test's
 COUNT = 4  # questions, each with a call of the program and one of the judge
 
@@ -175,7 +172,7 @@ def test_the_judge_of_a_papers_table_has_an_address_too(
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     question = {"id": "1", "question": "Which river is long?", "answers": ["Orm"]}
     (tmp_path / "hotpotqa.dev.jsonl").write_text(json.dumps(question))
-    flags = ["--data", str(tmp_path), "--runs", str(tmp_path / "runs"), "--lm", "extractive"]
+    flags = ["--data", str(tmp_path), "--runs", str(tmp_path / "runs"), "--lm", "oracle:1"]
     judge = ["--judge", "openai/gpt-4.1-nano", "--judge-api-base", provider.url]  # which no other test asks
     with pytest.raises(SystemExit):
         main(["paper", "migres:table8", *flags, *judge])

@@ -15,6 +15,7 @@ from typing import Any
 import dspy
 import pytest
 from support.faulty_server import FAULTS, Provider
+from support.patience import PATIENCE, eventually
 from support.scripted import Function, Priced, engine_lm, render
 
 from eval.figures.summary import Summary
@@ -27,11 +28,7 @@ from programs.steps.ask import ask
 from programs.steps.side_by_side import side_by_side
 from retrieval import UsageError
 
-# LiteLLM and the HTTP clients leave sockets to the garbage collector; LiteLLM's own deprecations are not ours.
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning", "ignore::UserWarning"),
-    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
-]
+pytestmark = pytest.mark.leaves_sockets
 
 
 class FourCalls(dspy.Module):
@@ -61,7 +58,8 @@ def questions(count: int) -> list[dspy.Example]:
 
 
 def lm(url: str, **settings: Any) -> dspy.LM:
-    return dspy.LM("openai/gpt-4o-mini", api_base=url, **{"api_key": "none", "cache": False, "timeout": 5, **settings})
+    usual = {"api_key": "none", "cache": False, "timeout": PATIENCE}
+    return dspy.LM("openai/gpt-4o-mini", api_base=url, **{**usual, **settings})
 
 
 def rows(directory: Path) -> list[dict[str, Any]]:
@@ -73,7 +71,7 @@ def rows(directory: Path) -> list[dict[str, Any]]:
 
 
 def run(directory: Path, url: str, count: int, **settings: Any) -> Summary:
-    with dspy.context(lm=lm(url, timeout=60)):
+    with dspy.context(lm=lm(url)):
         return evaluate(FourCalls(), questions(count), metrics=[em], directory=directory, manifest={}, **settings)
 
 
@@ -115,7 +113,7 @@ def test_a_run_killed_ten_times_pays_each_call_once_and_ends_as_if_it_had_not_be
         return sum(provider.paid.values())
 
     def kept() -> int:
-        return len((tmp_path / "killed" / "calls.jsonl").read_bytes().splitlines())
+        return (tmp_path / "killed" / "calls.jsonl").read_bytes().count(b"\n")
 
     provider.paid.clear()
     choice = random.Random(0)
@@ -133,11 +131,7 @@ def test_a_run_killed_ten_times_pays_each_call_once_and_ends_as_if_it_had_not_be
                 # Nothing is answered from this request on; what was answered before is to be on disk.
                 last = provider.asked + choice.randint(1, 4)
                 provider.arrived = lambda number, last=last: number < last or provider.hold.set()
-                assert provider.hold.wait(30)
-                before: tuple[int, int, int] | None = None
-                while (now := (provider.asked, paid(), kept())) != before or now[1] != now[2]:
-                    before = now
-                    time.sleep(0.3)
+                eventually(lambda: provider.holds_all() and kept() == paid())
                 os.kill(child, signal.SIGKILL)
             assert sittings.stdout.readline() == "ended\n"
             provider.arrived = lambda number: None
@@ -155,7 +149,7 @@ def test_failures_of_the_provider_leave_no_failed_question_and_no_silent_zero(
     monkeypatch.setattr("dspy.clients.execution.time.sleep", lambda seconds: None)  # between DSPy's own retries
     faults = iter(FAULTS * 2)
     provider.fault = lambda number: next(faults, None) if number % 20 == 0 else None  # 5 %
-    with dspy.context(lm=lm(provider.url, num_retries=num_retries)):
+    with dspy.context(lm=lm(provider.url, num_retries=num_retries, timeout=5)):
         summary = evaluate(FourCalls(), questions(70), metrics=[em], directory=tmp_path, threads=4, pause=0.01)
     assert next(faults, "all happened") == "all happened"
     assert (summary.complete, summary.total.n, summary.total.failed, summary.total.unparsable) == (True, 70, 0, 0)
@@ -180,12 +174,37 @@ def test_an_error_that_lasts_is_not_tried_again(provider: Provider, tmp_path: Pa
 
 
 def test_no_more_calls_at_once_than_asked_for(provider: Provider, tmp_path: Path) -> None:
-    provider.reply = lambda prompt, before: time.sleep(0.02) or reply(prompt, before)
-    run(tmp_path / "many", provider.url, 6, threads=6)
-    assert provider.most > 2
-    provider.most = 0
-    run(tmp_path / "two", provider.url, 6, threads=6, lm_calls=2)
-    assert provider.most == 2
+    for calls in 6, 2:
+        together = threading.Event()
+
+        def arrived(number: int, last: int = provider.asked + calls, together: threading.Event = together) -> None:
+            if number == last:
+                together.set()
+            assert together.wait(PATIENCE)  # so many are under way at the same time
+
+        provider.arrived, provider.most = arrived, 0
+        run(tmp_path / str(calls), provider.url, 6, threads=6, lm_calls=calls)
+        assert provider.most == calls
+
+
+def test_more_calls_at_once_than_one_lm_of_dspy_has_connections(provider: Provider, tmp_path: Path) -> None:
+    together = threading.Barrier(110, timeout=60)
+
+    class OneCall(dspy.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.read = dspy.Predict("question -> answer")
+
+        def forward(self, question: str) -> dspy.Prediction:
+            return ask(self.read, question=question)
+
+    provider.arrived = lambda number: (together.wait(), None)[1]
+    provider.reply = lambda prompt, before: render({"answer": "a"})
+    with dspy.context(lm=lm(provider.url)):
+        summary = evaluate(
+            OneCall(), questions(110), metrics=[em], directory=tmp_path, threads=110, lm_calls=110, retries=0
+        )
+    assert (summary.total.n, summary.total.failed) == (110, 0)
 
 
 def test_a_run_stops_at_a_number_of_calls_and_goes_on_from_there(provider: Provider, tmp_path: Path) -> None:
@@ -362,6 +381,7 @@ def test_a_question_in_flight_ends_at_its_next_call_when_the_run_is_left(
     provider: Provider, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     began = threading.Event()
+    threads: set[threading.Thread] = set()
 
     class Slow(dspy.Module):
         def __init__(self) -> None:
@@ -369,6 +389,7 @@ def test_a_question_in_flight_ends_at_its_next_call_when_the_run_is_left(
             self.read = dspy.Predict("question -> answer")
 
         def forward(self, question: str) -> dspy.Prediction:
+            threads.add(threading.current_thread())
             while True:
                 ask(self.read, question=question)
                 began.set()
@@ -376,8 +397,7 @@ def test_a_question_in_flight_ends_at_its_next_call_when_the_run_is_left(
     def interrupt() -> None:
         began.wait()
         os.kill(os.getpid(), signal.SIGINT)
-        while "interrupt again to leave them" not in caplog.text:
-            time.sleep(0.01)
+        eventually(lambda: "interrupt again to leave them" in caplog.text)
         os.kill(os.getpid(), signal.SIGINT)
 
     helper = threading.Thread(target=interrupt)
@@ -386,7 +406,9 @@ def test_a_question_in_flight_ends_at_its_next_call_when_the_run_is_left(
         evaluate(Slow(), questions(4), metrics=[em], directory=tmp_path, threads=2)
     helper.join()
     asked = provider.asked
-    time.sleep(0.5)
+    for thread in threads:
+        thread.join(PATIENCE)
+        assert not thread.is_alive()
     assert provider.asked <= asked + 2  # those that were under way
     summary = json.loads((tmp_path / "summary.json").read_text())
     assert (summary["complete"], summary["stopped"], summary["total"]["n"]) == (False, "interrupted", 0)

@@ -76,7 +76,7 @@ def test_every_measure_of_a_case_done_by_hand(tmp_path: Path) -> None:
 KEYS = st.lists(st.sampled_from("abcde"), max_size=12)
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(found_titles=KEYS, gold=KEYS, k=st.integers(1, 12))
 def test_recall_is_that_of_the_metrics(
     found_titles: list[str], gold: list[str], k: int, tmp_path_factory: pytest.TempPathFactory

@@ -6,11 +6,14 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import dspy
 import pytest
+from support.patience import PATIENCE
 from support.scripted import Function, engine_lm, render
 
 from eval.figures.summary import Figures
@@ -182,7 +185,7 @@ def test_a_metric_that_always_fails_is_no_failed_question(tmp_path: Path) -> Non
 
 
 def test_questions_are_asked_once_and_side_by_side(tmp_path: Path) -> None:
-    together = threading.Barrier(3, timeout=30)
+    together = threading.Barrier(3, timeout=PATIENCE)
     program = Answer(lambda question: f"Rome {together.wait() * 0}")
     evaluate(program, questions("a", "b", "c"), metrics=[em], directory=tmp_path, threads=3)
     assert sorted(program.asked) == ["a", "b", "c"]
@@ -271,6 +274,31 @@ def test_arguments_that_cannot_be_used(tmp_path: Path, arguments: dict[str, Any]
     assert not list(tmp_path.iterdir())
 
 
+def test_an_interrupt_may_come_while_threads_are_started(tmp_path: Path) -> None:
+    asked = questions("a", "b")
+
+    def interrupted_before(number: int) -> bool:
+        """Whether the main thread has so many steps in Python's own code of threads."""
+        steps = count(1)
+
+        def step(frame: FrameType, event: str, argument: object) -> Any:
+            if event == "line" and next(steps) == number:
+                sys.settrace(None)
+                signal.raise_signal(signal.SIGINT)
+            return step if frame.f_code.co_filename == threading.__file__ else None
+
+        sys.settrace(step)
+        try:
+            evaluate(Answer(lambda question: "Rome"), asked, metrics=[em], directory=tmp_path / str(number), threads=2)
+        except KeyboardInterrupt:
+            return True
+        finally:
+            sys.settrace(None)
+        return False
+
+    assert next(number for number in count(1, 3) if not interrupted_before(number)) > 20
+
+
 # A run in a process of its own. The questions of `blocked` are answered when the file `go` is there.
 RUN = """
 import os, sys, time
@@ -343,8 +371,7 @@ def test_an_interrupt_finishes_what_is_in_flight(tmp_path: Path) -> None:
         wait_for_rows(directory, 2)
         assert {process.stdout.readline().strip() for _ in range(4)} == set("abcd")
         process.send_signal(signal.SIGINT)
-        while "finishing 2 questions" not in process.stderr.readline():
-            pass
+        assert any("finishing 2 questions" in line for line in process.stderr)
         (tmp_path / "go").touch()
         process.wait()
     assert process.returncode == 130
@@ -359,8 +386,7 @@ def test_an_interrupt_of_one_thread_finishes_its_question(tmp_path: Path) -> Non
         wait_for_rows(directory, 1)
         assert [process.stdout.readline().strip() for _ in range(2)] == ["a", "b"]
         process.send_signal(signal.SIGINT)
-        while "finishing 1 questions" not in process.stderr.readline():
-            pass
+        assert any("finishing 1 questions" in line for line in process.stderr)
         (tmp_path / "go").touch()
         process.wait()
     assert (process.returncode, set(rows(directory))) == (130, set("ab"))

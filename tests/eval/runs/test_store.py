@@ -29,7 +29,9 @@ def taken_up(directory: Path, **manifest: Any) -> Store:
 def test_what_was_written_is_read(tmp_path: Path) -> None:
     store = made(tmp_path)
     run = read(tmp_path)
-    assert run == Run(str(tmp_path), (tmp_path,), store.manifest, store.rows, "it was killed, or is under way")
+    assert run == Run(
+        str(tmp_path), (tmp_path,), store.manifest, list(store.whole_rows()), "it was killed, or is under way"
+    )
     assert run.passages() == {f"p{n}": Passage(f"p{n}", f"text {n}", f"Title {n}") for n in range(2)}
 
 
@@ -41,7 +43,7 @@ def test_a_line_that_is_cut_off_is_left_out_and_goes_when_the_run_is_taken_up(tm
     run = read(tmp_path)
     assert ([row.id for row in run.rows], list(run.passages())) == (["q0", "q1"], ["p0", "p1"])
     store = taken_up(tmp_path)
-    assert store.calls.read() == []
+    assert list(store.calls.read()) == []
     assert store.hold([Passage("p1", "another text", "")]) == set()
     store.add(a_row("q2"))
     for file in tmp_path.glob("*.jsonl"):
@@ -111,7 +113,7 @@ def test_damaged_passages_and_calls_are_said_in_one_line(tmp_path: Path) -> None
     store = made(tmp_path)
     (tmp_path / "passages.jsonl").write_text("[1]\n")
     (tmp_path / "calls.jsonl").write_text("[1]\n")
-    for use in lambda: taken_up(tmp_path), store.calls.read:
+    for use in lambda: taken_up(tmp_path), lambda: list(store.calls.read()):
         with pytest.raises(UsageError, match=r"\.jsonl is damaged; choose another directory"):
             use()
     with pytest.raises(UsageError, match=r"the passages of .* are damaged$"):

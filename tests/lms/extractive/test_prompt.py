@@ -95,7 +95,7 @@ def test_an_option_that_looks_like_json_stays_text(option: str, adapter: dspy.Ad
         assert dspy.Predict(dspy.Signature(fields, "Do it."))(question="?").topic == option
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     outputs=st.dictionaries(NAMES, st.tuples(TYPES, st.text(max_size=30).filter(sendable)), min_size=1, max_size=4),
     question=HOSTILE.filter(sendable),
@@ -114,7 +114,7 @@ def test_the_reply_to_any_signature_parses(
     assert len(reader.history) == 1
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(system=HOSTILE.filter(sendable), user=HOSTILE.filter(sendable))
 def test_no_prompt_raises(system: str, user: str) -> None:
     request = Request(model="extractive/reader", system=system or None, messages=(Message.user(user),))

@@ -12,6 +12,7 @@ import dspy
 import pytest
 from support.command_line import exit_code, without_help
 from support.faulty_server import Provider
+from support.patience import PATIENCE
 
 import lms
 import retrieval
@@ -29,7 +30,7 @@ QUESTION = QUESTIONS[1]
 
 def run(*args: str, module: str = "programs.blendfilter", **environment: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-W", "error::UserWarning:programs", "-m", module, *args]
-    return subprocess.run(command, capture_output=True, text=True, env={**os.environ, **environment}, timeout=60)
+    return subprocess.run(command, capture_output=True, text=True, env={**os.environ, **environment}, timeout=PATIENCE)
 
 
 def test_the_first_answer_needs_no_flag_no_key_and_no_network() -> None:

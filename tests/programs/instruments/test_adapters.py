@@ -15,10 +15,7 @@ from support.scripted import Function, engine_lm, render
 from programs.instruments.adapters import adapter_name, load_adapter
 from retrieval import UsageError
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning", "ignore::UserWarning"),
-    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
-]
+pytestmark = pytest.mark.leaves_sockets
 
 
 class Rate(dspy.Signature):

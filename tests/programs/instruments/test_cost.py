@@ -52,9 +52,7 @@ def server() -> Iterator[str]:
 
 
 @pytest.mark.parametrize(("engine", "again"), [("lm15", (1, 1, 7, 3)), ("litellm", (1, 1, 0, 0))])
-# LiteLLM and the HTTP client leave sockets to the garbage collector; LiteLLM's own deprecations are not ours.
-@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning", "ignore::UserWarning")
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.leaves_sockets
 def test_a_cached_reply_counts_with_the_tokens_it_cost_when_first_paid(
     server: str, engine: str, again: tuple[int, ...], tmp_path: Path
 ) -> None:

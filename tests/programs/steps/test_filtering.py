@@ -5,6 +5,7 @@ from dataclasses import asdict
 
 import dspy
 import pytest
+from support.patience import PATIENCE
 from support.prompt_reading import inputs
 from support.scripted import UNPARSABLE, Function, Reply, engine_lm, render, scripted
 
@@ -85,10 +86,10 @@ def test_a_reply_that_cannot_be_parsed_leaves_the_passage_whole() -> None:
 
 
 def test_k_passages_are_shortened_side_by_side() -> None:
-    meeting = threading.Barrier(3)
+    meeting = threading.Barrier(3, timeout=PATIENCE)
 
     def reply(system: str, user: str) -> str:
-        meeting.wait(timeout=20)
+        meeting.wait()
         return render({"summary": "Short."})
 
     with dspy.context(lm=engine_lm(Function(reply))):

@@ -12,7 +12,7 @@ from typing import Any
 import dspy
 import pytest
 from dspy.utils.exceptions import AdapterParseError, LMAuthError
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from support.recorded_replies import read_after, recorded, signatures
 from support.scripted import Function, engine_lm, render
@@ -239,7 +239,6 @@ def test_an_empty_field_gives_no_probability() -> None:
     assert p(reply((" ", 0.5))) is None
 
 
-@settings(deadline=None)  # of the machine's load it says more than of the reply
 @given(st.lists(st.tuples(st.text(), st.floats(0, 1), st.dictionaries(st.text(), st.floats(0, 1)))))
 def test_whatever_the_tokens_it_is_a_probability(tokens: list[tuple[str, float, dict[str, float]]]) -> None:
     found = p([*HEAD, *(Token(*token) for token in tokens)])
@@ -266,7 +265,6 @@ def test_no_certainty_without_the_field(tokens: list[Token]) -> None:
     assert mean(tokens) is None
 
 
-@settings(deadline=None)  # of the machine's load it says more than of the reply
 @given(st.lists(st.tuples(st.text(), st.floats(0, 1))))
 def test_whatever_the_tokens_the_certainty_is_a_probability(tokens: list[tuple[str, float]]) -> None:
     found = mean([*HEAD, *(Token(text, p, {}) for text, p in tokens)])

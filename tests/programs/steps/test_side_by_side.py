@@ -1,51 +1,59 @@
 import asyncio
+import os
 import threading
-import time
 from functools import partial
 from typing import Any
 
 import dspy
 import pytest
+from support.patience import PATIENCE
 from support.scripted import Function, engine_lm, render
 
 import lms
 from programs.blendfilter import BlendFilter
-from programs.steps.side_by_side import run_in_thread, side_by_side
+from programs.steps.side_by_side import _Group, _idle, run_in_thread, side_by_side
 from retrieval import Memory, Passage
 
 
 def test_results_come_in_the_order_of_the_calls() -> None:
-    def after(seconds: float) -> float:
-        time.sleep(seconds)
-        return seconds
+    quick = threading.Event()
 
-    assert side_by_side(lambda: after(0.05), lambda: after(0.0), lambda: "text") == [0.05, 0.0, "text"]
+    def slow() -> str:
+        assert quick.wait(PATIENCE)
+        return "slow"
+
+    assert side_by_side(slow, quick.set, lambda: "text") == ["slow", None, "text"]
     assert side_by_side() == []
 
 
 def test_the_calls_really_overlap() -> None:
-    meeting = threading.Barrier(3, timeout=10)
+    meeting = threading.Barrier(3, timeout=PATIENCE)
     side_by_side(meeting.wait, meeting.wait, meeting.wait)
 
 
 def test_the_first_exception_in_argument_order_is_raised_after_all_have_ended() -> None:
     ended = []
+    quick = threading.Event()
 
-    def fail(error: Exception, seconds: float) -> None:
-        time.sleep(seconds)
-        ended.append(error)
-        raise error
+    def fail_late() -> None:
+        assert quick.wait(PATIENCE)
+        ended.append("late")
+        raise KeyError
 
-    first, second = KeyError("slow"), ValueError("quick")
+    def fail_early() -> None:
+        ended.append("early")
+        quick.set()
+        raise ValueError
+
     with pytest.raises(KeyError):
-        side_by_side(lambda: fail(first, 0.05), lambda: fail(second, 0.0))
-    assert ended == [second, first]
+        side_by_side(fail_late, fail_early)
+    assert ended == ["early", "late"]
 
 
 def test_no_more_calls_are_under_way_than_the_bound_allows_and_all_are_made() -> None:
     under_way: set[int] = set()
     most: list[int] = []
-    meeting = threading.Barrier(4, timeout=10)  # the bound is used: four at a time have to meet
+    meeting = threading.Barrier(4, timeout=PATIENCE)  # the bound is used: four at a time have to meet
 
     def call(n: int) -> int:
         under_way.add(n)
@@ -62,42 +70,96 @@ def test_no_more_calls_are_under_way_than_the_bound_allows_and_all_are_made() ->
 def test_with_a_bound_calls_begin_and_traces_are_joined_in_argument_order() -> None:
     predict = dspy.Predict("question -> answer")
     begun: list[int] = []
+    answered = [threading.Event() for _ in range(6)]
 
     def ask(n: int) -> str:
         begun.append(n)
-        time.sleep(0.02 if n % 2 else 0)
-        return predict(question=f"q{n}").answer
+        if out_of_order and n % 2 == 0:
+            assert answered[n + 1].wait(PATIENCE)
+        answer = predict(question=f"q{n}").answer
+        answered[n].set()
+        return answer
 
+    out_of_order = False
     with dspy.context(lm=engine_lm(Function(lambda system, user: render({"answer": "a"}))), trace=[]):
         side_by_side(*(partial(ask, n) for n in range(6)), at_most=1)
         assert begun == list(range(6))
+        out_of_order = True
+        for event in answered:
+            event.clear()
         side_by_side(*(partial(ask, n) for n in range(6)), at_most=2)
         assert [step[1]["question"] for step in dspy.settings.trace] == [f"q{n}" for n in range(6)] * 2
 
 
-def test_calls_that_still_wait_for_their_turn_are_not_made_after_an_exception() -> None:
+def test_calls_that_still_wait_for_their_turn_are_not_made_after_an_exception(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[str] = []
-    both = threading.Barrier(2, timeout=10)
+    dropped = threading.Event()
+
+    drop = _Group.drop
+
+    def drop_and_say(group: _Group) -> None:
+        drop(group)
+        dropped.set()
+
+    def call(name: str) -> None:
+        made.append(name)
+        assert dropped.wait(PATIENCE)
 
     def slow_failure() -> None:
-        both.wait()
-        time.sleep(0.05)
-        made.append("slow")
+        call("slow")
         raise KeyError("slow")
 
     def quick_failure() -> None:
-        both.wait()
         raise ValueError("quick")
 
-    def wait_long(n: int) -> None:
-        made.append(f"later {n}")
-        time.sleep(0.2)
-
-    later = (partial(wait_long, n) for n in range(20))
+    monkeypatch.setattr(_Group, "drop", drop_and_say)
+    later = (partial(call, f"later {n}") for n in range(20))
     with pytest.raises(KeyError):  # the first in argument order, which had begun and so is waited for
         side_by_side(slow_failure, quick_failure, *later, at_most=2)
-    assert "slow" in made
-    assert len(made) <= 3  # at most the one that took the thread of the quick failure
+    assert made == ["slow"]
+
+
+def test_threads_are_kept_for_the_next_calls() -> None:
+    def threads() -> set[int]:
+        meeting = threading.Barrier(3, timeout=10)
+        return set(side_by_side(*[lambda: (meeting.wait(), threading.get_ident())[1]] * 3))
+
+    first = threads()
+    assert len(first) == 3
+    assert threading.get_ident() in first  # the caller does not idle
+    while len(_idle) < 2:  # a thread is free a moment after its call has ended
+        os.sched_yield()
+    before = threading.active_count()
+    threads()
+    assert threading.active_count() <= before
+
+
+def test_a_thread_that_has_waited_long_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("programs.steps.side_by_side._IDLE", 0.0)
+    seen = side_by_side(threading.current_thread, threading.current_thread)
+    for thread in seen:
+        if thread is not threading.current_thread():
+            thread.join(20)
+            assert not thread.is_alive()
+    assert side_by_side(lambda: 1, lambda: 2) == [1, 2]
+
+
+def test_an_interrupt_is_raised_when_all_have_ended_and_goes_before_other_exceptions() -> None:
+    both = threading.Barrier(2, timeout=10)
+    ended: list[str] = []
+
+    def fail() -> None:
+        both.wait()
+        ended.append("other")
+        raise ValueError
+
+    def interrupted() -> None:
+        both.wait()
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        side_by_side(fail, interrupted)
+    assert ended == ["other"]
 
 
 def test_settings_of_the_caller_hold_in_the_calls_and_nothing_leaks_back() -> None:
@@ -115,13 +177,18 @@ def test_settings_of_the_caller_hold_in_the_calls_and_nothing_leaks_back() -> No
 def test_traces_are_joined_in_argument_order_also_when_nested() -> None:
     predict = dspy.Predict("question -> answer")
 
+    answered = {question: threading.Event() for question in "abcd"}
+    after = {"a": "b", "b": "c", "c": "d"}  # the last is answered first
+
     def echo(system: str, user: str) -> str:
         question = user.split("[[ ## question ## ]]\n")[1].split("\n")[0]
-        time.sleep({"a": 0.06, "b": 0.03}.get(question, 0))
+        assert question == "d" or answered[after[question]].wait(PATIENCE)
         return render({"answer": question})
 
     def ask(question: str) -> str:
-        return predict(question=question).answer
+        answer = predict(question=question).answer
+        answered[question].set()
+        return answer
 
     with dspy.context(lm=engine_lm(Function(echo)), trace=[]):
         side_by_side(lambda: side_by_side(lambda: ask("a"), lambda: ask("c")), lambda: ask("b"), lambda: ask("d"))
@@ -134,7 +201,7 @@ def test_without_a_trace_none_is_kept() -> None:
 
 
 def test_many_awaited_calls_run_at_once() -> None:
-    meeting = threading.Barrier(60, timeout=10)  # more than the 40 threads that AnyIO lets run by default
+    meeting = threading.Barrier(60, timeout=PATIENCE)  # more than the 40 threads that AnyIO lets run by default
 
     async def all_of_them() -> list[int]:
         return await asyncio.gather(*(run_in_thread(meeting.wait) for _ in range(60)))

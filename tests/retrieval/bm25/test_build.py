@@ -9,8 +9,9 @@ from pathlib import Path
 import bm25s
 import pytest
 import Stemmer
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from support.patience import PATIENCE
 
 from retrieval import Passage, UsageError, files
 from retrieval.bm25 import BM25, build, search
@@ -38,7 +39,6 @@ def plain(passages: list[Passage], query: str, stemmer: str | None, **parameters
     return sorted(found, key=lambda pair: -pair[1])
 
 
-@settings(deadline=None)
 @given(
     texts=st.lists(TEXTS, min_size=1, max_size=30).filter(lambda texts: {"run", "42"} & set(" ".join(texts).split())),
     titles=st.sampled_from(["", "cat", "the runs"]),
@@ -167,7 +167,7 @@ NEW, OLD = [20, 20], [2, 2]  # passages, passages that are found
 def what_opens_after_kills(here: Path, old: Path) -> tuple[list[list[int] | None], list[list[int]]]:
     """What "index" was after each kill, None where it did not open; and all others that opened."""
     command = [sys.executable, "-c", KILLED, str(here), str(old)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=100)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode == 0, done.stderr
     opened = [json.loads(line) for line in done.stdout.splitlines()]
     return [found.pop("index", None) for found in opened], [other for found in opened for other in found.values()]

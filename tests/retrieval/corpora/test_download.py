@@ -8,12 +8,12 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from support.corpus_archives import ARCHIVES, BIG, BIG_RECORDS, READ
+from support.patience import PATIENCE, eventually
 from support.scripted_server import Behaviour, Handler, ScriptedServer, serving
 
 from retrieval import RetrievalError, UsageError
@@ -182,7 +182,7 @@ class TestFromUrl:
     def test_a_silent_server_is_not_waited_for(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(download, "_TIMEOUT", 0.2)
         done = threading.Event()
-        with serving(lambda handler: done.wait(10), sends(BIG)) as server:
+        with serving(lambda handler: done.wait(PATIENCE), sends(BIG)) as server:
             try:
                 get(SOURCE, tmp_path, server)
             finally:
@@ -372,16 +372,14 @@ class TestKilled:
         def half(handler: Handler) -> None:
             handler.answer(200, BIG[:150_000], ETag='"one"', Content_Length=str(len(BIG)))
             handler.wfile.flush()
-            released.wait(60)
+            released.wait(PATIENCE)
 
         with serving(half, sends(BIG)) as server:
             command = [sys.executable, "-c", PROCESS, tmp_path, server.url, str(len(BIG)), SHA256]
             try:
                 with subprocess.Popen(command) as process:
                     part = tmp_path / PART
-                    give_up = time.monotonic() + 60
-                    while not (part.exists() and part.stat().st_size > 100_000) and time.monotonic() < give_up:
-                        threading.Event().wait(0.01)
+                    eventually(lambda: part.exists() and part.stat().st_size > 100_000)
                     os.kill(process.pid, signal.SIGKILL)
                     process.wait()
                     arrived = part.stat().st_size

@@ -15,6 +15,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from support.patience import PATIENCE
 from support.scripted_server import Behaviour, Handler, serving
 
 from retrieval import Passage, RetrievalError, UsageError
@@ -124,7 +125,7 @@ def test_keeps_path_and_parameters_of_the_url() -> None:
 
 def test_any_query_arrives() -> None:
     @given(st.text(st.characters(), min_size=1).filter(str.strip))
-    @settings(deadline=None, max_examples=50)
+    @settings(max_examples=50)
     def arrives(query: str) -> None:
         assert client(query)
         sent = parse_qs(urlsplit(server.requests[-1]).query, keep_blank_values=True, errors="strict")
@@ -249,7 +250,7 @@ def test_any_other_reply_is_an_error() -> None:
     nested = st.recursive(st.none() | st.floats() | st.text(), st.lists, max_leaves=5)
 
     @given(st.binary(max_size=100) | st.builds(dict, topk=nested))
-    @settings(deadline=None, max_examples=50)
+    @settings(max_examples=50)
     def is_an_error(body: Any) -> None:
         assume(body != {"topk": []})
         server.behaviours[:] = [says(body)]
@@ -328,4 +329,4 @@ def test_connections_are_closed_with_the_client() -> None:
         assert not gone.is_set()
         del client
         gc.collect()
-        assert gone.wait(10)
+        assert gone.wait(PATIENCE)

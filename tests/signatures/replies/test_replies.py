@@ -10,9 +10,10 @@ import pydantic
 import pytest
 from dspy.adapters.json_adapter import _get_structured_outputs_response_format
 from dspy.utils.exceptions import AdapterParseError
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from support import reply_cases
+from support.patience import CPU_SECONDS
 from support.reply_cases import UNPARSABLE
 from support.scripted import Function, engine_lm
 
@@ -259,7 +260,6 @@ PIECES = st.lists(
 ).map(" ".join)
 
 
-@settings(deadline=1000)
 @given(ANYTHING | PIECES)
 def test_anything_gives_a_value_of_the_type_or_is_unparsable(written: Any) -> None:
     checks: dict[Any, Any] = {
@@ -342,7 +342,7 @@ RUNAWAYS = [
 def test_a_reply_that_runs_away_takes_no_time(type_: Any, piece: str) -> None:
     begin = time.process_time()
     read(type_, "x\n" + piece * (100_000 // len(piece)))
-    assert time.process_time() - begin < 0.5
+    assert time.process_time() - begin < CPU_SECONDS
 
 
 @pytest.mark.parametrize("text", reply_cases.REFUSALS)

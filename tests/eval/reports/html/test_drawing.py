@@ -52,7 +52,7 @@ def test_an_axis_is_logarithmic_where_costs_are_far_apart() -> None:
     assert chart([point("a", 0, 0), point("b", 30, 1)], across="s", up="EM").across == "s"
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(
     places=st.lists(
         st.tuples(st.sampled_from([1.0, 1.1, 7.0]), st.sampled_from([0.4, 0.41, 0.9])), min_size=1, max_size=16

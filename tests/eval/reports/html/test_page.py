@@ -12,6 +12,7 @@ from typing import Any
 
 import dspy
 import pytest
+from support.patience import PATIENCE
 from support.records import a_row, a_run
 from support.scripted import Function, engine_lm, render
 
@@ -304,7 +305,7 @@ def browser(tmp_path: Path) -> Any:
             "--virtual-time-budget=2000",
         ]
         command = [CHROMIUM, *flags, f"--user-data-dir={tmp_path / 'profile'}", "--dump-dom", f"{file.as_uri()}{hash_}"]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=60, encoding="utf-8")
+        done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, encoding="utf-8")
         return done.stdout, "\n".join(line for line in done.stderr.splitlines() if "CONSOLE" in line)
 
     return dom

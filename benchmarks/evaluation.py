@@ -1,0 +1,133 @@
+"""A run beside dspy.Evaluate, beside DSPy's own calls one after the other, and beside the ideal.
+
+    python benchmarks/evaluation.py [--program blendfilter] [--questions 200] [--seconds 0.3] [--in-flight 64]
+
+Every LM call goes to a server on this machine that answers after that time. All take turns, for what else the machine
+does to slow down all alike: compare rows of one run only.
+
+calls one by one   the LM calls of a question, each by its predictor with the same inputs, cache off, nothing recorded
+program            the program in a loop: with its searches, nothing recorded
+dspy.Evaluate      as many threads as calls in flight, exact match
+run                `eval.runs.runner.evaluate`: records, accounts, standard metrics; no more calls in flight than that
+
+dspy.Evaluate bounds the questions in flight and not the calls: where methods make calls side by side, it has more calls
+in flight than the run, and may be faster than the ideal.
+
+CPU is that of this process, per LM call. The ideal time is calls times seconds, divided by the calls in flight.
+"""
+
+import argparse
+import logging
+import statistics
+import tempfile
+import time
+from collections.abc import Callable
+from itertools import cycle, islice
+from pathlib import Path
+from typing import Any
+
+import dspy
+from dspy.utils.callback import BaseCallback
+from stand_in import MODEL, stand_in
+
+from eval.metrics import STANDARD, em
+from eval.runs.runner import evaluate
+from eval.tasks import load as load_task
+from programs import load
+from retrieval import load as load_retriever
+
+ALONE = 400  # calls, or at least so many, of the two loops that have one call in flight
+
+
+class Inputs(BaseCallback):
+    """What each predictor was called with."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[dspy.Predict, dict[str, Any]]] = []
+
+    def on_module_start(self, call_id: str, instance: Any, inputs: dict[str, Any]) -> None:
+        if isinstance(instance, dspy.Predict):
+            self.calls.append((instance, inputs["kwargs"]))
+
+
+def main(arguments: argparse.Namespace) -> None:
+    program = load(arguments.program)(load_retriever("sample"))
+    known = load_task("sample")
+    examples = [
+        dspy.Example(example, id=str(n)).with_inputs("question")
+        for n, example in enumerate(islice(cycle(known), arguments.questions))
+    ]
+    with stand_in() as address:
+
+        def lm(seconds: float) -> dspy.LM:
+            return dspy.LM(MODEL, api_base=f"{address}/{seconds}", api_key="none", cache=False)
+
+        inputs = Inputs()
+        with dspy.context(lm=lm(0), callbacks=[inputs]):  # the server learns all replies
+            for example in known:
+                program(question=example.question)
+        per_question = len(inputs.calls) / len(known)
+        few = examples[: max(1, round(ALONE / per_question))]
+
+        def calls() -> float:
+            with dspy.context(lm=lm(0)):
+                for predictor, fields in islice(cycle(inputs.calls), ALONE):
+                    predictor(**fields)
+            return ALONE
+
+        def loop() -> float:
+            with dspy.context(lm=lm(0)):
+                for example in few:
+                    program(question=example.question)
+            return per_question * len(few)
+
+        def peer() -> float:
+            with dspy.context(lm=lm(arguments.seconds)):
+                dspy.Evaluate(
+                    devset=examples, metric=em, num_threads=arguments.in_flight, display_progress=False, max_errors=1
+                )(program)
+            return per_question * len(examples)
+
+        def run() -> float:
+            with tempfile.TemporaryDirectory() as directory, dspy.context(lm=lm(arguments.seconds)):
+                summary = evaluate(
+                    program,
+                    examples,
+                    metrics=STANDARD,
+                    directory=Path(directory) / "run",
+                    threads=arguments.in_flight,
+                    lm_calls=arguments.in_flight,
+                )
+            assert summary.total.failed == 0
+            return summary.total.cost["lm_calls"] * len(examples)
+
+        print(f"{'':18} {'calls':>6} {'CPU ms/call':>11} {'beside plain':>12} {'seconds':>8} {'ideal':>7} {'share':>6}")
+        rows: dict[str, Callable[[], float]] = {
+            "calls one by one": calls, "program": loop, "dspy.Evaluate": peer, "run": run
+        }  # fmt: skip
+        cpu: dict[str, list[float]] = {name: [] for name in rows}
+        for _ in range(arguments.rounds):
+            for name, measure in rows.items():
+                began, spent = time.perf_counter(), time.process_time()
+                made = measure()
+                seconds, each = time.perf_counter() - began, 1000 * (time.process_time() - spent) / made
+                cpu[name].append(each)
+                line = f"{name:18} {made:6.0f} {each:11.2f} {each / cpu['calls one by one'][-1]:12.2f}"
+                if name in ("dspy.Evaluate", "run"):
+                    ideal = made * arguments.seconds / arguments.in_flight
+                    line += f" {seconds:8.2f} {ideal:7.2f} {ideal / seconds:6.2f}"
+                print(line, flush=True)
+        medians = {name: statistics.median(values) for name, values in cpu.items()}
+        said = ", ".join(f"{name} {value / medians['calls one by one']:.2f}" for name, value in medians.items())
+        print(f"CPU per call beside calls one by one, medians: {said}")
+
+
+if __name__ == "__main__":
+    logging.disable(logging.WARNING)
+    parser = argparse.ArgumentParser(description="A run beside dspy.Evaluate and the ideal.")
+    parser.add_argument("--program", default="blendfilter")
+    parser.add_argument("--questions", type=int, default=200)
+    parser.add_argument("--seconds", type=float, default=0.3, help="per LM call (default: %(default)s)")
+    parser.add_argument("--in-flight", type=int, default=64, help="LM calls at once (default: %(default)s)")
+    parser.add_argument("--rounds", type=int, default=3)
+    main(parser.parse_args())

@@ -1,0 +1,292 @@
+"""Make the runs that a TOML file describes, and print one table of them: programs, settings, tasks, LMs, seeds.
+
+Each entry of a list in the file is combined with each entry of the others. Every run has a directory of its own. When
+the command is repeated, a finished run is not made again, and one that was cut short goes on. A run that fails does not
+end the others.
+"""
+
+import json
+import re
+from argparse import ArgumentParser, Namespace
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import dspy
+from dspy.utils.exceptions import LMError
+
+import lms
+from eval import metrics
+from eval.commands import run
+from eval.commands.options import add_data, add_limits, add_pace, limits_of, load_lm, priced, task_name
+from eval.figures.summary import summarise
+from eval.reports.run_set import Outcome, Prospect, plan_table, set_table
+from eval.runs.asking import draws
+from eval.runs.budget import Budget, NothingLeft
+from eval.runs.ceiling import is_oracle, standing
+from eval.runs.runner import fingerprint
+from eval.runs.sets import Combination, LMEntry, RunSet, combinations, read_set
+from eval.runs.store import answered, is_finished, read
+from eval.tasks import load
+from programs.commands.flags import adapter_of, load_retriever
+from programs.instruments.plan import Amount, plan, price
+from retrieval import OdqaError, Retriever, UsageError
+from retrieval.command_line import say
+
+_LONGEST_NAME = 100  # characters of a directory's name before its hash
+_SERVERLESS = ("oracle", "extractive", "gguf:")  # LMs that the address of a server is not for
+_JUDGE = "acc_judge:"  # how a metric that asks an LM begins
+_PLANNED_ON = 2  # questions of each task
+_COUNTED = ("task", "limit", "program", "retriever", "adapter", "structured", "state", "demonstrations")
+
+
+def add_flags(parser: ArgumentParser) -> None:
+    parser.add_argument("file", metavar="FILE.toml", help="the set; docs/evaluation.md says what stands in it")
+    parser.add_argument(
+        "--plan", action="store_true", help="ask no LM; print which runs there are, and what they will cost"
+    )
+    parser.add_argument("--runs", metavar="DIR", help="folder for the runs (default: runs/FILE)")
+    parser.add_argument(
+        "--lm",
+        action="append",
+        metavar="SPEC",
+        help="an LM in place of those in the file, as for python -m eval; can be repeated",
+    )
+    parser.add_argument("--api-base", metavar="URL", help="address of an OpenAI-compatible server for --lm")
+    parser.add_argument("--limit", type=int, metavar="N", help="ask only the first N questions of each task")
+    add_limits(parser, "the whole set")
+    add_pace(parser)
+    add_data(parser)
+
+
+def main(args: Namespace) -> None:
+    made = read_set(args.file)
+    if args.api_base and not args.lm:
+        raise UsageError("--api-base goes with --lm: an LM in the file has its own api_base")
+    if args.lm:
+        entries = [{"lm": lm, "api_base": args.api_base} for lm in args.lm]
+        made = made.model_copy(update={"lms": tuple(map(LMEntry.model_validate, entries))})
+    limits = limits_of(args)
+    planned = list({each.directory: each for each in _planned(made, args)}.values())
+    if limits.usd is not None:
+        for each in planned:
+            if not each.free():
+                priced(each.lm)
+    if args.plan:
+        print(plan_table(list(_prospects(planned))))
+        return
+    _make(planned, Budget(limits, [each.directory for each in planned]))
+
+
+@dataclass(frozen=True, slots=True)
+class _Planned:
+    """A run of the set, ready to be made."""
+
+    combination: Combination
+    args: Namespace
+    """The flags of `python -m eval` that would make it."""
+    examples: Sequence[dspy.Example]
+    retriever: Retriever | None
+    lm: dspy.LM
+    manifest: dict[str, Any]
+    directory: Path
+
+    def free(self) -> bool:
+        """Whether it costs no dollars: no LM is asked, and no judge either."""
+        judged = any(name.startswith(_JUDGE) for name in run.metric_names(self.args, self.examples))
+        return bool(standing(self.lm.model)) and not judged
+
+    def about(self) -> dict[str, str]:
+        """What it is, for a table."""
+        args, settings = self.args, self.combination.settings
+        return {
+            "task": args.task,
+            "program": args.program,
+            "settings": ", ".join(f"{name} {value}" for name, value in settings.items()),
+            "state": args.state or "",
+            "demonstrations": str(args.demonstrations or ""),
+            "retriever": self.manifest["retriever"],
+            "lm": f"{self.lm.model} ({what})" if (what := standing(self.lm.model)) else self.lm.model,
+            "server": self.manifest["api_base"] or "",
+            "temperature": "" if self.manifest["temperature"] is None else f"{self.manifest['temperature']:g}",
+            "adapter": self.manifest["adapter"],
+            "structured": self.manifest["structured"] or "",
+            "seed": str(self.manifest["seed"]),
+        }
+
+
+def _planned(made: RunSet, args: Namespace) -> Iterator[_Planned]:
+    """All runs. What they share is read and opened once.
+
+    Raises:
+        UsageError: a run of them cannot be made; the message says which.
+    """
+    load_questions, open_retriever = cache(load), cache(lambda spec: load_retriever(Namespace(retriever=spec)))
+    lms_made: dict[str, dspy.LM] = {}
+    same: set[str] = set()  # LMs that every seed has give the same replies
+    folder = Path(args.runs or f"runs/{Path(args.file).stem}")
+    if folder.exists() and not folder.is_dir():
+        raise UsageError(f"the runs need a folder, and {folder} is none: choose another with --runs")
+    own = {name: getattr(args, name) for name in ("data", "threads", "lm_calls", "retries")}
+    for each in combinations(made):
+        flags = {**own, **each.flags, **each.settings, "task": each.task}
+        flags |= {"limit": args.limit} if args.limit is not None else {}
+        if flags.get("api_base") is None and not each.flags.get("lm", "").startswith(_SERVERLESS):
+            flags.pop("api_base", None)  # ODQA_API_BASE
+        of_run = run.arguments(each.program, flags)
+        with dspy.context(adapter=adapter_of(of_run)), _named(f"{args.file}: {each}"):
+            examples = load_questions(of_run.task, of_run.limit, data=of_run.data)
+            retriever = open_retriever(of_run.retriever)
+            _, shown = run.make_program(of_run, examples, retriever)
+            names = run.metric_names(of_run, examples)
+            for name in names:
+                if not name.startswith(_JUDGE):  # it would be asked
+                    metrics.load(name)
+            for seed in made.seeds:
+                oracle_for = [of_run.task, of_run.limit, of_run.retriever] if is_oracle(of_run.lm) else []
+                asked = [of_run.lm, of_run.api_base, of_run.temperature, of_run.max_tokens, of_run.lm_args]
+                key = repr([*asked, seed, *oracle_for])
+                lm = lms_made[key] = lms_made.get(key) or load_lm(of_run, examples, retriever, seed)
+                manifest = run.make_manifest(of_run, lm, shown, seed)
+                sign = _sign([manifest, names, fingerprint(examples)])
+                directory = folder / task_name(of_run.task) / f"{_name(each, of_run, seed)}-{sign}"
+                yield _Planned(each, of_run, examples, retriever, lm, manifest, directory)
+                if not draws(lm):
+                    if len(made.seeds) > 1 and lm.model not in same:
+                        same.add(lm.model)
+                        say(f"{lm.model} gives the same replies with every seed: only seed {seed} is run")
+                    break
+
+
+@contextmanager
+def _named(what: str) -> Iterator[None]:
+    """Say of a mistake where it was made."""
+    try:
+        yield
+    except UsageError as error:
+        raise UsageError(f"{what}: {error}") from None
+
+
+def _name(each: Combination, args: Namespace, seed: int) -> str:
+    """What can be read off the name of a run's directory. What else tells runs apart is in its hash."""
+    settings = [f"{name}{'-' * isinstance(value, str)}{value}" for name, value in each.settings.items()]
+    kind, _, where = args.retriever.rpartition(":")
+    parts = [
+        args.program,
+        *settings,
+        *([Path(args.state).stem] if args.state else []),
+        *([f"demonstrations{args.demonstrations}"] if args.demonstrations else []),
+        "-".join([*([kind] if kind else []), Path(where).name]),
+        args.lm.rpartition("/")[2],
+        *([args.adapter] if args.adapter else []),
+        *([f"structured-{args.structured}"] if args.structured != "auto" else []),
+        *([f"seed{seed}"] if seed else []),
+    ]
+    return re.sub(r"[^\w.-]+", "-", "-".join(parts))[:_LONGEST_NAME]
+
+
+def _sign(value: Any) -> str:
+    return sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:8]
+
+
+def _make(planned: Sequence[_Planned], budget: Budget) -> None:
+    """Make the runs one after the other, and print the table.
+
+    Raises:
+        OdqaError: at least one of them failed.
+        KeyboardInterrupt: passed on, with the table of what there is.
+    """
+    states: dict[Path, str] = {}
+    failed: list[str] = []
+    short = False
+    try:
+        for number, each in enumerate(planned, 1):
+            name = f"run {number} of {len(planned)}: {each.directory}"
+            try:
+                states[each.directory] = _complete(each, budget, name)
+            except NothingLeft as error:
+                short = True
+                states[each.directory] = str(error)
+            except (OdqaError, LMError, OSError) as error:
+                reason = " ".join(str(error).split())
+                failed.append(reason)
+                states[each.directory] = f"FAILED: {reason}"
+                say(f"{name} failed: {reason}")
+    except KeyboardInterrupt:
+        print(_table(planned, states), flush=True)
+        say("interrupted; to continue, repeat the command")
+        raise
+    print(_table(planned, states), flush=True)
+    _say_what_next(planned)
+    if short:
+        say("to continue, repeat the command with another limit")
+    if failed:
+        raise OdqaError(
+            f"{len(failed)} of {len(planned)} runs failed, the first with {failed[0]}; to try them again, repeat the "
+            "command"
+        )
+
+
+def _complete(each: _Planned, budget: Budget, name: str) -> str:
+    """Make the run, or what is left of it; gives its state."""
+    if is_finished(each.directory):
+        say(f"{name}, which is finished")
+        return "complete"
+    limits = budget.left_for(each.directory, free=each.free())
+    say(name)
+    with dspy.context(adapter=adapter_of(each.args)):
+        chosen = run.load_metrics(each.args, each.examples)
+        run.check_prices(limits, each.lm, chosen)
+        module, _ = run.make_program(each.args, each.examples, each.retriever)
+        summary = run.ask(module, each.lm, each.examples, chosen, each.directory, each.args, each.manifest, limits)
+    if summary.stopped:
+        budget.left_for(each.directory, free=each.free())  # raises in the words of the set, if it was its limit
+    return summary.stopped or ("complete" if summary.complete else "incomplete")
+
+
+def _table(planned: Sequence[_Planned], states: dict[Path, str]) -> str:
+    outcomes = []
+    for each in planned:
+        summary = None
+        with suppress(UsageError):  # it was not begun, or its directory is damaged, which its state says
+            found = read(each.directory)
+            summary = summarise(found.rows, len(each.examples), found.manifest)
+        outcomes.append(Outcome(each.about(), summary, states.get(each.directory, "not run")))
+    return set_table(outcomes)
+
+
+def _say_what_next(planned: Sequence[_Planned]) -> None:
+    """How to compare and report the runs, by task."""
+    for folder, count in Counter(each.directory.parent for each in planned).items():
+        if count > 1:
+            say(f"python -m eval compare {folder}/*")
+            say(f"python -m eval report {folder}/* --out {folder.name}.html")
+
+
+def _prospects(planned: Sequence[_Planned]) -> Iterator[Prospect]:
+    """What the runs will take, counted with stand-ins, once for all that differ by LM and seed alone."""
+    counted: dict[str, dict[str, Amount]] = {}
+    for each in planned:
+        amounts = counted.get(
+            key := repr([each.combination.settings, *(getattr(each.args, name) for name in _COUNTED)])
+        )
+        if amounts is None:
+            with dspy.context(adapter=adapter_of(each.args)):
+                module, _ = run.make_program(each.args, each.examples, each.retriever)
+                questions = [example.question for example in each.examples[:_PLANNED_ON]]
+                amounts = counted[key] = plan(module, lms.load("extractive"), questions)
+        left = len(each.examples) - answered(each.directory)
+        calls, read_in, written = (amounts[name] for name in ("lm_calls", "input_tokens", "output_tokens"))
+        typical, most = left * calls.typical, left * calls.most
+        usd: tuple[float | None, float | None] = 0.0, 0.0
+        if not standing(each.lm.model):
+            usd = (
+                price(each.lm, left * read_in.typical, left * written.typical),
+                price(each.lm, left * read_in.most, left * written.most),
+            )
+        yield Prospect(str(each.directory), len(each.examples), left, (typical, most), usd)
