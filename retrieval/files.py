@@ -62,7 +62,7 @@ def json_page(value: Any) -> bytes:
 
 @contextmanager
 def locked(path: Path, in_use: str) -> Iterator[None]:
-    """Hold a lock as long as the block runs. The lock is a file, which stays there.
+    """Hold a lock as long as the block runs. The lock is a file, which stays there unless the block removes it.
 
     Args:
         path: The lock file; its directory must be there.
@@ -78,6 +78,9 @@ def locked(path: Path, in_use: str) -> Iterator[None]:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             raise UsageError(in_use) from error
+        # Whoever held the lock may have removed the file since it was opened here: others would lock another one.
+        if not (path.exists() and os.path.samestat(os.fstat(file.fileno()), path.stat())):
+            raise UsageError(in_use)
         yield
 
 
@@ -85,8 +88,10 @@ def replace_directory(path: Path, new: Path) -> None:
     """Move the directory `new`, which stands beside `path`, to `path`, when all its files are on disk.
 
     At any moment `path` is the old directory, the new one or, between two renames, absent: then the old one is called
-    as `replaced_directory` says. See that only one process does this at a time.
+    as `replaced_directory` says. Where `path` is a symbolic link, what it points to is replaced. See that only one
+    process does this at a time.
     """
+    path = path.resolve()
     for file in [*new.iterdir(), new]:
         _sync(file)
     old = replaced_directory(path)
@@ -101,6 +106,7 @@ def replace_directory(path: Path, new: Path) -> None:
 
 def replaced_directory(path: Path) -> Path:
     """The name of the directory `path` while another one takes its place."""
+    path = path.resolve()
     return path.with_name(f"{path.name}.replaced")
 
 

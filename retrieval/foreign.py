@@ -2,7 +2,8 @@
 
 import hashlib
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+import math
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol, SupportsFloat
@@ -105,7 +106,10 @@ def _count_of(search: Callable[..., Any]) -> str | None:
     """The name of the argument that says how many passages to find; "" if it is the second; None if there is none."""
     # A dspy.Retrieve or dspy.Module says in `forward` what it takes.
     says = object.__getattribute__(search, "forward") if hasattr(type(search), "forward") else search
-    parameters = inspect.signature(says).parameters
+    try:
+        parameters = inspect.signature(says).parameters
+    except ValueError as error:  # some functions written in C
+        raise UsageError(f"{search!r} does not say what it takes: give a function of a query and a number") from error
     for name in _COUNTS:
         if name in parameters:
             return name
@@ -134,9 +138,9 @@ def _as_passage(item: Any) -> Passage:
             f"a retriever returned {_kind(item)} in which no passage was found: give passages, texts or mappings with "
             f"{', '.join(_TEXTS)}"
         )
-    title = fields.get("title") or more.get("title") or ""
+    title = next((value for source in (fields, more) if _says(value := source.get("title"))), "")
     ids = (source.get(name) for source in (fields, more) for name in _IDS)
-    id_ = next((value for value in ids if value not in (None, "")), _id_of(text))
+    id_ = next((value for value in ids if _says(value)), _id_of(text))
     return Passage(str(id_), text, str(title), _number(fields.get("score", more.get("score"))))
 
 
@@ -150,8 +154,17 @@ class _Attributes:
         return getattr(self._item, name, default)
 
 
+def _says(value: Any) -> bool:
+    """Whether it is an id or a title, and not what stands for none: None, "", or a table's nan."""
+    return isinstance(value, Hashable) and value == value and value not in (None, "")
+
+
 def _number(score: Any) -> float | None:
-    return float(score) if isinstance(score, SupportsFloat) and not isinstance(score, bool) else None
+    try:
+        number = float(score) if isinstance(score, SupportsFloat) and not isinstance(score, bool) else math.nan
+    except (TypeError, ValueError):  # an array of several numbers
+        number = math.nan
+    return number if math.isfinite(number) else None
 
 
 def _id_of(text: str) -> str:

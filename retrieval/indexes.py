@@ -62,6 +62,8 @@ class DuplicateId(UsageError):
 class UpdatableIndex(Protocol):
     """An index whose passages can be added to and deleted from."""
 
+    path: Path
+
     def __len__(self) -> int: ...
 
     def passage(self, row: int) -> Passage:
@@ -197,6 +199,7 @@ def updating(directory: Path, name: str, opened: tuple[int, int]) -> Iterator[Pa
     Raises:
         UsageError: another process is changing the index, or has changed it since.
     """
+    directory = directory.resolve()
     with building(directory.with_name(f"{directory.name}.update")) as work:
         if stamp(directory, name) != opened:
             raise UsageError(f"{directory} has been changed since it was opened: open it again")
@@ -223,6 +226,7 @@ def check_target(out: Path, description: str, kind: str, overwrite: bool) -> Non
 
 def building_directory(out: Path) -> Path:
     """Where a build that can be resumed keeps its work until the index in `out` is finished."""
+    out = out.resolve()  # what a symbolic link points to may be on another disk
     return out.with_name(f"{out.name}.building")
 
 
@@ -237,7 +241,7 @@ def building(out: Path) -> Iterator[Path]:
     work.mkdir(parents=True, exist_ok=True)
     with locked(work / "lock", f"{work} is in use: another process is building that index"):
         yield work
-    shutil.rmtree(work)
+        shutil.rmtree(work)
 
 
 def write_description(directory: Path, name: str, description: dict[str, Any]) -> None:

@@ -8,6 +8,7 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from eval.reports.formats import heading, interval, percent, usd
+from eval.reports.html.visible import visible
 from eval.reports.text import align
 from eval.runs.found import StateFile, find
 from eval.runs.store import Glance, glance
@@ -29,7 +30,7 @@ def main(args: Namespace) -> None:
         parts.append(align([("state file", "program", "recipe", "before", "after"), *map(_state, found.states)]))
     if found.reports:
         parts.append(align([("report", "title"), *((str(r.path), r.title) for r in found.reports)], left=(0, 1)))
-    print("\n\n".join(parts) or f"there are no runs, states or reports in {args.folder}")
+    print(visible("\n\n".join(parts)) or f"there are no runs, states or reports in {args.folder}")
 
 
 def _run(path: Path) -> tuple[str, ...]:
@@ -67,5 +68,10 @@ def _state(state: StateFile) -> tuple[str, ...]:
 
 def _first_score(figures: object) -> str:
     """The first of the metrics' scores, as a state's manifest has them; states of other makers have none."""
-    scores = figures.get("scores") if isinstance(figures, dict) else None
-    return next((f"{heading(name)} {100 * score['mean']:.1f}" for name, score in (scores or {}).items()), "–")
+    match figures:
+        case {"scores": dict(scores)}:
+            for name, score in scores.items():
+                match score:
+                    case {"mean": float() | int() as mean}:
+                        return f"{heading(name)} {100 * mean:.1f}"
+    return "–"

@@ -75,6 +75,5 @@ def _state(state: StateFile) -> str:
     made = [[name, str(value)] for name, value in state.manifest.items() if not isinstance(value, dict | list)]
     parts = [align(made, left=(0, 1))] if made else []
     for name, predictor in state.predictors.items():
-        instructions = predictor.get("signature", {}).get("instructions", "")
-        parts.append(f"{name}: {len(predictor.get('demos', ()))} demonstrations\n{instructions}")
+        parts.append(f"{name}: {len(predictor.demos)} demonstrations\n{predictor.signature.instructions}")
     return "\n\n".join(parts)

@@ -9,11 +9,24 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pydantic import BaseModel
+
 from retrieval import UsageError
 
 __all__ = ["Found", "ReportFile", "StateFile", "find", "read_report", "read_state"]
 
 _HEAD = 10_000  # bytes of a page in which its generator and its title stand
+
+
+class StateSignature(BaseModel):
+    instructions: str = ""
+
+
+class StatePredictor(BaseModel):
+    """What DSPy writes of a predictor, as far as it is shown."""
+
+    signature: StateSignature = StateSignature()
+    demos: list[Any] = []
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,8 +35,8 @@ class StateFile:
 
     path: Path
     manifest: dict[str, Any]
-    predictors: dict[str, Any]
-    """By name: instructions and demonstrations, as DSPy writes them."""
+    predictors: dict[str, StatePredictor]
+    """By name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,19 +77,23 @@ def find(folder: str | Path) -> Found:
 
 def read_state(path: Path) -> StateFile | None:
     """The state file; None if it is none."""
+    if not path.is_file():
+        return None
     try:
         content = json.loads(path.read_bytes())
-    except (OSError, ValueError):
+        if not isinstance(content, dict) or not isinstance(content.get("manifest"), dict) or "metadata" not in content:
+            return None
+        parts = {name: part for name, part in content.items() if name not in ("manifest", "metadata")}
+        predictors = {name: StatePredictor.model_validate(part) for name, part in parts.items()}
+    except (OSError, ValueError, RecursionError):
         return None
-    if not isinstance(content, dict) or not isinstance(content.get("manifest"), dict) or "metadata" not in content:
-        return None
-    manifest = content["manifest"]
-    predictors = {name: part for name, part in content.items() if name not in ("manifest", "metadata")}
-    return StateFile(path, manifest, predictors)
+    return StateFile(path, content["manifest"], predictors)
 
 
 def read_report(path: Path) -> ReportFile | None:
     """The report; None if it is none of ours."""
+    if not path.is_file():
+        return None
     try:
         with path.open("rb") as file:
             head = file.read(_HEAD).decode(errors="replace")

@@ -139,5 +139,7 @@ def _restored(value: Any, known: dict[str, Passage]) -> Any:
 
 
 def _passage(shown: Shown, known: dict[str, Passage]) -> Passage:
+    if shown.text is None and shown.id not in known:
+        raise UsageError(f"the run is damaged: its passages.jsonl has no passage {shown.id!r}")
     text = known[shown.id].text if shown.text is None else shown.text
     return Passage(shown.id, text, shown.title, shown.score)

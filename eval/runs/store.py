@@ -320,8 +320,7 @@ def _manifest(directory: Path) -> Manifest:
     return Manifest.model_validate(content)
 
 
-def _passage(content: Any) -> Passage:
-    return Passage(**content)
+_passage = TypeAdapter(Passage).validate_python
 
 
 def _figures_of(row: Row) -> Row:

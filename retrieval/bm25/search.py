@@ -88,17 +88,18 @@ class BM25(Retriever):
         `BM25.build` would, and takes as long.
         """
         kept = map(self.passage, kept_rows(self._corpus, delete).tolist())
-        with updating(self.path, DESCRIPTION, self._opened) as work:
+        path = self.path.resolve()
+        with updating(path, DESCRIPTION, self._opened) as work:
             new = work / "index"
             shutil.rmtree(new, ignore_errors=True)  # of an update that was killed
             new.mkdir()
             try:
                 write_index(chain(kept, add), new, self.analyser, self._k1, self._b, iter)
-                replace_directory(self.path, new)
+                replace_directory(path, new)
             except BaseException:
                 shutil.rmtree(work)  # nothing in it helps the next update
                 raise
-        return BM25(self.path)
+        return BM25(path)
 
     def _check_analyser(self) -> None:
         # Searches would not show the difference: most words are treated alike by both analysers.
@@ -153,9 +154,9 @@ class BM25(Retriever):
             raise UsageError(f"k1 must be a number from 0 up and b one from 0 to 1, not {k1} and {b}")
         check_target(out, DESCRIPTION, "BM25", overwrite)
         analyser = Analyser.from_settings(stemmer, stop_words)
-        out.parent.mkdir(parents=True, exist_ok=True)
+        out = out.resolve()  # what a symbolic link points to may be on another disk
         building = out.with_name(f"{out.name}.building-{uuid4().hex[:8]}")
-        building.mkdir()
+        building.mkdir(parents=True)
         try:
             write_index(passages, building, analyser, k1, b, progress)
             replace_directory(out, building)

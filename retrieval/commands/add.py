@@ -29,7 +29,7 @@ def main(args: argparse.Namespace) -> None:
     with saying_on_interrupt(f"{args.index} is as it was before; try again"), reading(args.corpus) as passages:
         updated = index.update(add=passages)
     added = len(updated) - len(index)
-    print(json.dumps({"passages": len(updated), "added": added, "bytes": size_of(args.index)}))
+    print(json.dumps({"passages": len(updated), "added": added, "bytes": size_of(updated.path)}))
 
 
 def open_index(directory: Path) -> UpdatableIndex:

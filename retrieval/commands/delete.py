@@ -39,7 +39,7 @@ def main(args: argparse.Namespace) -> None:
     with saying_on_interrupt(f"{args.index} is as it was before; try again"):
         updated = index.update(delete=ids)
     deleted = len(index) - len(updated)
-    print(json.dumps({"passages": len(updated), "deleted": deleted, "bytes": size_of(args.index)}))
+    print(json.dumps({"passages": len(updated), "deleted": deleted, "bytes": size_of(updated.path)}))
 
 
 def _listed(file: Path | None) -> list[str]:

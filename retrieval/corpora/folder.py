@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 import regex
 
-from retrieval.corpora.formats import READERS, Columns, Document, Section, Unreadable
+from retrieval.corpora.formats import READERS, Columns, Document, Unreadable
 from retrieval.corpora.libraries import TextSplitter
 from retrieval.errors import UsageError
 from retrieval.models import without_surrogates
@@ -84,20 +84,20 @@ class Folder:
 
     def __iter__(self) -> Iterator[Passage]:
         self.files, self.problems = 0, []
-        given: dict[str, str] = {}  # id of a row -> where it stands
+        given: dict[str, str] = {}  # id of a passage of a table -> where it stands
         root = self._path.parent if self._path.is_file() else self._path
         for path in [self._path] if self._path.is_file() else self._documents():
             document = Document(path, _quoted(path.relative_to(root).as_posix()), self._columns)
             found = 0
             try:
                 for section in READERS[path.suffix.lower()](document):
-                    if section.id:
-                        _claim(given, section, document)
-                    title = without_surrogates(section.title)
+                    title = " ".join(without_surrogates(section.title).split())
                     for piece, text in enumerate(self._splitter.chunks(without_surrogates(section.text)), 1):
                         found += 1
-                        own = f"{section.id}.{piece}" if piece > 1 else section.id
-                        yield Passage(own if section.id else f"{document.name}#{found}", text, title)
+                        if own := section.id:
+                            own = f"{own}.{piece}" if piece > 1 else own
+                            _claim(given, own, f"{document.name}, {section.place}")
+                        yield Passage(own or f"{document.name}#{found}", text, title)
             except Unreadable as error:
                 document.tell(str(error))
             except OSError as error:
@@ -110,45 +110,48 @@ class Folder:
     def _documents(self) -> Iterator[Path]:
         """The documents in the folder, in order; at the end it tells what else there is."""
         others: Counter[str] = Counter()
-        for folder, names, files in os.walk(self._path, onerror=self._closed):
-            for name in names.copy():
-                if name.startswith(".") or os.path.islink(os.path.join(folder, name)):
-                    others["hidden" if name.startswith(".") else "symbolic links"] += 1
-                    names.remove(name)
-            names.sort()
-            for path in map(Path(folder).joinpath, sorted(files)):
-                if path.name.startswith("."):
+        folders = [self._path]  # not os.walk, which fails where folders are nested deeper than Python recurses
+        while folders:
+            try:
+                with os.scandir(folders.pop()) as entries:
+                    found = sorted(entries, key=lambda entry: entry.name)
+            except OSError as error:
+                self._tell(f"{_quoted(str(error.filename))}: cannot be read, left out: {error.strerror}")
+                continue
+            below = []
+            for entry in found:
+                path = Path(entry.path)
+                if entry.name.startswith("."):
                     others["hidden"] += 1
-                elif path.is_symlink():
+                elif entry.is_symlink():
                     others["symbolic links"] += 1
-                elif path.suffix.lower() not in READERS or not path.is_file():
+                elif entry.is_dir():
+                    below.append(path)
+                elif path.suffix.lower() not in READERS or not entry.is_file():
                     others[_quoted(path.suffix.lower()) or "without an ending"] += 1
                 else:
                     yield path
+            folders += reversed(below)
         if others:
             self._tell(f"left out of {self._path}: {', '.join(f'{n} {what}' for what, n in sorted(others.items()))}")
-
-    def _closed(self, error: OSError) -> None:
-        self._tell(f"{_quoted(str(error.filename))}: cannot be read, left out: {error.strerror}")
 
     def _tell(self, problem: str) -> None:
         self.problems.append(problem)
         logger.warning("%s", problem)
 
 
-def _claim(given: dict[str, str], section: Section, document: Document) -> None:
-    """Note that a row has its id.
+def _claim(given: dict[str, str], id_: str, place: str) -> None:
+    """Note where the row stands that has this id.
 
     Raises:
         UsageError: another row has it.
     """
-    place = f"{document.name}, {section.place}"
-    if section.id in given:
+    if id_ in given:
         raise UsageError(
-            f"two rows have the id {section.id!r}, {given[section.id]} and {place}: ids must differ; choose another id "
+            f"two rows have the id {id_!r}, {given[id_]} and {place}: ids must differ; choose another id "
             "column (--id-column), or none (--id-column '') to have ids made"
         )
-    given[section.id] = place
+    given[id_] = place
 
 
 def _quoted(path: str) -> str:

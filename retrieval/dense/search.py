@@ -109,7 +109,8 @@ class Dense(Retriever):
             resume: Use what an unfinished update left behind; if false, delete it.
         """
         encoded = Encoded(self._corpus, self._vectors_of, kept_rows(self._corpus, delete))
-        with updating(self.path, DESCRIPTION, self._opened) as work:
+        path = self.path.resolve()
+        with updating(path, DESCRIPTION, self._opened) as work:
             new = write_index(
                 add,
                 work,
@@ -119,8 +120,8 @@ class Dense(Retriever):
                 resume=resume,
                 encoded=encoded,
             )
-            replace_directory(self.path, new)
-        return Dense(self.path, candidates=self._candidates, device=self._device)
+            replace_directory(path, new)
+        return Dense(path, candidates=self._candidates, device=self._device)
 
     def _vectors_of(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
         found: NDArray[np.float32] = self._vectors[rows] if self._graph is None else self._graph.reconstruct_batch(rows)

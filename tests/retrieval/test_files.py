@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from retrieval.errors import UsageError
 from retrieval.files import json_line, json_page, locked, replace_directory, replaced, write_whole
 
 
@@ -57,6 +58,13 @@ def test_only_one_process_at_a_time_holds_a_lock(tmp_path: Path) -> None:
         other = subprocess.run(command, capture_output=True, text=True)
         assert "UsageError: in use" in other.stderr
     assert subprocess.run(command, capture_output=True, text=True).stdout == "got it\n"
+
+
+def test_a_lock_that_was_removed_meanwhile_is_no_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "lock"
+    monkeypatch.setattr("fcntl.flock", lambda file, how: path.unlink())  # as whoever had it does when it ends
+    with pytest.raises(UsageError, match="in use"), locked(path, "in use"):
+        raise AssertionError("not reached")
 
 
 def test_a_directory_is_replaced_whole(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """Other people's retrievers, and what they return."""
 
 import copy
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -8,6 +9,7 @@ from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import dspy
+import numpy as np
 import pytest
 
 from retrieval import Memory, Passage, UsageError, as_passages, as_retriever
@@ -60,6 +62,14 @@ class TestWhatIsReturned:
     )
     def test_each_form_becomes_a_passage(self, item: Any, expected: tuple[str, str, str, float | None]) -> None:
         assert fields(as_passages([item])) == [expected]
+
+    @pytest.mark.parametrize("nothing", [math.nan, np.array([1.0, 2.0]), np.float32("inf")])
+    def test_what_is_no_number_and_no_name_counts_as_missing(self, nothing: Any) -> None:
+        (found,) = as_passages([{"text": CATS, "score": nothing}])
+        assert found.score is None
+        missing = math.nan if isinstance(nothing, np.float32) else nothing
+        (named,) = as_passages([{"text": CATS, "id": missing, "title": missing}])
+        assert (named.id, named.title) == (found.id, "")
 
     def test_a_text_gets_an_id_that_equal_texts_share(self) -> None:
         cats, dogs = as_passages([CATS, DOGS, CATS])
@@ -172,6 +182,10 @@ class TestWhatSearches:
     def test_a_name_is_told_how_to_become_a_retriever(self, name: Any) -> None:
         with pytest.raises(UsageError, match=r"use retrieval\.load\("):
             as_retriever(name)
+
+    def test_a_function_that_does_not_say_what_it_takes_is_refused(self) -> None:
+        with pytest.raises(UsageError, match="does not say what it takes: give a function"):
+            as_retriever(max)
 
     @pytest.mark.parametrize("nothing", [None, 7, [CATS], Searcher])
     def test_anything_else_is_refused(self, nothing: Any) -> None:

@@ -9,6 +9,7 @@ from jinja2 import Environment
 
 from eval.reports.html.tables import Table
 from eval.reports.html.view import View
+from eval.reports.html.visible import visible
 from retrieval import UsageError
 from retrieval.files import write_whole
 
@@ -77,7 +78,8 @@ def latex(table: Table) -> str:
     """The table in LaTeX, with the rules of the package booktabs. Parts of a line are set in."""
     head, *rows = ([_latex(text) for text in row] for row in table.texts())
     for line, row in zip(table.lines, rows, strict=True):
-        row[0] = f"\\quad {row[0]}" if line.part else row[0]
+        # After the end of a line LaTeX reads [ and * as what belongs to it.
+        row[0] = f"\\quad {row[0]}" if line.part else f"{{}}{row[0]}" if row[0].startswith(("[", "*")) else row[0]
     columns = "l" + ("l" if table.words else "r") * (len(head) - 1)
     return "\n".join(
         [
@@ -111,5 +113,5 @@ def _markdown(text: str) -> str:
 
 
 def _latex(text: str) -> str:
-    negative = re.sub(r"(?<![\w.])-(?=\d)", "−", text)
+    negative = re.sub(r"(?<![\w.])-(?=\d)", "−", visible(text))
     return "".join(_LATEX.get(character, character) for character in negative)

@@ -28,7 +28,7 @@ _BLOCK = re.compile(
 )  # tags that begin and end a paragraph
 _SPACE = re.compile("br|td|th")  # tags that part words within a paragraph
 _FRONT = re.compile(r"\A---[ \t]*\r?\n(.*?)^(?:---|\.\.\.)[ \t]*\r?$", re.DOTALL | re.MULTILINE)
-_FRONT_TITLE = re.compile(r"""^title:[ \t]*(["']?)(\S.*?)\1[ \t]*\r?$""", re.MULTILINE)
+_FRONT_TITLE = re.compile(r"^title:(.*)$", re.MULTILINE)
 
 
 def markdown_sections(document: Document) -> Iterator[Section]:
@@ -37,7 +37,7 @@ def markdown_sections(document: Document) -> Iterator[Section]:
     if front := _FRONT.match(text):
         text = text[front.end() :]
         if named := _FRONT_TITLE.search(front[1]):
-            title = named[2]
+            title = _unquoted(named[1].strip()) or title
     html = MarkdownIt("commonmark").enable(["table", "strikethrough"]).render(text)
     yield from _sections(_parsed(html), title)
 
@@ -47,6 +47,10 @@ def html_sections(document: Document) -> Iterator[Section]:
     page = _parsed(read_text(document, _declared))
     title = " ".join(page.title.get_text().split()) if page.title else ""
     yield from _sections(page.find("main") or page, title or document.path.stem)
+
+
+def _unquoted(value: str) -> str:
+    return value[1:-1] if len(value) > 1 and value[0] == value[-1] and value[0] in "\"'" else value
 
 
 def _declared(content: bytes) -> str | None:

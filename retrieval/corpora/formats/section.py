@@ -39,7 +39,8 @@ class Document:
     problems: list[str] = field(default_factory=list)
 
     def tell(self, problem: str) -> None:
-        """Note a problem, and log it as a warning."""
+        """Note a problem, and log it as a warning. Control characters of the document's are written as escapes."""
+        problem = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in problem)
         self.problems.append(problem)
         logger.warning("%s: %s", self.name, problem)
 

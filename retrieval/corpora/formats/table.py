@@ -1,6 +1,7 @@
 """CSV and TSV: a section per row."""
 
 import csv
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import NamedTuple
@@ -18,6 +19,8 @@ _USUAL = (
 )
 _DELIMITERS = ",;\t|"
 
+_TOO_MANY = "rows with more cells than the first line, the last ones left out"
+_TOO_FEW = "rows with fewer cells than the first line, the others count as blank"
 _LONGEST = 1 << 26  # characters of a cell; the standard library's 131,072 are fewer than a long article has
 
 
@@ -41,7 +44,7 @@ def table_sections(document: Document) -> Iterator[Section]:
         delimiter = "\t" if document.path.suffix.lower() == ".tsv" else max(_DELIMITERS, key=first.count)
         rows = csv.reader(chain([first], file), delimiter=delimiter, strict=True)
         names: list[str] = []
-        without_text: list[int] = []
+        lines: defaultdict[str, list[int]] = defaultdict(list)  # what is amiss -> where, told once for all of them
         line = 1
         try:
             for row in _with_long_cells(rows):
@@ -50,24 +53,24 @@ def table_sections(document: Document) -> Iterator[Section]:
                     columns = _choose(document, names)
                 elif any(cell.strip() for cell in row):
                     if len(row) != len(names):
-                        what = "the last ones are left out" if len(row) > len(names) else "the others count as blank"
-                        document.tell(f"line {line} has {len(row)} cells, the first line {len(names)}: {what}")
+                        more = len(row) > len(names)
+                        lines[_TOO_MANY if more else _TOO_FEW].append(line)
                     cells = (row + [""] * len(names))[: len(names)]
                     if text := _text(columns, names, cells):
                         own = _cell(columns.id, cells)
-                        place = f"line {line}"
                         if not own and columns.id >= 0:
-                            document.tell(f"{place} has no id, it gets {document.name}#{line}")
+                            lines[f"rows without an id, which get {document.name}#LINE"].append(line)
                         yield Section(
-                            _cell(columns.title, cells) or title, text, own or f"{document.name}#{line}", place
+                            _cell(columns.title, cells) or title, text, own or f"{document.name}#{line}", f"line {line}"
                         )
                     else:
-                        without_text.append(line)
+                        lines["rows without text, left out"].append(line)
                 line = rows.line_num + 1
         except csv.Error as error:
             raise Unreadable(f"is damaged, left out from line {line} on: {error}") from error
-    if without_text:
-        document.tell(f"rows without text, left out: {len(without_text)}, the first one in line {without_text[0]}")
+        finally:
+            for what, where in lines.items():
+                document.tell(f"{what}: {len(where)}, the first one in line {where[0]}")
 
 
 def _with_long_cells(rows: Iterator[list[str]]) -> Iterator[list[str]]:

@@ -1,7 +1,9 @@
 """What lies under a folder, and each of it shown."""
 
 import json
+import os
 from pathlib import Path
+from typing import Any
 
 import dspy
 import pytest
@@ -73,6 +75,33 @@ def test_a_run_is_shown_and_a_question_of_it(folder: Path, capsys: pytest.Captur
     for said in ("--- call 1: ", "[system]\n", "[user]\n[[ ## ", "[reply]\n[[ ## ", "select.predict"):
         assert said in prompts
     assert prompts.count("--- call ") == 7
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        '{"a":' * 100_000,
+        '{"manifest": {}, "metadata": {}, "p": 5}',
+        '{"manifest": {}, "metadata": {}, "p": {"signature": 5}}',
+        '{"manifest": {}, "metadata": {}, "p": {"demos": null}}',
+    ],
+)
+def test_what_is_like_a_state_is_none(tmp_path: Path, content: str, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "state.json").write_text(content)
+    os.mkfifo(tmp_path / "pipe.json")
+    os.mkfifo(tmp_path / "pipe.html")
+    assert exit_code(main, ["list", str(tmp_path)]) == 0
+    assert "there are no runs" in capsys.readouterr().out
+    assert exit_code(main, ["view", str(tmp_path / "state.json")]) == 2
+
+
+@pytest.mark.parametrize("before", [5, {"scores": {"em": 5}}, {"scores": [1]}, {"scores": {"em": {"mean": "x"}}}])
+def test_a_state_of_another_maker_is_listed(tmp_path: Path, before: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    state = {"manifest": {"program": "\x1b[31mred", "before": before}, "metadata": {}}
+    (tmp_path / "state.json").write_text(json.dumps(state))
+    assert exit_code(main, ["list", str(tmp_path)]) == 0
+    line = capsys.readouterr().out.splitlines()[1]
+    assert line.split() == [str(tmp_path / "state.json"), "\\u001b[31mred", "–", "–", "–"]
 
 
 def test_a_state_and_a_report_are_shown(

@@ -110,6 +110,13 @@ def test_a_question_that_only_a_metric_failed_is_scored(run: Run, tmp_path: Path
     assert (row.error, row.scores) == (None, {"em": 0.0})
 
 
+@pytest.mark.parametrize("content", ["", '{"id": "1", "title": "", "text": [null]}\n'])
+def test_a_run_whose_passages_are_damaged_is_not_rescored(run: Run, tmp_path: Path, content: str) -> None:
+    (run.directories[0] / "passages.jsonl").write_text(content)
+    with pytest.raises(UsageError, match="damaged"):
+        rescore(run, metrics=[em], directory=tmp_path / "new")
+
+
 def test_what_cannot_be_rescored(run: Run, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="the best of several runs has no answers"):
         rescore(best_of([run, run]), metrics=[em], directory=tmp_path / "new")

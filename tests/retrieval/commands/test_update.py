@@ -55,6 +55,20 @@ def test_passages_are_deleted_by_id_from_a_list_and_by_document(
     assert ids(index) == [p.id for p in PASSAGES if p.id.startswith("doc2")]
 
 
+def test_an_index_behind_a_link_or_in_the_current_folder_is_changed(
+    index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    link = tmp_path / "link"
+    link.symlink_to(index)
+    assert call("delete", link, "--document", "doc0.md") == 0
+    assert call("delete", link, "--document", "doc1.md") == 0
+    assert link.is_symlink()
+    monkeypatch.chdir(index)
+    assert call("add", ".", "--corpus", written(tmp_path / "more.jsonl", PASSAGES[:1])) == 0
+    assert ids(index) == ["doc2.md#2", "doc2.md#5", "doc2.md#8", "doc0.md#0"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["index", "link", "more.jsonl"]
+
+
 @pytest.mark.parametrize(
     ("flags", "message"),
     [

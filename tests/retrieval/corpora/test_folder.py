@@ -1,7 +1,9 @@
 """Corpora of folders: what is read and what is left out, ids, sizes."""
 
+import inspect
 import logging
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -117,6 +119,31 @@ def test_two_rows_with_one_id_are_named(tmp_path: Path) -> None:
 def test_a_row_that_is_cut_keeps_its_id(tmp_path: Path) -> None:
     write(tmp_path, a__csv=f"id,text\n7,{' '.join(SENTENCES[:10])}\n")
     assert [p.id for p in Folder(tmp_path, words=30)] == ["7", "7.2", "7.3"]
+
+
+def test_the_parts_of_a_row_have_ids_that_no_other_row_has(tmp_path: Path) -> None:
+    write(tmp_path, a__csv=f"id,text\n7,{' '.join(SENTENCES[:10])}\n7.2,Two.\n")
+    with pytest.raises(UsageError, match=r"two rows have the id '7\.2', a\.csv, line 2 and a\.csv, line 3"):
+        list(Folder(tmp_path, words=30))
+
+
+def test_folders_may_be_nested_deeper_than_python_recurses(tmp_path: Path) -> None:
+    deep = tmp_path.joinpath(*"d" * 300)
+    deep.mkdir(parents=True)
+    (deep / "a.txt").write_text("Text.")
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(len(inspect.stack()) + 200)
+    try:
+        assert [p.id for p in Folder(tmp_path)] == ["d/" * 300 + "a.txt#1"]
+    finally:
+        sys.setrecursionlimit(before)
+
+
+def test_a_name_cannot_write_to_the_terminal(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (tmp_path / "a\n\x1b[31m.csv").write_text("\x1b]0;x\x07,b\n1,2\n")
+    assert [p.title for p in Folder(tmp_path)] == ["a \x1b[31m"]
+    assert list(Folder(tmp_path, id_column="none")) == []
+    assert [record.getMessage().isprintable() for record in caplog.records] == [True]
 
 
 def test_what_cannot_be_a_corpus_is_refused(tmp_path: Path) -> None:

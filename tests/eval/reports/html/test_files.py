@@ -39,6 +39,19 @@ def test_latex() -> None:
     assert "run\\_1 & p &  \\\\" in text
 
 
+@pytest.mark.parametrize(
+    ("name", "row"),
+    [
+        ("[2em] x", "{}[2em] x"),
+        ("* x", "{}* x"),
+        ("\x1b\\input{y}", r"\textbackslash{}u001b\textbackslash{}input\{y\}"),
+    ],
+)
+def test_a_name_is_no_command_of_latex(name: str, row: str) -> None:
+    hostile = Table("t", "c", (Column("x"),), (Line(name, ()),))
+    assert f"\\midrule\n{row} \\\\\n" in latex(hostile)
+
+
 def test_every_table_and_drawing_of_a_page_is_a_file(tmp_path: Path) -> None:
     manifest = {"program": "p</title>&", "settings": {"k": 5}}
     rows = [a_row(f"q{n}", scores={"em": float(n % 2), "acc_judge:x/y": 0.5}, type="ab"[n % 2]) for n in range(4)]

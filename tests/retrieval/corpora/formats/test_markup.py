@@ -48,6 +48,8 @@ class TestMarkdown:
         assert markdown(tmp_path, '---\ntags: [x]\ntitle: "My notes"\n---\n## B\n\nText.') == [
             ("My notes > B", "Text.")
         ]
+        assert markdown(tmp_path, "---\ntitle: It's\n---\nText.") == [("It's", "Text.")]
+        assert markdown(tmp_path, "---\ntitle:\n---\nText.") == [("notes", "Text.")]
         assert markdown(tmp_path, "---\ntags: [x]\n---\nText.\n\n---\n\nMore.") == [("notes", "Text.\nMore.")]
 
     def test_a_heading_with_nothing_under_it_is_text(self, tmp_path: Path) -> None:

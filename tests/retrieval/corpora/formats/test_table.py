@@ -49,13 +49,13 @@ def test_the_first_line_shows_what_parts_the_columns(tmp_path: Path, delimiter: 
 
 
 def test_rows_that_are_not_as_they_should_be_are_told(tmp_path: Path) -> None:
-    found, problems = read(tmp_path, "id,text\n1,One.\n,Two.\n\n3,\n4\n5,Five.,more\n")
-    assert [id_ for _, _, id_ in found] == ["1", "t.csv#3", "5"]
+    found, problems = read(tmp_path, "id,text\n1,One.\n,Two.\n\n3,\n4\n5,Five.,more\n6,Six.,more\n")
+    assert [id_ for _, _, id_ in found] == ["1", "t.csv#3", "5", "6"]
     assert problems == [
-        "line 3 has no id, it gets t.csv#3",
-        "line 6 has 1 cells, the first line 2: the others count as blank",
-        "line 7 has 3 cells, the first line 2: the last ones are left out",
+        "rows without an id, which get t.csv#LINE: 1, the first one in line 3",
         "rows without text, left out: 2, the first one in line 5",
+        "rows with fewer cells than the first line, the others count as blank: 1, the first one in line 6",
+        "rows with more cells than the first line, the last ones left out: 2, the first one in line 7",
     ]
 
 
