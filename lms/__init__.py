@@ -74,6 +74,8 @@ def load(spec: str = "auto", *, api_base: str | None = None, **settings: Any) ->
         wrong = error.errors()[0]
         what = wrong["msg"].removeprefix("Input ")
         raise UsageError(f"{wrong['loc'][0]} of the LM {what}, not {wrong['input']!r}") from None
+    if not isinstance(spec, str):
+        raise UsageError(f"there is no LM {spec!r}: name one, such as 'auto' or 'openai/gpt-4o-mini'")
     if spec == "auto":
         spec, reason = _choose()
         logger.warning("LM: %s (%s)", spec, reason)

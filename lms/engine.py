@@ -13,6 +13,8 @@ __all__ = ["AsyncPromptEngine", "PromptEngine"]
 class PromptEngine:
     """Answers the last user message of a request. Usage counts words between blanks, as no tokenizer is at hand."""
 
+    usd_per_token = 0.0
+
     def reply(self, system: str, user: str) -> str:
         """The reply to a system message and a user message, whatever their text; subclasses write it."""
         raise NotImplementedError
@@ -25,7 +27,14 @@ class PromptEngine:
         words = len(system.split()) + sum(len(_text(message.parts).split()) for message in request.messages)
         usage = Usage(input_tokens=words, output_tokens=len(reply.split()))
         message = Message.assistant([TextPart(reply)])
-        return Response(id=None, model=request.model, message=message, finish_reason="stop", usage=usage)
+        return Response(
+            id=None,
+            model=request.model,
+            message=message,
+            finish_reason="stop",
+            usage=usage,
+            provider_data={"usd": self.usd_per_token},
+        )
 
     def stream(self, request: Request) -> Iterator[Any]:
         """The events of the one reply, a word at a time: of a reply in one piece DSPy's listeners hand on nothing."""

@@ -40,6 +40,8 @@ class Retriever(ABC):
             UsageError: `k` is below 1.
             RetrievalError: the backend could not answer.
         """
+        if not isinstance(query, str):
+            raise UsageError(f"a question or query is text, not {query!r}")
         if k < 1:
             raise UsageError(f"k is the number of passages to find and must be at least 1, not {k}")
         return self.search(query, k) if query.strip() else []

@@ -52,6 +52,8 @@ def as_retriever(searches: AnyRetriever) -> Retriever:
     """
     if isinstance(searches, Retriever):
         return searches
+    if inspect.iscoroutinefunction(searches) or inspect.iscoroutinefunction(getattr(searches, "search", None)):
+        raise UsageError("a retriever must not be asynchronous: give a function that returns the passages")
     if isinstance(searches, str | Path):
         raise UsageError(f"{str(searches)!r} is no retriever, but may name one: use retrieval.load({str(searches)!r})")
     if not isinstance(searches, type):
@@ -80,7 +82,7 @@ def as_passages(found: Any) -> list[Passage]:
         raise UsageError("a retriever must not be asynchronous: give a function that returns the passages")
     found = getattr(found, "passages", found)
     if isinstance(found, str | bytes | Mapping) or not isinstance(found, Iterable):
-        raise UsageError(f"a retriever returns a list of passages, not {_kind(found)}")
+        raise UsageError(f"passages are given as a list, not as {_kind(found)}")
     return union([_as_passage(item) for item in found])
 
 
@@ -135,8 +137,7 @@ def _as_passage(item: Any) -> Passage:
     text = next((value for name in _TEXTS if isinstance(value := fields.get(name), str)), None)
     if text is None:
         raise UsageError(
-            f"a retriever returned {_kind(item)} in which no passage was found: give passages, texts or mappings with "
-            f"{', '.join(_TEXTS)}"
+            f"there is no passage in {_kind(item)}: give passages, texts or mappings with {', '.join(_TEXTS)}"
         )
     title = next((value for source in (fields, more) if _says(value := source.get("title"))), "")
     ids = (source.get(name) for source in (fields, more) for name in _IDS)

@@ -219,7 +219,7 @@ def check_target(out: Path, description: str, kind: str, overwrite: bool) -> Non
         UsageError: there is something in `out` that must not be replaced.
     """
     if out.exists() and not overwrite:
-        raise UsageError(f"{out} exists: choose another directory, or ask to overwrite it")
+        raise UsageError(f"{out} exists: choose another directory, or say --overwrite (overwrite=True)")
     if out.exists() and not (out / description).is_file():
         raise UsageError(f"{out} exists and is no {kind} index, so it is not overwritten: choose another directory")
 

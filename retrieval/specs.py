@@ -30,6 +30,8 @@ def load(spec: str | Path) -> Retriever:
         UsageError: there is no such form, or what the spec names is not there; the message says what to use.
         RetrievalError: the index is damaged.
     """
+    if not isinstance(spec, str | Path):
+        raise UsageError(f"there is no retriever {spec!r}: name one, such as 'sample' or 'bm25:DIR'")
     if isinstance(spec, Path):
         spec = str(spec) if spec.suffix == ".toml" else f"{_kind_of_index(spec)}:{spec}"
     if spec.endswith(".toml"):

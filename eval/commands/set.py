@@ -75,8 +75,7 @@ def main(args: Namespace) -> None:
     planned = list({each.directory: each for each in _planned(made, args)}.values())
     if limits.usd is not None:
         for each in planned:
-            if not each.free():
-                priced(each.lm)
+            priced(each.lm)
     if args.plan:
         print(plan_table(list(_prospects(planned))))
         return
@@ -95,11 +94,6 @@ class _Planned:
     lm: dspy.LM
     manifest: dict[str, Any]
     directory: Path
-
-    def free(self) -> bool:
-        """Whether it costs no dollars: no LM is asked, and no judge either."""
-        judged = any(name.startswith(_JUDGE) for name in run.metric_names(self.args, self.examples))
-        return bool(standing(self.lm.model)) and not judged
 
     def about(self) -> dict[str, str]:
         """What it is, for a table."""
@@ -237,7 +231,7 @@ def _complete(each: _Planned, budget: Budget, name: str) -> str:
     if is_finished(each.directory):
         say(f"{name}, which is finished")
         return "complete"
-    limits = budget.left_for(each.directory, free=each.free())
+    limits = budget.left_for(each.directory)
     say(name)
     with dspy.context(adapter=adapter_of(each.args)):
         chosen = run.load_metrics(each.args, each.examples)
@@ -245,7 +239,7 @@ def _complete(each: _Planned, budget: Budget, name: str) -> str:
         module, _ = run.make_program(each.args, each.examples, each.retriever)
         summary = run.ask(module, each.lm, each.examples, chosen, each.directory, each.args, each.manifest, limits)
     if summary.stopped:
-        budget.left_for(each.directory, free=each.free())  # raises in the words of the set, if it was its limit
+        budget.left_for(each.directory)  # raises in the words of the set, if it was its limit
     return summary.stopped or ("complete" if summary.complete else "incomplete")
 
 

@@ -196,7 +196,7 @@ def _prepare(table: Table, row: TableRow, task: str, setup: Setup) -> _Prepared:
             raise NotRun(str(error)) from error
     answers = row.program not in ANSWER_LAST or needs_answers(table, row.program, task)
     if not answers:
-        module.answer = NoAnswer()
+        module.answer = NoAnswer(module.answer)
     named = module.named_predictors()
     of_planner = table.planners.get(row.program, ()) if row.planner else ()
     planned = [predictor for name, predictor in named if name.partition(".")[0] in of_planner]

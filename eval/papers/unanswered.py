@@ -12,7 +12,15 @@ the same passages. (ITER-RETGEN searches with what its predictor `answer` says, 
 
 
 class NoAnswer(dspy.Module):
-    """Stands in the place of the predictor `answer`: asks no LM, and replies as if nothing could be parsed."""
+    """Stands in the place of the predictor `answer`: asks no LM, and replies as if nothing could be parsed.
+
+    Args:
+        answer: The predictor, whose signature QPaug looks at.
+    """
+
+    def __init__(self, answer: dspy.Module) -> None:
+        super().__init__()
+        self.signature = getattr(answer, "signature", None)
 
     def forward(self, **inputs: Any) -> dspy.Prediction:
         return dspy.Prediction(answer=None, reasoning=None)

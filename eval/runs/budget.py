@@ -31,12 +31,11 @@ class Budget:
         self._paid = {directory: _paid(directory) for directory in directories} if limits != Limits() else {}
         self._running: Path | None = None
 
-    def left_for(self, directory: Path, *, free: bool = False, finished: bool = False) -> Limits:
+    def left_for(self, directory: Path, *, finished: bool = False) -> Limits:
         """The limits of the next run.
 
         Args:
             directory: Where it is or will be.
-            free: Whether its LM has no price because it is none, as the oracle: then dollars are no limit.
             finished: Whether it has nothing left to ask: then there is no limit.
 
         Raises:
@@ -51,7 +50,7 @@ class Budget:
         self._running = directory
         if finished:
             return Limits()
-        minutes, calls, usd = limits.minutes, limits.calls, None if free else limits.usd
+        minutes, calls, usd = limits.minutes, limits.calls, limits.usd
         if minutes is not None and (minutes := minutes - (time.monotonic() - self._started) / 60) <= 0:
             raise NothingLeft(f"the limit of {limits.minutes:g} minutes is reached")
         others = [paid for other, paid in self._paid.items() if other != directory]

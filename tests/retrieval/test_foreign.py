@@ -82,7 +82,7 @@ class TestWhatIsReturned:
 
     @pytest.mark.parametrize("found", [None, CATS, {"text": CATS}, 7, [None], [{"words": CATS}], [7], [("a", "b")]])
     def test_anything_else_is_refused(self, found: Any) -> None:
-        with pytest.raises(UsageError, match=r"a retriever return"):
+        with pytest.raises(UsageError, match=r"passages are given as a list, not as a|there is no passage in a"):
             as_passages(found)
 
     def test_what_must_be_awaited_is_refused(self) -> None:
@@ -186,6 +186,14 @@ class TestWhatSearches:
     def test_a_function_that_does_not_say_what_it_takes_is_refused(self) -> None:
         with pytest.raises(UsageError, match="does not say what it takes: give a function"):
             as_retriever(max)
+
+    def test_what_is_asynchronous_is_refused_at_once(self) -> None:
+        async def search(query: str, k: int) -> list[str]:
+            return [query] * k
+
+        for searches in (search, SimpleNamespace(search=search)):
+            with pytest.raises(UsageError, match="must not be asynchronous"):
+                as_retriever(searches)
 
     @pytest.mark.parametrize("nothing", [None, 7, [CATS], Searcher])
     def test_anything_else_is_refused(self, nothing: Any) -> None:

@@ -124,7 +124,7 @@ class TestBuilding:
 
     def test_only_an_index_of_the_same_kind_is_overwritten_and_only_if_asked(self, tmp_path: Path) -> None:
         check_target(tmp_path / "none", "toy.json", "toy", False)
-        with pytest.raises(UsageError, match="exists: choose another directory, or ask to overwrite it"):
+        with pytest.raises(UsageError, match="exists: choose another directory, or say --overwrite"):
             check_target(tmp_path, "toy.json", "toy", False)
         with pytest.raises(UsageError, match="exists and is no toy index, so it is not overwritten"):
             check_target(tmp_path, "toy.json", "toy", True)

@@ -59,6 +59,13 @@ def test_a_toml_file_puts_retrievers_together(tmp_path: Path) -> None:
         load(str(tmp_path / "none.toml"))
 
 
+def test_what_is_no_text_is_refused() -> None:
+    with pytest.raises(UsageError, match="there is no retriever None: name one"):
+        load(None)  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="a question or query is text, not None"):
+        load("sample")(None)  # type: ignore[arg-type]
+
+
 def test_colbertv2_takes_a_url() -> None:
     assert type(load("colbertv2:http://127.0.0.1:8893/api/search")).__name__ == "ColBERTv2"
 

@@ -94,8 +94,9 @@ def test_limits_hold_for_all_runs_together(data: list[str], capsys: pytest.Captu
     seen = printed(capsys, *limited)
     assert "CoT: the limit of 1 LM calls is reached; to continue, repeat the command with another" in seen
     assert printed(capsys, *limited) == seen  # what is finished is shown
-    assert exit_code(main, ["paper", "blendfilter:table4", *rows, *data, "--max-usd", "1"]) == 2
-    assert "the price of extractive/reader is unknown, and so --max-usd cannot be held" in capsys.readouterr().err
+    unpriced = ["--lm", "ollama_chat/x", "--max-usd", "1"]
+    assert exit_code(main, ["paper", "blendfilter:table4", *rows, *data, *unpriced]) == 2
+    assert "the price of ollama_chat/x is unknown, and so --max-usd cannot be held" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -115,7 +115,7 @@ GOOD = ["sample", "--program", "blendfilter", "--lm", "extractive"]
         ([*GOOD, "--lm-calls", "0"], "the number of LM calls in flight must be at least 1, not 0"),
         ([*GOOD, "--retries", "-1"], "retries must be 0 or more, not -1"),
         ([*GOOD, "--max-calls", "0"], "the limit of calls must be above 0, not 0"),
-        ([*GOOD, "--max-usd", "5"], "the price of extractive/reader is unknown, and so --max-usd cannot be held"),
+        ([*GOOD, "--max-usd", "5", "--lm", "ollama_chat/x"], "the price of ollama_chat/x is unknown, and so --max-usd"),
         (["hotpotqa:first", *GOOD[1:]], "hotpotqa has no variant 'first'; there are: all, blendfilter, "),
         ([*GOOD, "--demonstrations", "2"], "all questions of sample are asked, and none is left for demonstrations"),
         ([*GOOD, "--demonstrations", "0"], "the number of demonstrations must be at least 1, not 0"),

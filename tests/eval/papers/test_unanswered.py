@@ -16,7 +16,7 @@ def test_without_the_answer_the_searches_are_the_same_and_cost_less(name: str) -
     for answers in (True, False):
         program = programs.load(name)(load_retriever("sample"))
         if not answers:
-            program.answer = NoAnswer()
+            program.answer = NoAnswer(program.answer)
         with dspy.context(lm=extractive_lm()), measured() as cost:
             seen.append(program(question="Who founded IKEA?"))
         calls.append(cost.lm_calls)

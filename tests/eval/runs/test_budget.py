@@ -33,7 +33,6 @@ def test_nothing_is_left_when_a_limit_is_reached(tmp_path: Path) -> None:
     dollars = Budget(Limits(usd=1), [first])
     with pytest.raises(NothingLeft, match="the limit of 1 US dollars is reached"):
         dollars.left_for(second)
-    assert dollars.left_for(second, free=True) == Limits()
     assert dollars.left_for(second, finished=True) == Limits()
 
 

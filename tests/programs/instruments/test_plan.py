@@ -86,7 +86,7 @@ def test_the_command_line(capsys: pytest.CaptureFixture[str], monkeypatch: pytes
 
     with pytest.raises(SystemExit):
         main(BlendFilter, ["Where was Ada born?", "--plan", "--lm", "extractive"])
-    assert "100 questions with extractive/reader: the price is unknown" in capsys.readouterr().out
+    assert "100 questions with extractive/reader: $0.00, $0.00, $0.00" in capsys.readouterr().out
 
     with pytest.raises(SystemExit) as ended:
         main(BlendFilter, ["--plan", "--lm", "extractive", "--questions", "0"])

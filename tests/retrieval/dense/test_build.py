@@ -134,7 +134,7 @@ class TestBuild:
         out = tmp_path / "index"
         Dense.build(PASSAGES[:3], out, encoder=encoder, device="cpu")
         before = files(out)
-        with pytest.raises(UsageError, match="exists: choose another directory, or ask to overwrite it"):
+        with pytest.raises(UsageError, match="exists: choose another directory, or say --overwrite"):
             Dense.build(PASSAGES[:5], out, encoder=encoder, device="cpu")
         with pytest.raises(UsageError, match="two passages have the id 'id0'"):
             Dense.build(PASSAGES[:5] * 2, out, encoder=encoder, overwrite=True, device="cpu")
