@@ -92,7 +92,7 @@ def test_a_bad_line_ends_the_build_with_its_number(tmp_path: Path, capsys: pytes
         (["index", "--backend", "nonsense", "--corpus", "x", "--out", "y"], "invalid choice: 'nonsense'"),
         (["index", "--backend", "bm25", "--corpus", "nowhere.jsonl", "--out", "y"], "cannot read nowhere.jsonl"),
         (["index", "--backend", "bm25", "--corpus", "x", "--out", "y", "--b", "2"], "b one from 0 to 1"),
-        (["index", "--backend", "bm25", "--corpus", "x", "--out", "f/y"], "File exists: 'f'"),
+        (["index", "--backend", "bm25", "--corpus", "x", "--out", "f/y"], "Not a directory: "),
     ],
 )
 def test_bad_input_is_one_line_and_status_2(
