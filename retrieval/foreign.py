@@ -37,7 +37,7 @@ AnyRetriever = Retriever | _Searches | _SearchesBySimilarity | _Invoked | _Retri
 _METHODS = ("similarity_search", "retrieve", "invoke", "search")
 _COUNTS = ("k", "top_k", "n", "limit", "size")
 _TEXTS = ("text", "long_text", "page_content", "contents", "content", "passage")
-_IDS = ("id", "id_", "pid", "_id", "node_id", "docid", "doc_id")
+_IDS = ("id", "id_", "pid", "_id", "node_id", "docno", "docid", "doc_id")
 
 
 def as_retriever(searches: AnyRetriever) -> Retriever:
@@ -73,7 +73,8 @@ def as_passages(found: Any) -> list[Passage]:
 
     Args:
         found: A list of passages, texts, mappings, documents of LangChain or nodes of LlamaIndex, also in pairs with
-            their scores; or an object that has such a list as `passages`. What has no id gets one made of its text.
+            their scores; a data frame with a row for each; or an object that has such a list as `passages`. What has no
+            id gets one made of its text.
 
     Raises:
         UsageError: it is none of these.
@@ -81,6 +82,8 @@ def as_passages(found: Any) -> list[Passage]:
     if inspect.isawaitable(found):
         raise UsageError("a retriever must not be asynchronous: give a function that returns the passages")
     found = getattr(found, "passages", found)
+    if hasattr(found, "columns") and hasattr(found, "to_dict"):  # a data frame of pandas, as PyTerrier gives
+        found = found.to_dict("records")
     if isinstance(found, str | bytes | Mapping) or not isinstance(found, Iterable):
         raise UsageError(f"passages are given as a list, not as {_kind(found)}")
     return union([_as_passage(item) for item in found])

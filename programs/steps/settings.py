@@ -6,6 +6,7 @@ import typing
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Concatenate, ParamSpec, TypeVar
 
+import numpy as np
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
 from retrieval import UsageError
@@ -49,8 +50,9 @@ def check(init: Callable[..., None], method: str, settings: Mapping[str, Any]) -
     for name, adapter in _adapters(init).items():
         if name not in settings:
             continue
+        value = settings[name]
         try:
-            adapter.validate_python(settings[name])
+            adapter.validate_python(value.item() if isinstance(value, np.generic) else value)
         except ValidationError as error:
             reason = error.errors()[0]["msg"].removeprefix("Input should be ")
             reason = reason.replace("greater than or equal to", "at least").replace("greater than", "above")

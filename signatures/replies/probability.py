@@ -21,6 +21,7 @@ _LEAD = re.compile(
     r"(?:(?:about|around|between|approximately|roughly)\s+|~)?"
 )
 _ONE_IN = re.compile(r"(?<![\w.,-])(\d{1,3}) in (?=\d{1,3}\b(?!\.\d|%))")
+_NUMBERED = re.compile(r"\s*\[\d{1,3}\][\s:]*(?=[\d.,])")  # of a passage, in front of its probability
 _LEAST_PERCENT = 10  # "85" can only mean per cent; "5" could be out of ten
 
 
@@ -59,7 +60,7 @@ class ProbabilityOrNone(Probability, shows=float):
 
 def _in_text(text: str) -> float:
     """What the text begins with; else the only thing in it that can be a probability."""
-    text = _ONE_IN.sub(r"\1/", text)
+    text = _ONE_IN.sub(r"\1/", _NUMBERED.sub("", text))
     lead = _LEAD.match(text)
     if found := _MEANT.match(text, lead.end() if lead else 0):
         return _meant(found)

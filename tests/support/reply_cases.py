@@ -824,6 +824,9 @@ STATEMENTS: list[tuple[Any, Any]] = [
 ]
 
 PROBABILITIES: list[tuple[Any, Any]] = [
+    ("[1] 0.8", 0.8),
+    ("[2]: 5%", 0.05),
+    ("[0.7]", 0.7),
     ("5%", 0.05),
     (10**400, UNPARSABLE),
     ("0,05", 0.05),

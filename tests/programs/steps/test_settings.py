@@ -4,6 +4,7 @@ import inspect
 import typing
 from typing import Any, Literal
 
+import numpy as np
 import pytest
 
 from programs import load, names
@@ -26,6 +27,12 @@ class Method:
         scorer: str = "none",
     ) -> None:
         self.made = k, most, style, heat, threshold, blend, scorer
+
+
+def test_numbers_of_numpy_are_numbers() -> None:
+    assert Method(None, k=np.int64(3), heat=np.float32(0.5)).made[0] == 3  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match=r"k must be at least 1, not np\.int64"):
+        Method(None, k=np.int64(0))  # type: ignore[arg-type]
 
 
 def test_what_the_annotations_allow_passes_unchanged() -> None:
