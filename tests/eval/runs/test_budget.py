@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from support.records import a_manifest
@@ -38,7 +39,7 @@ def test_nothing_is_left_when_a_limit_is_reached(tmp_path: Path) -> None:
 
 def test_minutes_are_those_of_all_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     now = 0.0
-    monkeypatch.setattr("eval.runs.budget.time.monotonic", lambda: now)
+    monkeypatch.setattr("eval.runs.budget.time", SimpleNamespace(monotonic=lambda: now))
     budget = Budget(Limits(minutes=2))
     now = 90.0
     assert budget.left_for(tmp_path / "1") == Limits(minutes=0.5)

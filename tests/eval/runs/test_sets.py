@@ -73,7 +73,7 @@ def test_all_are_the_programs_that_are_not_named_besides(tmp_path: Path) -> None
             'tasks = "sample"\nprograms = ["direct", { program = "cot", seting = 1 }]',
             ": programs 2: there is no 'seting' here; there are: program, settings, retrievers, state, demonstrations",
         ),
-        ('tasks = "sample"\nprograms = "dirct"', ": there is no program 'dirct'; there are: alce, "),
+        ('tasks = "sample"\nprograms = "dirct"', ": there is no program 'dirct'; there are: "),
         (
             'tasks = "sample"\nprograms = "direct"\nsettings = { kk = 3 }',
             ": no program here has the setting 'kk'; there",

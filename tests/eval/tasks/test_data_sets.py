@@ -3,7 +3,9 @@
 import gzip
 import json
 import socket
+import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -285,7 +287,8 @@ def test_without_network_the_error_comes_at_once_and_says_what_to_put_where(
     from datasets import config
 
     tried: list[float] = []
-    monkeypatch.setattr("huggingface_hub.utils._http.time.sleep", tried.append)  # before the client's next try
+    clock = SimpleNamespace(**{**vars(time), "sleep": tried.append})  # before the client's next try
+    monkeypatch.setattr("huggingface_hub.utils._http.time", clock)
     monkeypatch.setattr(config, "HF_HUB_OFFLINE", False)
     with socket.create_server(("127.0.0.1", 0)) as listening:
         monkeypatch.setattr(config, "HF_ENDPOINT", f"http://127.0.0.1:{listening.getsockname()[1]}")

@@ -10,6 +10,7 @@ import sys
 import threading
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from support.corpus_archives import ARCHIVES, BIG, BIG_RECORDS, READ
@@ -76,7 +77,7 @@ def files(out: Path) -> list[str]:
 def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """Seconds that would have been waited between attempts."""
     waits: list[float] = []
-    monkeypatch.setattr("retrieval.corpora.download.time.sleep", waits.append)
+    monkeypatch.setattr("retrieval.corpora.download.time", SimpleNamespace(sleep=waits.append))
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     return waits
 

@@ -7,8 +7,10 @@ import logging
 import math
 import socket
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler
+from types import SimpleNamespace
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -86,7 +88,8 @@ def _no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
 def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """Seconds that the client would have waited between attempts."""
     waits: list[float] = []
-    monkeypatch.setattr("retrieval.remote.client.time.sleep", waits.append)
+    # The client's own name of the module: other threads of the process sleep too.
+    monkeypatch.setattr("retrieval.remote.client.time", SimpleNamespace(sleep=waits.append, monotonic=time.monotonic))
     return waits
 
 
