@@ -16,7 +16,7 @@ from programs.steps.method import Method
 from programs.steps.result import Reading, Statements, Turns, result
 from programs.steps.search import Search, search_for
 from programs.steps.settings import Count, checked
-from programs.steps.text import as_text, clean_list, declines, line_or_nothing, simplify
+from programs.steps.text import as_text, clean_list, line_or_nothing, simplify, unless_declined
 from retrieval import AnyRetriever, Passage, as_retriever, number, pick, union
 from signatures.answer import REASONING, AnswerShort, AnswerYesNo
 from signatures.extract import TakeNotes
@@ -103,7 +103,7 @@ class Hop(Method):
     def _query(self, question: str, notes: list[Passage]) -> str:
         """The next query; empty where the LM wrote none, or a refusal."""
         query = line_or_nothing(ask(self.query, question=question, notes=number(notes)).query)
-        return "" if declines(query) else query
+        return unless_declined(query)
 
     def _notes(self, question: str, notes: list[Passage], found: list[Passage]) -> tuple[list[str], list[Passage]]:
         """Notes on the passages, and the relevant ones of these; none where the reply could not be parsed."""

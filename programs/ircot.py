@@ -17,7 +17,7 @@ from programs.steps.method import Method
 from programs.steps.result import Reading, Turns, result
 from programs.steps.search import Search, search_for
 from programs.steps.settings import Count, checked
-from programs.steps.text import as_text, declines, line_or_nothing, simplify
+from programs.steps.text import as_text, line_or_nothing, simplify, unless_declined
 from retrieval import AnyRetriever, Passage, as_retriever, number, union
 from retrieval.ranking.sentences import split_sentences
 from signatures.answer import REASONING, AnswerShort, AnswerYesNo
@@ -124,7 +124,7 @@ class IRCoT(Method):
         said = {simplify(thought) for thought in thoughts}
         sentences = map(line_or_nothing, split_sentences(as_text(reply.sentence)))
         sentence = next((text for text in sentences if text and simplify(text) not in said), "")
-        return "" if declines(sentence) else sentence
+        return unless_declined(sentence)
 
 
 def _round(found: list[Passage], evidence: list[Passage]) -> dict[str, list[str]]:

@@ -22,7 +22,15 @@ from programs.steps.method import Method
 from programs.steps.result import Reading, Statements, Turns, result
 from programs.steps.settings import Count, checked
 from programs.steps.side_by_side import side_by_side
-from programs.steps.text import as_text, blend, clean_list, declines, line_or_nothing, one_line, passage_or_nothing
+from programs.steps.text import (
+    as_text,
+    blend,
+    clean_list,
+    line_or_nothing,
+    one_line,
+    passage_or_nothing,
+    unless_declined,
+)
 from retrieval import AnyRetriever, Passage, as_retriever, number, union
 from signatures.answer import AnswerShort, AnswerYesNo
 from signatures.detect import DetectMissing, DetectMissingYesNo
@@ -273,7 +281,7 @@ class MIGRES(Method):
 def _parse_answer(said: str | None) -> str:
     """The answer of the main module; empty for unanswerable, in whatever words."""
     answer = as_text(said)
-    return "" if declines(answer) else answer
+    return unless_declined(answer)
 
 
 def _best(searches: Sequence[_FilteredSearch]) -> list[Match]:

@@ -16,7 +16,7 @@ from programs.steps.method import Method
 from programs.steps.result import Reading, Turns, report_rounds, result
 from programs.steps.search import Search, search_for
 from programs.steps.settings import Count, checked
-from programs.steps.text import as_text, declines, one_line, passage_or_nothing
+from programs.steps.text import as_text, one_line, passage_or_nothing, unless_declined
 from programs.steps.trajectory import answer_of, query_of, turn
 from retrieval import AnyRetriever, Passage, as_retriever, number, union
 from signatures.act import ReasonOn, ReasonOnYesNo
@@ -85,7 +85,7 @@ class SearchO1(Method):
                 break
 
             # Search. A query that was searched before brings what it brought then, and a refusal brings nothing.
-            query = "" if declines(query_of(step)) else query_of(step)
+            query = unless_declined(query_of(step))
             if query and query not in brought:
                 searches.append(search_for(self.retriever, query, self.k))
 

@@ -34,6 +34,7 @@ class _Retrieves(Protocol):  # a retriever of LlamaIndex
 AnyRetriever = Retriever | _Searches | _SearchesBySimilarity | _Invoked | _Retrieves | Callable[..., Any]
 """What `as_retriever` takes."""
 
+_ASYNCHRONOUS = "a retriever must not be asynchronous: give a function that returns the passages"
 _METHODS = ("similarity_search", "retrieve", "invoke", "search")
 _COUNTS = ("k", "top_k", "n", "limit", "size")
 _TEXTS = ("text", "long_text", "page_content", "contents", "content", "passage")
@@ -52,8 +53,6 @@ def as_retriever(searches: AnyRetriever) -> Retriever:
     """
     if isinstance(searches, Retriever):
         return searches
-    if inspect.iscoroutinefunction(searches) or inspect.iscoroutinefunction(getattr(searches, "search", None)):
-        raise UsageError("a retriever must not be asynchronous: give a function that returns the passages")
     if isinstance(searches, str | Path):
         raise UsageError(f"{str(searches)!r} is no retriever, but may name one: use retrieval.load({str(searches)!r})")
     if not isinstance(searches, type):
@@ -80,7 +79,7 @@ def as_passages(found: Any) -> list[Passage]:
         UsageError: it is none of these.
     """
     if inspect.isawaitable(found):
-        raise UsageError("a retriever must not be asynchronous: give a function that returns the passages")
+        raise UsageError(_ASYNCHRONOUS)
     found = getattr(found, "passages", found)
     if hasattr(found, "columns") and hasattr(found, "to_dict"):  # a data frame of pandas, as PyTerrier gives
         found = found.to_dict("records")
@@ -93,6 +92,8 @@ class _Foreign(Retriever):
     """A search of somebody else's."""
 
     def __init__(self, search: Callable[..., Any]) -> None:
+        if inspect.iscoroutinefunction(search):
+            raise UsageError(_ASYNCHRONOUS)
         self._search = search
         self._count = _count_of(search)
 

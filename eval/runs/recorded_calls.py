@@ -350,7 +350,7 @@ def replies(call: PaidCall) -> list[str]:
     """The texts of a recorded reply, one for each answer that was drawn; what an LM thought before comes first."""
     reply = call.reply
     if reply.get("_dspy_format") == CACHE_FORMAT:
-        said = [output if isinstance(output, dict) else {"text": output} for output in reply["outputs"]]
+        said = _outputs(reply)
     else:
         said = [
             {"text": choice["message"].get("content"), **choice["message"]} for choice in reply.get("choices") or ()
@@ -362,5 +362,9 @@ def replies(call: PaidCall) -> list[str]:
 def _is_nothing(reply: Mapping[str, Any]) -> bool:
     if reply.get("_dspy_format") != CACHE_FORMAT:
         return not reply.get("choices") and not reply.get("output")
-    said = [output if isinstance(output, dict) else {"text": output} for output in reply["outputs"]]
-    return not reply["usage"] and not any(output["text"] or "tool_calls" in output for output in said)
+    return not reply["usage"] and not any(output["text"] or "tool_calls" in output for output in _outputs(reply))
+
+
+def _outputs(reply: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The answers in a reply of DSPy's own form; one that is text alone has no other parts."""
+    return [output if isinstance(output, dict) else {"text": output} for output in reply["outputs"]]

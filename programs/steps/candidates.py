@@ -11,7 +11,7 @@ import dspy
 from programs.steps.ask import ask
 from programs.steps.logprobs import ask_with_logprobs, mean_probability
 from programs.steps.side_by_side import side_by_side
-from programs.steps.text import declines, one_line
+from programs.steps.text import one_line, unless_declined
 from retrieval import Passage, number
 from signatures.replies import ProbabilityOrNone
 
@@ -91,7 +91,7 @@ def candidate_fields(ranked: Sequence[Candidate]) -> dict[str, Any]:
 def parse_answer(said: str | None) -> str:
     """The answer as one line; empty where the LM gave none, or wrote that it has none."""
     answer = one_line(said)
-    return "" if declines(answer) else answer
+    return unless_declined(answer)
 
 
 def _draw(predictor: dspy.Module, question: str, passage: Passage, logprobs: bool) -> tuple[str, float, str]:

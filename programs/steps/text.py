@@ -16,6 +16,7 @@ __all__ = [
     "passage_or_nothing",
     "plan_or_nothing",
     "simplify",
+    "unless_declined",
 ]
 
 # Longer than any passage or plan that was asked for, and short enough for every search server.
@@ -64,6 +65,11 @@ def line_or_nothing(text: str | None) -> str:
 def declines(answer: str) -> bool:
     """Whether an LM says that it has no answer: unanswerable, unknown, or a refusal in whatever words."""
     return is_refusal(answer) or "unanswerable" in answer.casefold()
+
+
+def unless_declined(text: str) -> str:
+    """The text; empty where it `declines`."""
+    return "" if declines(text) else text
 
 
 def blend(*parts: str) -> str:

@@ -5,7 +5,6 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -14,25 +13,16 @@ from support.word_passages import PASSAGES, scores
 from retrieval import Passage, UsageError
 from retrieval.dense import Dense, Encoder
 from retrieval.dense import build as module
-from retrieval.dense.encoder import LoadedEncoder
 
 pytest.importorskip("sentence_transformers")
 pytest.importorskip("faiss")
 
 
 @pytest.fixture
-def encoded(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def encoded(encoded: list[str], monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The ids of the passages that builds encode, in pieces of 8."""
-    ids: list[str] = []
-    encode = LoadedEncoder.encode_passages
-
-    def encode_passages(self: Any, part: list[Passage], batch_size: int) -> Any:
-        ids.extend(passage.id for passage in part if passage.id)  # the probe has no id
-        return encode(self, part, batch_size)
-
-    monkeypatch.setattr(LoadedEncoder, "encode_passages", encode_passages)
     monkeypatch.setattr(module, "_SHARD", 8)
-    return ids
+    return encoded
 
 
 def files(path: Path) -> dict[str, bytes]:

@@ -9,24 +9,9 @@ from support.word_passages import PASSAGES, scores
 
 from retrieval import Passage, UsageError
 from retrieval.dense import Dense
-from retrieval.dense.encoder import LoadedEncoder
 
 pytest.importorskip("sentence_transformers")
 pytest.importorskip("faiss")
-
-
-@pytest.fixture
-def encoded(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The ids of the passages that are encoded."""
-    ids: list[str] = []
-    encode = LoadedEncoder.encode_passages
-
-    def encode_passages(self: LoadedEncoder, part: list[Passage], batch_size: int) -> object:
-        ids.extend(passage.id for passage in part if passage.id)  # the probe has no id
-        return encode(self, part, batch_size)
-
-    monkeypatch.setattr(LoadedEncoder, "encode_passages", encode_passages)
-    return ids
 
 
 @pytest.mark.parametrize("approximate", [False, True])
