@@ -15,7 +15,7 @@
     type = "colbert"
     index = "wiki17.nbits.local"              the directory
     query_maxlen = 256                        this and the other settings of `retrieval.colbert.ColBERT`: checkpoint,
-                                              collection, device, ncells, centroid_score_threshold, ndocs
+                                              collection, device, ncells, centroid_score_threshold, ndocs, exact
 
 Only `type`, the retrievers, the scorer and the index are needed. Paths of indexes, models and other TOML files are
 relative to the directory of the file that names them.
@@ -95,6 +95,7 @@ class _ColBERT(_Table):
     ncells: int | None = None
     centroid_score_threshold: float | None = None
     ndocs: int | None = None
+    exact: bool | None = None
 
 
 _TABLES: dict[Any, type[_ReciprocalRank | _Interpolation | _Reranking | _ColBERT]] = {
