@@ -12,8 +12,10 @@ the sizes of real ones, and the tokens of a passage belong together as real ones
 
 A query is twelve words of a passage of the real index. Each row has a process of its own. Memory is in MB: what is
 private to the process, and pages of the index's files, which the system can drop at any time. Cold is the first query
-of a process when none of the files is in memory, and the median of the nine after that. --small makes its real index
-of the packaged sample, and one of 20,000 passages, in less than a minute.
+of a process when none of the files is in memory, and the median of the nine after that. Recall is measured over the
+real index: which of the 20 passages with the highest MaxSim, when all are scored, are found. Where other work keeps the
+processors busy, milliseconds of processor time (cpu) say more than those of the wall. --small makes its real index of
+the packaged sample, and one of 20,000 passages, in less than a minute.
 """
 
 import argparse
@@ -209,7 +211,9 @@ def measure(out: Path, asked: Sequence[str], who: str, ks: Sequence[int]) -> dic
     latencies(index, asked, 20)
     for k in ks:
         seconds.clear()
+        processor = time.process_time()
         warm = sorted(latencies(index, asked, k))
+        row |= {f"k={k} cpu ms": 1000 * (time.process_time() - processor) / len(warm)}
         row |= {f"k={k} p50 ms": statistics.median(warm), f"k={k} p99 ms": warm[int(0.99 * len(warm))]}
         row |= {f"k={k} queries/s": 1000 * len(warm) / sum(warm)}
         if k == 20 and seconds:
@@ -218,11 +222,24 @@ def measure(out: Path, asked: Sequence[str], who: str, ks: Sequence[int]) -> dic
                 for name, parts in seconds.items()
             }
         if who != "colbert-ai":
-            begin = time.perf_counter()
+            begin, processor = time.perf_counter(), time.process_time()
             for first in range(0, len(asked), 32):
                 index.batch(asked[first : first + 32], k)
-            row[f"k={k} queries/s in batches"] = len(asked) / (time.perf_counter() - begin)
+            row |= {f"k={k} queries/s in batches": len(asked) / (time.perf_counter() - begin)}
+            row |= {f"k={k} cpu ms in batches": 1000 * (time.process_time() - processor) / len(asked)}
     return row | {f"MB at the end, {what}": size for what, size in memory().items()}
+
+
+def best(shape: Path, asked: Sequence[str], who: str) -> list[set[int]]:
+    """The rows of the 20 best passages of each query."""
+    from retrieval.colbert import ColBERT
+
+    if who == "colbert-ai":
+        search = colbert_ai(shape)
+        return [set(search(query, 20)) for query in asked]
+    index = ColBERT(shape, device="cpu", exact=True) if who == "exact" else ours(shape, who == "compiled")[0]
+    rows = {index.passage(row).id: row for row in range(len(index))}
+    return [{rows[passage.id] for passage in index(query, 20)} for query in asked]
 
 
 def latencies(index: Callable[[str, int], Any], asked: Sequence[str], k: int) -> list[float]:
@@ -270,6 +287,10 @@ def main() -> None:
             shape, sizes, count, ks = work / "shape", [20_000], 32, (20,)
             alone(write_shape, shape)
         asked = queries(shape, count)
+        exact = alone(best, shape, asked, "exact")
+        for who in arguments.who:
+            shares = [len(one & two) / len(two) for one, two in zip(alone(best, shape, asked, who), exact, strict=True)]
+            print(json.dumps({"real index, with": who, "recall@20": round(statistics.fmean(shares), 3)}), flush=True)
         for size in sizes:
             out = work / "index"
             found = alone(write, shape, out, size)

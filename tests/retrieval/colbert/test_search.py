@@ -148,6 +148,10 @@ def test_a_file_sets_what_the_search_takes(index: ColBERT, path: Path, checkpoin
     found = load(str(file))(long, 3)
     assert found == ColBERT(path, device="cpu", query_maxlen=96, centroid_score_threshold=0)(long, 3)
     assert [passage.score for passage in found] != [passage.score for passage in index(long, 3)]
+    file.write_text(f"{settings}ndocs = 8")
+    assert len(load(str(file))("Solaris", 36)) == 2
+    file.write_text(f"{settings}ndocs = 8\nexact = true")
+    assert len(load(str(file))("Solaris", 36)) == len(PASSAGES)
     file.write_text(f"{settings}query_maxlen = 3")
     with pytest.raises(UsageError, match="query_maxlen must be from 4 to"):
         load(str(file))
