@@ -193,7 +193,8 @@ def write_inverted_lists(path: Path, chunks: Sequence[range], partitions: int) -
 def _pairs(path: Path, n: int, rows: range) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """All different pairs of a centroid and a passage of chunk `n` with a token there, sorted by centroid."""
     codes = load_tensors(path / f"{n}.codes.pt").numpy().astype(np.int64)
-    pairs = np.unique(codes << 32 | np.repeat(rows, load_lengths(path, n)))
+    pairs = np.sort(codes << 32 | np.repeat(rows, load_lengths(path, n)))
+    pairs = pairs[np.diff(pairs, prepend=-1) != 0]  # np.unique, which makes a hash table, takes 20 times as long
     return pairs >> 32, pairs & 0xFFFFFFFF
 
 
