@@ -24,10 +24,10 @@ def load(spec: str | Path) -> Retriever:
         spec: `sample` (BM25 over the packaged sample corpus); `bm25:DIR`, `dense:DIR` or `colbert:DIR` (an index that
             `python -m retrieval index` made; a ColBERT index may be one that colbert-ai made); `qdrant:PATH` or
             `qdrant:URL?collection=NAME` (a collection of Qdrant that the same command made, with `search=bm25`,
-            `dense`, `colbert` or `hybrid` behind the question mark; the key of a server is taken from the environment variable
-            QDRANT_API_KEY); `colbertv2:URL` (a server that speaks the ColBERTv2 protocol); or a TOML file that composes
-            these (see `retrieval.compositions`). A path is that of a TOML file or of an index of any of the first three
-            kinds.
+            `dense`, `colbert` or `hybrid` behind the question mark; the key of a server is taken from the environment
+            variable QDRANT_API_KEY); `colbertv2:URL` (a server that speaks the ColBERTv2 protocol); or a TOML file that
+            composes these (see `retrieval.compositions`). A path is that of a TOML file or of an index of any of the
+            first three kinds.
 
     Raises:
         UsageError: there is no such form, or what the spec names is not there; the message says what to use.

@@ -91,7 +91,7 @@ class Connection:
             )
 
     def __str__(self) -> str:
-        return f"the collection {self.collection!r} in {self._shown}"
+        return f"collection {self.collection!r} in {self._shown}"
 
     def exists(self) -> bool:
         return bool(self.call("collection_exists"))
@@ -139,6 +139,8 @@ class Connection:
                     raise RetrievalError(problem) from None
             except ResponseHandlingException as error:
                 problem = self._failure(error.source)
+            except json.JSONDecodeError as error:
+                problem = self._failure(error)
             if attempt < self._retries:
                 time.sleep(seconds_to_wait(attempt, self._backoff, wait, _LONGEST_WAIT))
         raise RetrievalError(problem)

@@ -225,6 +225,8 @@ class Qdrant(Retriever):
         if not requests:
             return []
         found = self._connection.call("query_batch_points", requests=requests)
+        if len(found) != len(requests):
+            raise RetrievalError(f"{self._connection} gives {len(found)} lists for {len(requests)} searches")
         return [
             [_passage(point, point.score) for point in sorted(reply.points, key=lambda p: (-p.score, p.payload["row"]))]
             for reply in found
