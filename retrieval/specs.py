@@ -14,6 +14,7 @@ _DESCRIPTIONS = (
     ("dense", "dense.json"),
     ("colbert", "colbert.json"),
     ("colbert", "metadata.json"),
+    ("qdrant", "meta.json"),
 )
 
 
@@ -26,8 +27,8 @@ def load(spec: str | Path) -> Retriever:
             `qdrant:URL?collection=NAME` (a collection of Qdrant that the same command made, with `search=bm25`,
             `dense`, `colbert` or `hybrid` behind the question mark; the key of a server is taken from the environment
             variable QDRANT_API_KEY); `colbertv2:URL` (a server that speaks the ColBERTv2 protocol); or a TOML file that
-            composes these (see `retrieval.compositions`). A path is that of a TOML file or of an index of any of the
-            first three kinds.
+            composes these (see `retrieval.compositions`). A path is that of a TOML file or of an index of any of these
+            kinds.
 
     Raises:
         UsageError: there is no such form, or what the spec names is not there; the message says what to use.

@@ -149,5 +149,7 @@ def test_the_command_builds_adds_deletes_and_searches(tmp_path: Path, capsys: py
     assert '"doc.md#' in printed[3]
     assert '"passages": 9, "deleted": 3, ' in printed[4]
     assert printed[5] == ""
+    assert exit_code(main, ["add", str(tmp_path / "index"), "--corpus", str(more)]) == 0
+    assert '"added": 2' in capsys.readouterr().out
     assert exit_code(main, ["delete", out, "--ids", "none"]) == 2
     assert "the index has no passage with the id 'none': nothing was deleted" in capsys.readouterr().err

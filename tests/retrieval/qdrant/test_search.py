@@ -58,6 +58,12 @@ def test_hybrid_is_our_fusion_of_both(full: Path) -> None:
     assert (shown(found), scores(found)) == (shown(fused), scores(fused))
 
 
+def test_a_toml_file_fuses_searches_of_one_directory(full: Path) -> None:
+    specs = [f"qdrant:{full.name}?search={search}" for search in ("bm25", "dense")]
+    (full.parent / "both.toml").write_text(f'type = "rrf"\nretrievers = {specs}\n')
+    assert load(full.parent / "both.toml").batch(QUERIES, 7) == load(f"qdrant:{full}?search=hybrid").batch(QUERIES, 7)
+
+
 def test_colbert_ranks_by_maxsim_what_the_others_found(full: Path, checkpoint: Path, tmp_path: Path) -> None:
     settings = {"doc_maxlen": DOC_MAXLEN, "device": "cpu"}
     ours = ColBERT.build(PASSAGES, tmp_path / "index", checkpoint=checkpoint, bits=8, **settings).batch(QUERIES[:3], 36)
