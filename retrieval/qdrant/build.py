@@ -25,14 +25,13 @@ from retrieval.qdrant.terms import Statistics, Tokens, tokens_of_probe
 if TYPE_CHECKING:
     from retrieval.qdrant.late import LateEncoder
 
-__all__ = ["DATATYPES", "PASSAGES", "STATISTICS", "Writer", "point_of", "write_collection"]
+__all__ = ["DATATYPES", "PASSAGES", "Writer", "point_of", "read_statistics", "write_collection"]
 
 DATATYPES = ("float16", "turbo8", "turbo4")
 """How a server may store the vectors of ColBERT; all that the encoder makes are of half precision."""
 
 PASSAGES = models.Filter(must=[models.FieldCondition(key="row", range=models.Range(gte=0))])
-STATISTICS = models.Filter(must_not=[models.IsEmptyCondition(is_empty=models.PayloadField(key="frequencies"))])
-"""Which points these are."""
+"""The points that are passages."""
 
 _NAMESPACE = uuid5(NAMESPACE_URL, "dspy-odqa")
 _TOKENS = 5_000  # whose frequencies are in a point
@@ -143,6 +142,7 @@ def write_collection(
                 "analyser": asdict(analyser) | {"stop_words": list(analyser.stop_words)},
                 "probe": tokens_of_probe(analyser),
                 "tokens": statistics.tokens,
+                "different": len(statistics.frequencies),
                 "moved": statistics.moved(),
             },
             "dense": dense
@@ -160,6 +160,8 @@ def write_collection(
             },
         }
         goes_on = _begin(connection, description, resume, late.dim if late else 0)
+        if not connection.embedded:  # which has no such indexes
+            connection.call("create_payload_index", field_name="row", field_schema=models.PayloadSchemaType.INTEGER)
         writer = Writer(connection, description["bm25"], statistics, dense, late, batch_size)
         _write_statistics(connection, statistics)
         corpus = Corpus(Path(folder))
@@ -235,14 +237,23 @@ def _begin(connection: Connection, description: dict[str, Any], resume: bool, la
     if NAME not in (connection.description() or {}):
         connection.call("delete_collection")
         raise UsageError("the Qdrant server keeps no metadata of collections: it must be of version 1.16 or newer")
-    if not connection.embedded:
-        connection.call("create_payload_index", field_name="row", field_schema=models.PayloadSchemaType.INTEGER)
     return False
+
+
+def read_statistics(connection: Connection, description: dict[str, Any]) -> Statistics:
+    """The statistics that the weights of BM25 were made of when the collection was built."""
+    statistics = Statistics(description["counted"], description["bm25"]["tokens"])
+    for n in range(-(-description["bm25"]["different"] // _TOKENS)):
+        (point,) = connection.call("retrieve", ids=[_part(n)], with_payload=True)
+        statistics.frequencies.update(point.payload["frequencies"])
+    return statistics
 
 
 def _write_statistics(connection: Connection, statistics: Statistics) -> None:
     for n, frequencies in enumerate(statistics.parts(_TOKENS)):
-        point = models.PointStruct(
-            id=str(uuid5(_NAMESPACE, f"statistics:{n}")), vector={}, payload={"frequencies": frequencies}
-        )
+        point = models.PointStruct(id=_part(n), vector={}, payload={"frequencies": frequencies})
         connection.call("upsert", points=[point], wait=True)
+
+
+def _part(n: int) -> str:
+    return str(uuid5(_NAMESPACE, f"statistics:{n}"))

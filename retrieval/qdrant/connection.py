@@ -21,7 +21,7 @@ from retrieval.qdrant.address import is_url
 
 try:
     from qdrant_client import QdrantClient, models
-    from qdrant_client.common.client_exceptions import ResourceExhaustedResponse
+    from qdrant_client.common.client_exceptions import QdrantException
     from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
 except ModuleNotFoundError as error:
     raise UsageError(f"{error.name} is not installed, get it by: pip install 'dspy-odqa[qdrant]'") from error
@@ -126,9 +126,9 @@ class Connection:
             wait = 0.0
             try:
                 return function(collection_name=self.collection, **arguments)
-            except ResourceExhaustedResponse as error:
+            except QdrantException as error:  # 429 with a Retry-After; the client understands no dates there
                 problem = f"the server at {self._shown} answers {status_text(429)}"
-                wait = float(error.retry_after_s)
+                wait = float(getattr(error, "retry_after_s", 0))
             except UnexpectedResponse as error:
                 problem = self._refusal(error)
                 if error.status_code in _REFUSED:

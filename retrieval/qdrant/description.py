@@ -3,8 +3,9 @@
 format, finished, passages
 counted                         how many passages the statistics of BM25 are of: those at building
 corpus                          the digest of the passages; another one after each change
-bm25                            k1, b, analyser, probe (the tokens of a fixed text), tokens (of all counted passages
-                                together), moved (tokens whose number is another one than their hash)
+bm25                            k1, b, analyser, probe (the tokens of a fixed text), tokens (how many all counted
+                                passages have together), different (how many different ones), moved (those whose
+                                number is another one than their hash)
 dense                           encoder, approximate, probe; null without
 colbert                         checkpoint, doc_maxlen, datatype, probe; null without
 """

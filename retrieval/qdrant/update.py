@@ -9,10 +9,9 @@ from retrieval.dense.encoder import LoadedEncoder
 from retrieval.errors import UsageError
 from retrieval.indexes import checked_passages
 from retrieval.passage import Passage
-from retrieval.qdrant.build import PASSAGES, STATISTICS, Writer, point_of
+from retrieval.qdrant.build import PASSAGES, Writer, point_of, read_statistics
 from retrieval.qdrant.connection import Connection, models
 from retrieval.qdrant.description import NAME
-from retrieval.qdrant.terms import Statistics
 
 if TYPE_CHECKING:
     from retrieval.qdrant.late import LateEncoder
@@ -55,9 +54,7 @@ def update_collection(
         points = [point_of(id) for id in ids[begin : begin + _POINTS]]
         connection.call("delete", points_selector=models.PointIdsList(points=points), wait=True)
     if first:
-        statistics = Statistics(description["counted"], description["bm25"]["tokens"])
-        for part in connection.scroll(STATISTICS, ["frequencies"]):
-            statistics.frequencies.update(part["frequencies"])
+        statistics = read_statistics(connection, description)
         writer = Writer(connection, description["bm25"], statistics, dense, late, batch_size)
         _add(connection, writer, chain(first, passages), batch_size)
     connection.call("update_collection", metadata={NAME: description | {"passages": _count(connection)}})

@@ -74,7 +74,9 @@ def test_the_key_is_sent_and_shown_nowhere(
 
 
 @pytest.mark.parametrize(
-    "fault", [refuses(500), refuses(429, Retry_After="0"), refuses(503), hangs_up], ids=["500", "429", "503", "hang up"]
+    "fault",
+    [refuses(500), refuses(429, Retry_After="0"), refuses(429, Retry_After="Fri, 01 Jan 2021 00:00:00 GMT"), hangs_up],
+    ids=["500", "429", "429 with a date", "hang up"],
 )
 def test_what_may_help_is_tried_again(fault: Callable[..., None], server: StandIn) -> None:
     index = Qdrant.build(PASSAGES, server.url, collection="wiki")
