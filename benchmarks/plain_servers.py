@@ -1,9 +1,9 @@
 """A retriever behind the ten lines that one writes oneself, which `server_load.py` compares with the search server.
 
-    python benchmarks/plain_servers.py starlette|waitress|werkzeug SPEC
+    python benchmarks/plain_servers.py starlette|waitress|gunicorn SPEC
 
-Starlette runs the view in its pool of 40 threads, on uvicorn; waitress has 64 threads, one per client; werkzeug starts
-a thread per connection. Once it listens, each prints its address.
+Starlette runs the view in its pool of 40 threads, on uvicorn; waitress and gunicorn run a view of Flask in 64 threads
+of one process. Once it listens, each prints its address.
 """
 
 import json
@@ -21,7 +21,7 @@ def found(retriever: Retriever, query: str, k: int) -> dict[str, object]:
     return {"topk": [{"text": f"{p.title} | {p.text}", "pid": p.id, "score": p.score} for p in passages]}
 
 
-def starlette(retriever: Retriever, listener: socket.socket) -> None:
+def starlette(spec: str, listener: socket.socket) -> None:
     import uvicorn
     from starlette.applications import Starlette
     from starlette.requests import Request
@@ -31,29 +31,37 @@ def starlette(retriever: Retriever, listener: socket.socket) -> None:
     def view(request: Request) -> JSONResponse:
         return JSONResponse(found(retriever, request.query_params["query"], int(request.query_params["k"])))
 
+    retriever = opened(spec, listener.getsockname()[1])
     config = uvicorn.Config(Starlette(routes=[Route("/", view)]), log_level="warning", access_log=False)
     uvicorn.Server(config).run(sockets=[listener])
 
 
-def waitress(retriever: Retriever, listener: socket.socket) -> None:
+def waitress(spec: str, listener: socket.socket) -> None:
     from waitress import serve
 
-    serve(flask(retriever), sockets=[listener], threads=THREADS)
+    serve(flask(opened(spec, listener.getsockname()[1])), sockets=[listener], threads=THREADS)
 
 
-def werkzeug(retriever: Retriever, listener: socket.socket) -> None:
-    import logging
+def gunicorn(spec: str, listener: socket.socket) -> None:
+    from gunicorn.app.base import BaseApplication
 
-    from werkzeug.serving import WSGIRequestHandler, make_server
+    class Application(BaseApplication):  # type: ignore[misc]
+        def load_config(self) -> None:
+            settings = {"bind": f"fd://{listener.detach()}", "worker_class": "gthread", "threads": THREADS}
+            for name, value in {
+                **settings,
+                "loglevel": "error",
+                "timeout": 300,
+                "control_socket_disable": True,
+            }.items():
+                if name in self.cfg.settings:
+                    self.cfg.set(name, value)
 
-    class Handler(WSGIRequestHandler):
-        protocol_version = "HTTP/1.1"  # else a connection per request
+        def load(self):  # type: ignore[no-untyped-def]
+            return flask(opened(spec, port))
 
-    logging.getLogger("werkzeug").setLevel("ERROR")
     port = listener.getsockname()[1]
-    make_server(
-        "127.0.0.1", port, flask(retriever), threaded=True, request_handler=Handler, fd=listener.fileno()
-    ).serve_forever()
+    Application().run()
 
 
 def flask(retriever: Retriever):  # type: ignore[no-untyped-def]
@@ -69,10 +77,15 @@ def flask(retriever: Retriever):  # type: ignore[no-untyped-def]
     return app
 
 
+def opened(spec: str, port: int) -> Retriever:
+    """The retriever; prints that it is served."""
+    retriever = load(spec)
+    print(f"Serving on http://127.0.0.1:{port}", file=sys.stderr, flush=True)
+    return retriever
+
+
 if __name__ == "__main__":
     name, spec = sys.argv[1:]
-    opened = load(spec)
     with socket.create_server(("127.0.0.1", 0), backlog=2048) as listener:
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        print(f"Serving on http://127.0.0.1:{listener.getsockname()[1]}", file=sys.stderr, flush=True)
-        {"starlette": starlette, "waitress": waitress, "werkzeug": werkzeug}[name](opened, listener)
+        {"starlette": starlette, "waitress": waitress, "gunicorn": gunicorn}[name](spec, listener)

@@ -124,6 +124,7 @@ def uvicorn_config(app: ASGIApp, limits: ServerLimits = ServerLimits()) -> uvico
         app,
         # As long as it may take to send a request, to search, and to read the reply.
         http=bounded_protocol(3 * limits.timeout, _LARGEST_BODY),
+        loop="asyncio",  # uvloop takes a reply to a client that has gone for a fault of the application
         lifespan="on",
         ws="none",
         access_log=False,  # it would show everyone's queries

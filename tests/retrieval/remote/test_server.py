@@ -306,7 +306,7 @@ def test_bad_forms(url: str) -> None:
         assert reply.status_code == 415
         assert reply.json()["message"] == "send JSON, with the content type application/json"
     assert httpx.head(f"{url}/health").status_code == 200
-    for method in ("PUT", "DELETE", "OPTIONS", "NONE"):
+    for method in ("PUT", "DELETE", "OPTIONS", "PATCH"):
         assert httpx.request(method, url).status_code == 405
     many = (b" " * 65536 for _ in range(80))
     assert httpx.post(url, content=many, headers={"Content-Type": "application/json"}).status_code == 413
@@ -422,21 +422,22 @@ def test_a_signal_lets_it_finish_what_it_does(number: signal.Signals) -> None:
         stderr=subprocess.PIPE,
         text=True,
     ) as process:
+        assert process.stdin is not None
         assert process.stdout is not None
         assert process.stderr is not None
         url = next(line for line in process.stderr if "Serving on" in line).split("Serving on ")[1].split(",")[0]
         client = ColBERTv2(url, timeout=PATIENCE, retries=0)
-        with ThreadPoolExecutor(2) as pool:
+        with ThreadPoolExecutor(41) as pool:
             searches = [pool.submit(client, "word")]
             assert process.stdout.readline() == "searching\n"
-            searches.append(pool.submit(client, "a word"))
-            eventually(lambda: waiting(url) == 1)
+            searches += [pool.submit(client, "a word") for _ in range(40)]  # more than one batch
+            eventually(lambda: waiting(url) == 40)
             process.send_signal(number)
             eventually(lambda: not listens(url))
-            print("\n", file=process.stdin, flush=True)  # both searches end
-            assert [[p.id for p in search.result()] for search in searches] == [["a"], ["a"]]
+            process.stdin.close()  # all searches end
+            assert [[p.id for p in search.result()] for search in searches] == [["a"]] * 41
         assert process.wait(PATIENCE) == 0
-        assert process.stdout.read() == "searching\nstopped\n"
+        assert process.stdout.read() == "searching\n" * 40 + "stopped\n"
         log = process.stderr.read()
         with pytest.raises(RetrievalError, match="no ColBERTv2 server answers"):
             client("word")
