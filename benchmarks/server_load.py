@@ -73,7 +73,8 @@ def compare(spec: str, peers: list[str], requests: list[bytes], clients: int, sp
     """Put load on each server in turn, and print what came of it."""
     commands = {"search server": [*OURS, spec]} | {f"plain {name}": [*PLAIN, name, spec] for name in peers}
     with ExitStack() as stack:
-        servers = {name: stack.enter_context(serving(command)) for name, command in commands.items()}
+        started = {name: stack.enter_context(running(command)) for name, command in commands.items()}
+        servers = {name: Server.listening(process) for name, process in started.items()}
         loads = {(name, n): Load() for n in (1, clients) for name in servers}
         loads["search server", OVERLOAD * clients] = Load()
         for server in servers.values():
@@ -135,6 +136,17 @@ class Server:
     port: int
     pid: int
 
+    @classmethod
+    def listening(cls, process: subprocess.Popen[str]) -> "Server":
+        """The server, once it says where it listens."""
+        said = []
+        for line in process.stderr or ():
+            if "Serving on http:" in line:
+                url = line.split("Serving on ")[1].split(",")[0]
+                return cls(int(url.strip().rpartition(":")[2]), process.pid)
+            said.append(line)
+        sys.exit(f"a server did not start: {''.join(said)}")
+
     def cpu(self) -> float:
         """Seconds of CPU since it started, of its workers too."""
         if not Path("/proc").is_dir():  # only Linux says
@@ -145,16 +157,10 @@ class Server:
 
 
 @contextmanager
-def serving(command: list[str]) -> Iterator[Server]:
+def running(command: list[str]) -> Iterator[subprocess.Popen[str]]:
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
-        assert process.stderr is not None
         try:
-            url = (
-                next(line for line in process.stderr if "Serving on http:" in line)
-                .split("Serving on ")[1]
-                .split(",")[0]
-            )
-            yield Server(int(url.strip().rpartition(":")[2]), process.pid)
+            yield process
         finally:
             process.terminate()
 
