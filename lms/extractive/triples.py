@@ -1,4 +1,4 @@
-"""The names in a passage and its facts, as triples: two names or dates of a sentence and the words between them."""
+"""The names in a passage and its facts, as triples: what a sentence is about, some words, and a name or date in it."""
 
 import re
 from itertools import pairwise
@@ -18,15 +18,20 @@ def entities(text: str) -> list[str]:
 
 
 def triples(text: str) -> list[list[str]]:
-    """A triple for any two names or dates that follow each other in a sentence, with a few words between them."""
+    """A triple for each name or date of a sentence with a few words between it and the one before.
+
+    The subject is what the sentence begins with: a name, else the first of several lines, which is the title.
+    """
+    title, *lines = text.splitlines() if "\n" in text else ["", text]
     found = []
-    for line in text.splitlines():
-        for sentence in sentences(line):
-            named = _named(sentence)
-            for (subject, _, end), (object, begin, _) in pairwise(named):
-                relation = " ".join(re.findall(r"[\w’'-]+", sentence[end:begin]))
-                if _FEWEST <= len(relation.split()) <= _MOST and relation != "and":
-                    found.append([subject, relation, object])
+    for sentence in (sentence for line in lines for sentence in sentences(line)):
+        named = _named(sentence)
+        if title and named and named[0][1] > len("The "):
+            named.insert(0, (title, 0, 0))
+        for (_, _, end), (object, begin, _) in pairwise(named):
+            relation = " ".join(re.findall(r"[\w’'-]+", sentence[end:begin]))
+            if _FEWEST <= len(relation.split()) <= _MOST and relation != "and":
+                found.append([named[0][0], relation, object])
     return found
 
 

@@ -46,7 +46,7 @@ OPENIE = "openie.jsonl"
 REPLIES = "replies.jsonl"  # in the working directory of a build
 _MOST_SYNONYMS = 100  # of a phrase
 _LEAST_LETTERS = 3  # of a phrase whose synonyms are looked for
-_BLOCK = 1024  # phrases whose neighbours are looked for at a time
+_BLOCK = 1024  # texts that are encoded, and phrases whose neighbours are looked for, at a time
 
 
 def write_index(
@@ -96,7 +96,7 @@ def write_index(
     facts = collect(one.triples or [] for one in found)
 
     def encode(out: Path, texts: Sequence[Passage], what: str) -> NDArray[np.float32]:
-        return _encode(out, texts, encoder, batch_size, lambda begins: progress(begins, desc=what, unit="batch"))
+        return _encode(out, texts, encoder, batch_size, lambda begins: progress(begins, desc=what, unit="block"))
 
     encode(index / PASSAGE_VECTORS, _Passages(corpus), "passages")
     encode(index / FACT_VECTORS, [Passage("", fact_text(triple)) for triple in facts.triples], "facts")
@@ -174,8 +174,8 @@ def _encode(
         np.save(out, np.empty((0, size), np.float32))
         return np.empty((0, size), np.float32)
     vectors = np.lib.format.open_memmap(out, "w+", np.dtype(np.float32), (len(texts), size))
-    for begin in progress(range(0, len(texts), batch_size)):
-        vectors[begin : begin + batch_size] = encoder.encode_passages(texts[begin : begin + batch_size], batch_size)
+    for begin in progress(range(0, len(texts), _BLOCK)):  # of which the encoder batches those of like length
+        vectors[begin : begin + _BLOCK] = encoder.encode_passages(texts[begin : begin + _BLOCK], batch_size)
     vectors.flush()
     return vectors
 

@@ -100,7 +100,7 @@ class OpenIE:
 
     def __init__(self, lm: dspy.LM, replies: Replies) -> None:
         self._lm = lm
-        self._about = json.dumps(identity(lm), sort_keys=True, default=repr)
+        self._about = json.dumps(identity(lm), sort_keys=True)
         self._replies = replies
         self._entities, self._triples = dspy.Predict(NameEntities), dspy.Predict(ExtractTriples)
 
@@ -223,12 +223,14 @@ def as_lines(entities: list[str]) -> str:
 
 def identity(lm: dspy.LM) -> dict[str, Any]:
     """What decides the LM's replies: its name and its settings, without secrets."""
-    settings = {
+    settings = {**lm.kwargs, **getattr(lm.engine, "dump_state", dict)()}
+    public = {
         name: without_url_secrets(value) if isinstance(value, str) else value
-        for name, value in lm.kwargs.items()
+        for name, value in settings.items()
         if value is not None and not names_a_secret(name)
     }
-    return {"model": lm.model, **settings}
+    known: dict[str, Any] = json.loads(json.dumps({"model": lm.model, **public}, default=repr))
+    return known
 
 
 def prompts(*asked: type[dspy.Signature]) -> str:
@@ -263,7 +265,7 @@ class _Calls(BaseCallback):
 @contextmanager
 def _counted(made: int, limit: int | None) -> Iterator[_Calls]:
     calls = _Calls(made, limit)
-    with dspy.context(callbacks=[*dspy.settings.callbacks, calls]):
+    with dspy.context(callbacks=[calls, *dspy.settings.callbacks]):  # first: what is not made is not counted by others
         yield calls
 
 

@@ -1,5 +1,6 @@
 """Triples of subject, relation and object, as LMs write them."""
 
+import json
 import re
 from collections.abc import Iterable
 from typing import Any
@@ -19,8 +20,8 @@ _BRACKETED = re.compile(r"\s*[(<\[](.*)[)>\]][.,;]?\s*")
 class Triples(Reply, shows=list[list[str]]):
     """The triples that can be read; what has not three parts, or an empty one, is left out.
 
-    Read are JSON lists of three, JSON objects with three values, XML tags, and lines such as "Lund | is in | Sweden" and
-    "(Lund, is in, Sweden)". "None" and a refusal are an empty list. Text without any triple is unparsable.
+    Read are JSON lists of three, JSON objects with three values, XML tags, and lines such as "Lund | is in | Sweden"
+    and "(Lund, is in, Sweden)". "None" and a refusal are an empty list. Text without any triple is unparsable.
     """
 
     @classmethod
@@ -32,7 +33,7 @@ class Triples(Reply, shows=list[list[str]]):
             if says_nothing(text) or is_refusal(text):
                 return []
             found = _in_tags(text) or list(_in_json(json_in(text))) or list(_in_lines(text))
-            empty = not found and text.startswith(("[", "{")) and _is_empty(json_in(text))
+            empty = not found and _is_empty_json(text)
         else:
             found, empty = list(_in_json(value)), _is_empty(value)
         if not found and not empty:
@@ -68,11 +69,15 @@ def _in_json(value: Any) -> Iterable[list[str]]:
 
 
 def _triple(parts: Any) -> list[str] | None:
-    """The parts, if they are three texts or numbers; three lines that are triples themselves are none."""
-    if len(parts) != 3 or not all(isinstance(part, str | int | float) and not isinstance(part, bool) for part in parts):
+    """The parts, if they are three texts or numbers, or four, of which the last two are the object: "Lund", "in 1990".
+
+    Lines that are triples themselves are no parts.
+    """
+    if not all(isinstance(part, str | int | float) and not isinstance(part, bool) for part in parts):
         return None
-    texts = [bare(str(part)) for part in parts]
-    return texts if all(texts) and not all(map(_of_line, map(str, parts))) else None
+    subject, relation, *object = [bare(str(part)) for part in parts] if len(parts) in (3, 4) else ["", ""]
+    triple = [subject, relation, " ".join(object).strip()]
+    return triple if all(triple) and not all(map(_of_line, map(str, parts))) else None
 
 
 def _in_lines(text: str) -> Iterable[list[str]]:
@@ -92,6 +97,14 @@ def _of_line(line: str) -> list[str] | None:
         parts = re.split(r"\s*,\s*", inside[1])
     texts = [bare(part) for part in parts]
     return texts if len(texts) == 3 and all(texts) else None
+
+
+def _is_empty_json(text: str) -> bool:
+    """Whether the text is whole JSON without anything in it; what was cut off, or repaired, says nothing for sure."""
+    try:
+        return _is_empty(json.loads(text))
+    except ValueError:
+        return False
 
 
 def _is_empty(value: Any) -> bool:
