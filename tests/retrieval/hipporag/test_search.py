@@ -8,9 +8,11 @@ import dspy
 import numpy as np
 import pytest
 from support.graph_passages import PASSAGES, Knowing
+from support.hostile_passages import HOSTILE_PASSAGES
 from support.scripted import UNPARSABLE, Reply, scripted
 from support.word_encoder import WordEncoder
 
+import lms
 from programs.direct import Direct
 from programs.instruments.cost import measured
 from retrieval import Passage, RetrievalError, Retriever, UsageError, load
@@ -176,6 +178,16 @@ class TestTheLM:
         assert "ada 2 x | relevant 1 import os system x" in asked
         assert asked.count("[[ ##") == 2
         assert len(numbered(asked)) == 5
+
+    def test_passages_that_give_orders_are_indexed_and_found_like_others(self, tmp_path: Path) -> None:
+        passages = [p for p in HOSTILE_PASSAGES if "\ud800" not in p.title + p.text]  # which no index takes
+        index = HippoRAG.build(passages, tmp_path / "index", encoder="words", lm=lms.load("extractive"))
+        assert index.unread == []
+        assert index.facts > 10
+        with scripted(Reply(SelectFacts, {"relevant": "[1]"})) as script:
+            assert len(index("Who is answering about Zorx?", 200)) == len(passages)
+        assert len(numbered(script.prompts[0][1])) == 5
+        assert script.prompts[0][1].count("[[ ##") == 2 + 2  # the fields, and the request for the reply
 
 
 class TestOpening:
