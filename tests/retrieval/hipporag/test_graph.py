@@ -1,10 +1,13 @@
 """The graph: the numbers by hand, and PageRank against a linear solve."""
 
+import sys
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 from support.graph_passages import TRIPLES
 
+from retrieval import UsageError
 from retrieval.hipporag.graph import Graph, Synonyms, collect, link, normalised
 
 pytest.importorskip("scipy.sparse", reason="the extra `hipporag` is not installed")
@@ -107,3 +110,9 @@ def test_a_triple_that_loses_a_part_is_left_out() -> None:
     assert facts.triples == [("c", "is", "d")]
     assert facts.stated.tolist() == [[0, 1]]
     assert facts.phrases == ["c", "d"]
+
+
+def test_without_the_extra_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "scipy.sparse", None)
+    with pytest.raises(UsageError, match=r"pip install 'dspy-odqa\[hipporag\]'"):
+        link(collect([]), 1, NONE)

@@ -1,5 +1,6 @@
 """Searching: a worked case, what the LM is asked, and what happens without a helpful fact."""
 
+import asyncio
 import copy
 import json
 from pathlib import Path
@@ -15,6 +16,7 @@ from support.word_encoder import WordEncoder
 import lms
 from programs.direct import Direct
 from programs.instruments.cost import measured
+from programs.instruments.plan import plan
 from retrieval import Passage, RetrievalError, Retriever, UsageError, load
 from retrieval.dense import Encoder
 from retrieval.hipporag import HippoRAG
@@ -58,13 +60,14 @@ def _triples() -> list[list[list[str]]]:
 
 
 class TestSearch:
-    def test_the_worked_case(self, index: HippoRAG) -> None:
+    @pytest.mark.parametrize(("most", "chosen"), [(5, [1]), (5, [2, 4]), (5, [1, 2, 3, 4, 5]), (3, [1, 2, 3])])
+    def test_the_worked_case(self, most: int, chosen: list[int], index: HippoRAG) -> None:
         """By the definition of the method, with a linear solve in place of the walk."""
         near, facts = nearness(QUERY)
-        order = np.argsort(-facts, kind="stable")[:5]
+        order = np.argsort(-facts, kind="stable")[:most]
         names = [" ".join(collect(_triples()).triples[n]) for n in order]
-        with scripted(Reply(SelectFacts, {"relevant": "[1, 2]"})) as script:
-            found = index(QUERY, 5)
+        with scripted(Reply(SelectFacts, {"relevant": str(chosen)})) as script:
+            found = HippoRAG(index.path, facts=most)(QUERY, 5)
         shown = numbered(script.prompts[0][1])
         assert [fact.replace(" | ", " ") for fact in shown] == names
         assert f"[[ ## question ## ]]\n{QUERY}" in script.prompts[0][1]
@@ -79,8 +82,9 @@ class TestSearch:
             weights[7 + row, phrase] = weights[phrase, 7 + row] = 1
         reset = np.concatenate([np.zeros(7), 0.05 * near])
         for phrase in range(7):
-            each = [facts[n] / len(holders[phrase]) for n in order[:2] if phrase in collected.ends[n]]
-            reset[phrase] = np.mean(each) if each else 0
+            each = [facts[order[n - 1]] for n in chosen if phrase in collected.ends[order[n - 1]]]
+            reset[phrase] = np.mean(each) / len(holders[phrase]) if each else 0
+        reset[np.argsort(-reset[:7], kind="stable")[most:]] = 0  # the best phrases
         begin = reset / reset.sum()
         columns = np.array([row / row.sum() if row.sum() else begin for row in weights])
         expected = np.linalg.solve(np.eye(12) - 0.5 * columns.T, 0.5 * begin)[7:]
@@ -166,6 +170,15 @@ class TestTheLM:
         assert {name: spent.lm_calls for name, spent in cost.predictors.items()} == {"FactFilter": 1, "answer": 1}
         assert cost.searches == 1
         assert len(trace) == 1  # the program's own call: optimizers look for its predictors in the trace
+
+    def test_the_plan_of_a_program_has_its_calls(self, index: HippoRAG) -> None:
+        amounts = plan(Direct(index, k=2), lms.load("extractive"), [QUERY])
+        assert (amounts["lm_calls"].least, amounts["lm_calls"].typical, amounts["lm_calls"].most) == (2, 2, 4)
+
+    def test_an_awaited_program_asks_it_too(self, index: HippoRAG) -> None:
+        with dspy.context(lm=lms.load("extractive")), measured() as cost:
+            asyncio.run(Direct(index, k=2).acall(question=QUERY))
+        assert cost.predictors.keys() == {"FactFilter", "answer"}
 
     def test_hostile_text_stays_on_its_line(self, tmp_path: Path, knowing: Knowing) -> None:
         knowing.triples["ada"] = json.dumps(
