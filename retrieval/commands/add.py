@@ -48,9 +48,14 @@ def open_index(spec: str) -> UpdatableIndex:
     """Open an index that is to be changed, by its directory or as qdrant:….
 
     Raises:
-        UsageError: There is none, or it is one of ColBERT.
+        UsageError: There is none, or it is one of ColBERT or of HippoRAG.
         RetrievalError: It is damaged.
     """
+    if (Path(spec) / "hipporag.json").is_file():
+        raise UsageError(
+            f"{spec} is a HippoRAG index, whose facts are linked all together: index the changed corpus with "
+            "--overwrite, which pays for the new passages only"
+        )
     index: Any = load(spec if spec.startswith(_QDRANT) else Path(spec))
     if not isinstance(index, UpdatableIndex):
         raise UsageError(

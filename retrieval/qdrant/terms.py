@@ -1,8 +1,8 @@
 """BM25 as sparse vectors: a passage's weights are the scores of its tokens, a query's how often it has them.
 
 So their inner product is the BM25 score, with bm25s's formula and this project's analyser, and differs from that of
-`retrieval.bm25` by the rounding of a sum alone, the last bit of a 32-bit number. How rare a token is and how long a passage is on average
-are counted once, over all passages, before the first weight is known.
+`retrieval.bm25` by the rounding of a sum alone, the last bit of a 32-bit number. How rare a token is and how long a
+passage is on average are counted once, over all passages, before the first weight is known.
 
 A token's number is a hash of 32 bits. Tokens of the corpus that would share one get another; a word of a query that is
 in no passage may share one, for a vocabulary of a million once in 4,000 such words.

@@ -128,12 +128,12 @@ def test_an_interrupt_is_no_traceback(monkeypatch: pytest.MonkeyPatch, capsys: p
         (
             "bm25",
             ["--encoder", "sbert"],
-            "--encoder is a setting of dense and qdrant: the backend bm25 has no such setting",
+            "--encoder is a setting of dense and hipporag and qdrant: the backend bm25 has no such setting",
         ),
         (
             "bm25",
             ["--no-resume"],
-            "--resume is a setting of dense and colbert and qdrant: the backend bm25 has no such setting",
+            "--resume is a setting of dense and colbert and hipporag and qdrant: the backend bm25 has no such setting",
         ),
         (
             "dense",
@@ -200,7 +200,9 @@ def test_a_corpus_that_there_is_not_is_refused(tmp_path: Path, capsys: pytest.Ca
     assert "there is no corpus 'wiki99': choose one of wiki17, wiki18, hotpotqa17" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(("backend", "missing"), [("dense", "--encoder"), ("colbert", "--checkpoint")])
+@pytest.mark.parametrize(
+    ("backend", "missing"), [("dense", "--encoder"), ("colbert", "--checkpoint"), ("hipporag", "--encoder")]
+)
 def test_a_backend_says_what_it_needs(
     backend: str, missing: str, corpus: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
