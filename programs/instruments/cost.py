@@ -8,9 +8,8 @@ from math import fsum
 from typing import Any, NamedTuple
 
 import dspy
-from dspy.utils.callback import BaseCallback
 
-from programs.instruments.watching import watching
+from programs.instruments.watching import Watcher, watching
 from programs.steps.ask import is_unparsable
 from retrieval import Retriever
 
@@ -121,7 +120,7 @@ class _History(list[Any]):
         self._take(record)
 
 
-class _Meter(BaseCallback):
+class _Meter(Watcher):
     """Many threads add to its lists; they only use `append`, which is safe."""
 
     def __init__(self, names: PredictorNames) -> None:
@@ -129,7 +128,7 @@ class _Meter(BaseCallback):
         self.calls: list[str] = []  # the predictors' names
         self.replies: list[_Reply] = []
         self.searches: list[str] = []
-        self.unparsable: list[str] = []
+        self.unparsable: list[None] = []
         self.history = _History(lambda record: self.replies.append(_reply(self._caller(), record)))
         self._predictors: set[str] = set()
 
@@ -144,7 +143,10 @@ class _Meter(BaseCallback):
 
     def on_module_end(self, call_id: str, outputs: Any, exception: BaseException | None = None) -> None:
         if call_id in self._predictors and is_unparsable(exception):
-            self.unparsable.append(call_id)
+            self.on_unparsable()
+
+    def on_unparsable(self) -> None:
+        self.unparsable.append(None)
 
     def _caller(self) -> str:
         modules = dspy.settings.caller_modules

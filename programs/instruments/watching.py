@@ -1,6 +1,7 @@
-"""One DSPy callback for all that watches from outside: DSPy looks each callback up anew at every event, which on some
-versions of Python takes as long as a tenth of an LM call."""
+"""DSPy callbacks for all that watches from outside, which cost little: DSPy takes up to 0.1 ms to announce the beginning
+and the end of a module or of an adapter's work, and a program has ten of these events per LM call."""
 
+import copy
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -8,11 +9,18 @@ from typing import Any
 import dspy
 from dspy.utils.callback import BaseCallback
 
-__all__ = ["watching"]
+__all__ = ["Watcher", "only_lm_calls", "watching"]
+
+
+class Watcher(BaseCallback):
+    """Sees the calls of LMs and retrievers, and of modules unless they are made in `only_lm_calls`."""
+
+    def on_unparsable(self) -> None:
+        """A predictor that was called in `only_lm_calls` could not parse its reply."""
 
 
 @contextmanager
-def watching(watcher: BaseCallback) -> Iterator[None]:
+def watching(watcher: Watcher) -> Iterator[None]:
     """Tell the watcher of the calls of LMs and modules, retrievers included, that begin and end in the block.
 
     Holds for calls in threads that carry the context along, as `programs.steps.side_by_side.side_by_side` does. The
@@ -24,9 +32,38 @@ def watching(watcher: BaseCallback) -> Iterator[None]:
         yield
 
 
-class _All(BaseCallback):
-    def __init__(self, watchers: Sequence[BaseCallback]) -> None:
+def only_lm_calls(predictor: dspy.Module) -> tuple[dict[str, Any], Sequence[Watcher]]:
+    """DSPy settings with which a call of the predictor announces its LM calls to the watchers, and nothing else.
+
+    Returns:
+        The settings, and the watchers: whoever uses the settings tells them of an unparsable reply. Both are empty where
+        the LM calls could not be seen otherwise.
+    """
+    callbacks = dspy.settings.callbacks
+    watching = next((callback for callback in callbacks if isinstance(callback, _All)), None)
+    single = predictor.predict if type(predictor) is dspy.ChainOfThought else predictor
+    lm = dspy.settings.lm
+    if watching is None or not isinstance(single, dspy.Predict) or single.lm is not None or type(lm) is not dspy.LM:
+        return {}, ()
+    others = [callback for callback in callbacks if callback is not watching]
+    return {"callbacks": others, "lm": watching.watched(lm)}, watching.watchers
+
+
+class _All(Watcher):
+    """One callback for all watchers, since DSPy looks each callback up anew at every event."""
+
+    def __init__(self, watchers: Sequence[Watcher]) -> None:
         self.watchers = watchers
+        self._watched: tuple[dspy.LM, dspy.LM] | None = None  # an LM, and how it is watched
+
+    def watched(self, lm: dspy.LM) -> dspy.LM:
+        """The LM, which itself announces its calls: it shares all with the original but its callbacks."""
+        known = self._watched
+        if known is None or known[0] is not lm:
+            twin = copy.copy(lm)
+            twin.callbacks = [*lm.callbacks, self]
+            self._watched = known = (lm, twin)
+        return known[1]
 
     def on_lm_start(self, call_id: str, instance: Any, inputs: dict[str, Any]) -> None:
         for watcher in self.watchers:

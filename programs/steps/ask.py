@@ -6,6 +6,7 @@ from typing import Any
 import dspy
 from dspy.utils.exceptions import AdapterParseError
 
+from programs.instruments.watching import only_lm_calls
 from retrieval.passage import plain
 from signatures.adapters import ChatAdapter
 
@@ -52,11 +53,14 @@ def ask(predictor: dspy.Module, **inputs: Any) -> dspy.Prediction:
             marker.
     """
     cleaned = {name: plain(value) if isinstance(value, str) else value for name, value in inputs.items()}
+    settings, watchers = only_lm_calls(predictor)
     try:
-        with dspy.context(adapter=dspy.settings.adapter or _ADAPTER):
+        with dspy.context(adapter=dspy.settings.adapter or _ADAPTER, **settings):
             return predictor(**cleaned)
     except Exception as error:
         if not is_unparsable(error):
             raise
+        for watcher in watchers:
+            watcher.on_unparsable()
         (single,) = predictor.predictors()
         return dspy.Prediction(**dict.fromkeys(single.signature.output_fields))
