@@ -71,8 +71,8 @@ class _Tolerant:
         return self._once(signature, values, super().format_assistant_message_content, *given)  # type: ignore[misc]
 
     def _once(self, signature: type[dspy.Signature], key: Hashable, make: Callable[..., str], *args: Any) -> str:
-        """`make(signature, *args)`, kept under the key: DSPy makes a type adapter or a schema for each field, each time,
-        which takes as long as all else of a call."""
+        """`make(signature, *args)`, kept under the key: DSPy makes a type adapter or a schema for each field, each
+        time, which takes a third of a call."""
         known = _kept.setdefault(signature, {})
         whole = type(self), make.__name__, signature.__doc__, key
         if whole not in known:

@@ -142,7 +142,7 @@ class RecordedCalls(Watcher):
             "max_history_size": self._at_once,
             "trace": None,
         }
-        with self._log.appending() as self._write, watching(self), dspy.context(**settings):
+        with self._log.appending() as self._write, watching(self, **settings):
             self._behind, dspy.cache = dspy.cache, self
             try:
                 yield

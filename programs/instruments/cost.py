@@ -63,14 +63,15 @@ class PredictorNames:
     """The names of predictors in their programs. Each program is looked through once, since DSPy takes long for it."""
 
     def __init__(self) -> None:
-        self._known: dict[int, tuple[dspy.Module, list[tuple[str, dspy.Predict]]]] = {}  # by the program's id
+        self._known: dict[int, tuple[dspy.Module, dict[int, tuple[str, dspy.Predict]]]] = {}  # by the objects' ids
 
     def __call__(self, program: dspy.Module, caller: dspy.Module) -> str:
         """The predictor's key in the program's saved state; the name of its class where it has none."""
         known = self._known.get(id(program))
-        if known is None or all(predictor is not caller for _, predictor in known[1]):
-            known = self._known[id(program)] = (program, program.named_predictors())
-        return next((name for name, predictor in known[1] if predictor is caller), type(caller).__name__)
+        if known is None or id(caller) not in known[1]:
+            named = {id(predictor): (name, predictor) for name, predictor in reversed(program.named_predictors())}
+            known = self._known[id(program)] = (program, named)
+        return known[1].get(id(caller), (type(caller).__name__,))[0]
 
 
 @contextmanager
@@ -88,7 +89,7 @@ def measured(names: PredictorNames | None = None) -> Iterator[Cost]:
     started = time.perf_counter()
     try:
         # DSPy appends each LM call's record to the history of every calling module: the meter poses as one.
-        with watching(meter), dspy.context(caller_modules=[*(dspy.settings.caller_modules or []), meter]):
+        with watching(meter, caller_modules=[*(dspy.settings.caller_modules or []), meter]):
             yield cost
     finally:
         cost.seconds = time.perf_counter() - started

@@ -1,5 +1,8 @@
-"""DSPy callbacks for all that watches from outside, which cost little: DSPy takes up to 0.1 ms to announce the beginning
-and the end of a module or of an adapter's work, and a program has ten of these events per LM call."""
+"""DSPy callbacks for all that watches from outside, at little cost.
+
+DSPy takes up to 0.1 ms to announce that a module or an adapter begins and ends, and an LM call of a program has ten
+such events around it. So `only_lm_calls` leaves out those that nobody needs.
+"""
 
 import copy
 from collections.abc import Iterator, Sequence
@@ -20,15 +23,19 @@ class Watcher(BaseCallback):
 
 
 @contextmanager
-def watching(watcher: Watcher) -> Iterator[None]:
+def watching(watcher: Watcher, **settings: Any) -> Iterator[None]:
     """Tell the watcher of the calls of LMs and modules, retrievers included, that begin and end in the block.
 
     Holds for calls in threads that carry the context along, as `programs.steps.side_by_side.side_by_side` does. The
     watchers of blocks that are nested are told in turn, the outermost first.
+
+    Args:
+        watcher: Who is told.
+        settings: Further settings of DSPy for the block; to make them here costs nothing.
     """
     others = [callback for callback in dspy.settings.callbacks if not isinstance(callback, _All)]
     outer = [watcher for known in dspy.settings.callbacks if isinstance(known, _All) for watcher in known.watchers]
-    with dspy.context(callbacks=[*others, _All([*outer, watcher])]):
+    with dspy.context(callbacks=[*others, _All([*outer, watcher])], **settings):
         yield
 
 
@@ -36,8 +43,8 @@ def only_lm_calls(predictor: dspy.Module) -> tuple[dict[str, Any], Sequence[Watc
     """DSPy settings with which a call of the predictor announces its LM calls to the watchers, and nothing else.
 
     Returns:
-        The settings, and the watchers: whoever uses the settings tells them of an unparsable reply. Both are empty where
-        the LM calls could not be seen otherwise.
+        The settings, and the watchers: whoever uses the settings tells them of an unparsable reply. Both are empty
+        where the LM calls can be seen in no other way.
     """
     callbacks = dspy.settings.callbacks
     watching = next((callback for callback in callbacks if isinstance(callback, _All)), None)
