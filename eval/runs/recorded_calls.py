@@ -29,9 +29,9 @@ from eval.runs.record import Message, PaidCall
 from eval.runs.store import CallLog
 from programs.instruments.adapters import adapter_name
 from programs.instruments.cost import REPLAYED, PredictorNames, Spent, caller, stated_price
-from programs.instruments.watching import Watcher, watching
 from retrieval import UsageError
 from retrieval.files import json_line
+from retrieval.watching import Watcher, watching
 
 __all__ = ["Limits", "RecordedCalls", "Stopped", "replies"]
 

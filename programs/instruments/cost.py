@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 import dspy
 
-from programs.instruments.watching import Watcher, watching
 from programs.steps.ask import is_unparsable
 from retrieval import Retriever
+from retrieval.watching import Watcher, watching
 
 __all__ = ["REPLAYED", "Cost", "PredictorNames", "Spent", "caller", "measured", "stated_price"]
 

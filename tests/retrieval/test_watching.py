@@ -5,8 +5,8 @@ import dspy
 import pytest
 from support.scripted import Function, engine_lm, render
 
-from programs.instruments.watching import Watcher, watching
 from programs.steps.ask import ask, chain_of_thought
+from retrieval.watching import Watcher, watching
 
 
 class Told(Watcher):
