@@ -1,6 +1,7 @@
 """How close one question of each method comes to its sequential depth in LM calls.
 
     python benchmarks/side_by_side.py [--seconds 0.2] [METHOD …]
+    python benchmarks/side_by_side.py --small
 
 Every LM call goes to a server on this machine that answers after that time. The depth of a question is the longest
 chain of LM calls of which each began when the one before had ended: it is measured, and stands beside what the class
@@ -78,5 +79,6 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description="One question of each method, beside its depth.")
     parser.add_argument("methods", nargs="*", metavar="METHOD", help="default: all")
     parser.add_argument("--seconds", type=float, default=0.2, help="per LM call (default: %(default)s)")
+    parser.add_argument("--small", action="store_true", help="three methods, in half a minute")
     arguments = parser.parse_args()
-    main(arguments.methods, arguments.seconds)
+    main(["blendfilter", "sure", "cot"] if arguments.small else arguments.methods, arguments.seconds)
