@@ -78,6 +78,14 @@ def test_what_is_no_index_does_not_open(tmp_path: Path) -> None:
         BM25(tmp_path / "empty")
 
 
+def test_a_format_of_before_says_so(tmp_path: Path) -> None:
+    BM25.build(CORPUS, tmp_path / "index")
+    description = json.loads((tmp_path / "index" / "bm25.json").read_text())
+    (tmp_path / "index" / "bm25.json").write_text(json.dumps(description | {"format": 1}))
+    with pytest.raises(UsageError, match="has index format 1, this version reads 2: build the index again"):
+        BM25(tmp_path / "index")
+
+
 def test_another_format_says_so(tmp_path: Path) -> None:
     BM25.build(CORPUS, tmp_path / "index")
     description = json.loads((tmp_path / "index" / "bm25.json").read_text())
@@ -89,7 +97,7 @@ def test_another_format_says_so(tmp_path: Path) -> None:
 def test_a_damaged_index_says_which_file(tmp_path: Path) -> None:
     BM25.build(CORPUS, tmp_path / "index")
     names = sorted(path.name for path in (tmp_path / "index").iterdir())
-    assert len(names) == 9
+    assert len(names) == 13
     for name in names:
         file = tmp_path / "index" / name
         whole = file.read_bytes()
