@@ -18,8 +18,9 @@ import logging
 import math
 import os
 import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
 from itertools import chain, count
 from pathlib import Path
 from uuid import uuid4
@@ -55,6 +56,7 @@ except ModuleNotFoundError:  # numba
 __all__ = ["BM25"]
 
 _BLOCK = 1 << 8  # scores of which only the best is looked at first
+_TOKENS = 1 << 15  # whose columns are remembered
 _BY_NUMPY = 10  # searches before compiled code is loaded, which takes half a second
 
 logger = logging.getLogger(__name__)
@@ -78,8 +80,7 @@ class BM25(Retriever):
         self._k1, self._b, analyser = description["k1"], description["b"], description["analyser"]
         self.analyser = Analyser(analyser["stemmer"], tuple(analyser["stop_words"]), analyser["pattern"])
         self._corpus = Corpus(self.path)
-        self._vocabulary = Lines(self.path / VOCABULARY)
-        self._buckets = np.load(self.path / BUCKETS, mmap_mode="r")
+        self._column = _columns(self.path)
         self._bounds = Bounds(self.path, description["bound_step"])
         self._index = bm25s.BM25.load(self.path, mmap=True, load_vocab=False)
         self._matrix = [self._index.scores[name].view(np.ndarray) for name in ("indptr", "indices", "data")]
@@ -152,15 +153,6 @@ class BM25(Retriever):
                         f"passage {passage.id!r} has the token {token!r}, the vocabulary has not; build the index again"
                     )
 
-    def _column(self, token: str) -> int | None:
-        sought = token.encode()
-        number = bucket(sought, len(self._buckets) - 1)
-        for line in range(self._buckets[number], self._buckets[number + 1]):
-            _, found, column = self._vocabulary[line].split(b'"')
-            if found == sought:
-                return int(column.strip(b": ,}\n"))
-        return None
-
     @classmethod
     def build(
         cls,
@@ -208,6 +200,23 @@ class BM25(Retriever):
             shutil.rmtree(building, ignore_errors=True)
             raise
         return cls(out)
+
+
+def _columns(path: Path) -> Callable[[str], int | None]:
+    """A function from a token to its column, or None, which reads the vocabulary on disk."""
+    lines, buckets = Lines(path / VOCABULARY), np.load(path / BUCKETS, mmap_mode="r")
+
+    @lru_cache(_TOKENS)
+    def column(token: str) -> int | None:
+        sought = token.encode()
+        number = bucket(sought, len(buckets) - 1)
+        for line in range(buckets[number], buckets[number + 1]):
+            _, found, value = lines[line].split(b'"')
+            if found == sought:
+                return int(value.strip(b": ,}\n"))
+        return None
+
+    return column
 
 
 def _best(scores: NDArray[np.float32], k: int) -> NDArray[np.int64]:
