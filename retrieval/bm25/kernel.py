@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 __all__ = ["best_rows", "is_compiled"]
 
-BLOCK_BITS = 13  # rows summed at a time; their sums fit the processor's first cache
+BLOCK_BITS = 14  # rows summed at a time; their sums stay in the processor's cache
 
 _ASIDE = 0.9  # of the floor: what the columns put aside may add up to
 _MORE = 8  # windows scored first, beside k

@@ -50,7 +50,9 @@ from retrieval.passage import Passage
 
 try:
     from retrieval.bm25 import kernel
-except ModuleNotFoundError:  # numba
+except ModuleNotFoundError as missing:
+    if missing.name != "numba":
+        raise
     kernel = None  # type: ignore[assignment]
 
 __all__ = ["BM25"]

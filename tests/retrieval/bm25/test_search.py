@@ -1,14 +1,17 @@
 """Searching BM25 indexes: what is found, and that nothing opens unless it is whole."""
 
 import json
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import bm25s
 import pytest
+from support.patience import PATIENCE
 
 from retrieval import Passage, RetrievalError, UsageError
-from retrieval.bm25 import BM25
+from retrieval.bm25 import BM25, search
 
 CORPUS = [
     Passage("a", "Cats chase mice at night.", "Cats"),
@@ -65,6 +68,21 @@ def test_threads_may_share_an_index(tmp_path: Path) -> None:
     queries = [f"word{n % 7} things{n % 11} running{n}" for n in range(200)]
     with ThreadPoolExecutor(8) as threads:
         assert list(threads.map(index, queries)) == [index(query) for query in queries]
+
+
+def test_without_numba_the_same_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(search, "_BY_NUMPY", 0)
+    index = BM25.build(CORPUS, tmp_path / "index")
+    code = """
+import sys
+sys.modules["numba"] = None
+from retrieval.bm25 import BM25
+print(*[[(p.id, p.score) for p in found] for found in BM25(sys.argv[1]).batch(["dogs chase mice", "Seine"] * 9, 3)])
+"""
+    command = [sys.executable, "-c", code, str(index.path)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
+    found = [[(p.id, p.score) for p in index(query, 3)] for query in ["dogs chase mice", "Seine"] * 9]
+    assert (done.returncode, done.stdout, done.stderr) == (0, " ".join(map(str, found)) + "\n", "")
 
 
 def test_what_is_no_index_does_not_open(tmp_path: Path) -> None:
