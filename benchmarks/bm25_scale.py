@@ -1,6 +1,6 @@
 """How BM25 grows with the corpus, beside its peers: building, opening, and searching in one interleaved run.
 
-    python benchmarks/bm25_scale.py --small --dir /var/tmp/bm25
+    python benchmarks/bm25_scale.py --small
     python benchmarks/bm25_scale.py --sizes 1000000 5000000 --dir /var/tmp/bm25 \
         --source DATA/*.corpus.jsonl.gz --questions DATA/*.dev.jsonl.gz
 
@@ -19,9 +19,11 @@ import os
 import resource
 import shutil
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import ExitStack
 from itertools import chain
 from multiprocessing import get_context
 from pathlib import Path
@@ -299,11 +301,19 @@ def main() -> None:
         "--source", type=Path, nargs="+", default=[SAMPLE], help="passages (default: the packaged ones)"
     )
     parser.add_argument("--questions", type=Path, nargs="+", default=[SAMPLE_QUESTIONS], help="(default: likewise)")
-    parser.add_argument("--dir", type=Path, required=True, help="for indexes")
+    parser.add_argument("--dir", type=Path, help="for indexes (default: one that is deleted at the end)")
     parser.add_argument("--keep", action="store_true", help="keep the indexes, and use those that are there")
     arguments = parser.parse_args()
     if arguments.small:
         arguments.sizes, arguments.queries, arguments.k, arguments.plain = [20_000], 100, [20], 20_000
+    with ExitStack() as stack:
+        if arguments.dir is None:
+            arguments.dir = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        measure(arguments)
+
+
+def measure(arguments: argparse.Namespace) -> None:
+    """Build, open and search at each size."""
     source, questions = rows(arguments.source), rows(arguments.questions)
     kinds = {
         "short": short_queries(questions, arguments.queries),
