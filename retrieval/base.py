@@ -20,6 +20,9 @@ class Retriever(ABC):
     share the retriever: DSPy's optimizers deep-copy programs, and must not copy an index.
     """
 
+    opened_as: str | None = None
+    """What `retrieval.load` opened it by, so that another process can open it too; None where it did not."""
+
     @abstractmethod
     def search(self, query: str, k: int) -> list[Passage]:
         """The at most `k` best passages for `query`, best first, each id once, with scores."""

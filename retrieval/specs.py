@@ -35,11 +35,11 @@ def load(spec: str | Path) -> Retriever:
     if isinstance(spec, Path):
         spec = str(spec) if spec.suffix == ".toml" else f"{_kind_of_index(spec)}:{spec}"
     if spec.endswith(".toml"):
-        return _composed(spec)
+        return _named(_composed(spec), spec)
     scheme, colon, rest = spec.partition(":")
     for form, opened in FORMS.items():
         if form.partition(":")[:2] == (scheme, colon) and bool(colon) == bool(rest):
-            return _checked(opened(rest), spec)
+            return _named(_checked(opened(rest), spec), spec)
     raise UsageError(f"there is no retriever {spec!r}: use {' or '.join(FORMS)}")
 
 
@@ -49,6 +49,11 @@ def _kind_of_index(directory: Path) -> str:
         if (directory / description).is_file():
             return kind
     raise UsageError(f"there is no index in {directory}: build one with `python -m retrieval index`")
+
+
+def _named(retriever: Retriever, spec: str) -> Retriever:
+    retriever.opened_as = spec
+    return retriever
 
 
 def _checked(retriever: Retriever, spec: str) -> Retriever:
