@@ -14,6 +14,7 @@ _DESCRIPTIONS = (
     ("dense", "dense.json"),
     ("colbert", "colbert.json"),
     ("colbert", "metadata.json"),
+    ("shards", "shards.json"),
 )
 
 
@@ -22,8 +23,9 @@ def load(spec: str | Path) -> Retriever:
 
     Args:
         spec: `sample` (BM25 over the packaged sample corpus); `bm25:DIR`, `dense:DIR` or `colbert:DIR` (an index that
-            `python -m retrieval index` made; a ColBERT index may be one that colbert-ai made); `colbertv2:URL` (a
-            server that speaks the ColBERTv2 protocol); or a TOML file that composes these (see
+            `python -m retrieval index` made; a ColBERT index may be one that colbert-ai made); `shards:DIR`
+            (an index in parts, of `python -m retrieval shard`); `colbertv2:URL` (a server that speaks the ColBERTv2
+            protocol); or a TOML file that composes these (see
             `retrieval.compositions`). A path is that of a TOML file or of an index of any of these kinds.
 
     Raises:
@@ -92,6 +94,12 @@ def _colbert(path: str) -> Retriever:
     return ColBERT(path)
 
 
+def _shards(path: str) -> Retriever:
+    from retrieval.shards import open_shards
+
+    return open_shards(path, load)
+
+
 def _composed(path: str) -> Retriever:
     from retrieval.compositions import load_composition
 
@@ -103,6 +111,7 @@ FORMS: dict[str, Callable[[str], Retriever]] = {
     "bm25:DIR": _bm25,
     "dense:DIR": _dense,
     "colbert:DIR": _colbert,
+    "shards:DIR": _shards,
     "colbertv2:URL": _colbertv2,
     "FILE.toml": _composed,
 }

@@ -6,11 +6,11 @@ once. Here the same is done in pieces, so that the corpus may be of any length.
 
 import json
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict
 from itertools import pairwise
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 import bm25s
 import numpy as np
@@ -22,7 +22,7 @@ from retrieval.errors import UsageError
 from retrieval.indexes import CORPUS, LineWriter, Progress, checked_passages, passage_line, write_description
 from retrieval.passage import Passage
 
-__all__ = ["DESCRIPTION", "FORMAT", "VOCABULARY", "write_index"]
+__all__ = ["DESCRIPTION", "FORMAT", "VOCABULARY", "Statistics", "write_index"]
 
 FORMAT = 1
 DESCRIPTION = "bm25.json"
@@ -34,8 +34,25 @@ _CHUNK = 1 << 23  # words read before their postings are sorted and written down
 _GROUP = 1 << 22  # postings scored at a time
 
 
+class Statistics(NamedTuple):
+    """What the scores of a part of an index depend on besides its own passages."""
+
+    passages: int
+    """Of the whole index."""
+    mean_length: float
+    """Of all its passages, in tokens."""
+    frequency: Callable[[str], int]
+    """How many of all its passages have a token."""
+
+
 def write_index(
-    passages: Iterable[Passage], directory: Path, analyser: Analyser, k1: float, b: float, progress: Progress
+    passages: Iterable[Passage],
+    directory: Path,
+    analyser: Analyser,
+    k1: float,
+    b: float,
+    progress: Progress,
+    whole: Statistics | None = None,
 ) -> None:
     """Write all files of an index into an empty directory.
 
@@ -43,6 +60,7 @@ def write_index(
         passages: See `retrieval.bm25.BM25.build`; likewise `k1`, `b` and `progress`.
         directory: The directory, which must be there.
         analyser: Turns texts into tokens.
+        whole: Of the index that this is a part of; by default these passages are all.
 
     Raises:
         UsageError: a passage cannot be indexed, or no passage has a word.
@@ -54,7 +72,7 @@ def write_index(
             postings.add([columns[word] for word in words(f"{passage.title} {passage.text}")])
     if not columns.tokens:
         raise UsageError("there is nothing to index: no passages, or none with a word that is not a stop word")
-    postings.score(len(columns.tokens), k1, b, progress)
+    postings.score(list(columns.tokens), k1, b, progress, whole)
 
     with LineWriter(directory / VOCABULARY) as vocabulary:
         last = len(columns.tokens) - 1
@@ -117,28 +135,33 @@ class _Postings:
             self._ends.append(self._ends[-1] + len(pairs))
         self._columns, self._sizes = array("i"), array("i")
 
-    def score(self, width: int, k1: float, b: float, progress: Progress) -> None:
+    def score(self, tokens: Sequence[str], k1: float, b: float, progress: Progress, whole: Statistics | None) -> None:
         """Write bm25s's matrix of scores, passages by tokens, and remove the postings.
 
         Args:
-            width: Number of columns.
-            k1, b, progress: See `write_index`.
+            tokens: Of the columns, in order.
+            k1, b, progress, whole: See `write_index`.
         """
         if self._sizes:
             self._flush()
+        width = len(tokens)
         lengths = np.concatenate(self._lengths)
+        mean_length = lengths.mean() if whole is None else whole.mean_length
         frequencies = np.zeros(width, np.int64)
         for begin, end in pairwise(self._ends):
             frequencies += np.bincount(self._part("columns", begin, end), minlength=width)
         starts = np.zeros(width + 1, np.int64)
         np.cumsum(frequencies, out=starts[1:])
-        idf = _idf(frequencies, self.passages)
+        if whole is None:
+            idf = _idf(frequencies, self.passages)
+        else:
+            idf = _idf(np.array([whole.frequency(token) for token in tokens]), whole.passages)
         term = _select_tfc_scorer(_METHOD)
 
         with self._matrix("data", "<f4", starts[-1]) as data, self._matrix("indices", "<i4", starts[-1]) as indices:
             for first, last in progress(list(_groups(starts))):
                 columns, rows, counts = self._gather(first, last)
-                tf = term(counts.astype(np.float32), l_d=lengths[rows], l_avg=lengths.mean(), k1=k1, b=b)
+                tf = term(counts.astype(np.float32), l_d=lengths[rows], l_avg=mean_length, k1=k1, b=b)
                 (idf[columns] * tf).astype(np.float32).tofile(data)
                 rows.tofile(indices)
         np.save(self._out / "indptr.csc.index.npy", starts)

@@ -28,6 +28,18 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         "--timeout", type=float, default=10.0, help="seconds until a query gets 503 (default: %(default)s)"
     )
 
+    parser.add_argument(
+        "--ray",
+        nargs="?",
+        const="auto",
+        metavar="ADDRESS",
+        help="search in this Ray cluster, each shard of shards:DIR in processes of its own; without an ADDRESS in that "
+        "of this machine, or one made for it; needs the extra ray",
+    )
+    parser.add_argument(
+        "--replicas", type=int, default=1, metavar="N", help="with --ray, processes for each shard (default: 1)"
+    )
+
 
 def main(args: argparse.Namespace) -> None:
     """Serve until a signal comes."""
@@ -36,4 +48,10 @@ def main(args: argparse.Namespace) -> None:
     limits = ServerLimits(
         k=args.max_k, query=args.max_query, batch=args.max_batch, waiting=args.max_waiting, timeout=args.timeout
     )
-    serve(load(args.retriever), host=args.host, port=args.port, limits=limits)
+    if args.ray is None:
+        serve(load(args.retriever), host=args.host, port=args.port, limits=limits)
+        return
+    from retrieval.shards.serving import deployed
+
+    with deployed(args.retriever, address=args.ray, replicas=args.replicas, timeout=args.timeout) as retriever:
+        serve(retriever, host=args.host, port=args.port, limits=limits)

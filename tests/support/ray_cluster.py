@@ -2,12 +2,15 @@
 
 import os
 import shutil
+import sys
 import tempfile
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
 os.environ["RAY_ENABLE_UV_RUN_RUNTIME_ENV"] = "0"
@@ -19,7 +22,8 @@ _STORE = 80 * 2**20  # bytes; Ray wants at least 75 MB
 def ray_cluster(*cpus: int) -> Iterator[Any]:
     """A cluster with a head that does no work and one node with so many CPUs for each number; this process is connected
     to it. Yields `ray.cluster_utils.Cluster`."""
-    with short_folder() as folder, warnings.catch_warnings():
+    with short_folder() as folder, warnings.catch_warnings(), pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", os.pathsep.join(filter(None, sys.path)))  # where the doubles are
         warnings.simplefilter("ignore")  # Ray's own
         import ray
         from ray.cluster_utils import Cluster
