@@ -22,6 +22,8 @@ class Retriever(ABC):
 
     opened_as: str | None = None
     """What `retrieval.load` opened it by, so that another process can open it too; None where it did not."""
+    asks_lm: bool = False
+    """Whether a search asks DSPy's current LM."""
 
     @abstractmethod
     def search(self, query: str, k: int) -> list[Passage]:

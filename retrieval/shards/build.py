@@ -6,6 +6,7 @@ DIR/shards.json     format, kind of index, passages of each shard; written last
 
 import json
 import shutil
+from hashlib import sha256
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -53,7 +54,8 @@ def split(index: Any, out: str | Path, shards: int, *, overwrite: bool = False) 
         for directory in directories:
             directory.mkdir(parents=True)
         _SPLITS[kind](index, parts, directories)
-        about = {"format": FORMAT, "kind": kind, "passages": [len(part) for part in parts]}
+        about: dict[str, Any] = {"format": FORMAT, "kind": kind, "passages": [len(part) for part in parts]}
+        about["sha256"] = [_digest(directory) for directory in directories]
         (work / DESCRIPTION).write_bytes(json_page(about))
         replace_directory(out, work)
     except BaseException:
@@ -80,6 +82,12 @@ def directories_of(path: str | Path) -> list[tuple[str, Path]]:
         if isinstance(error, UsageError):
             raise
         raise RetrievalError(f"{Path(path) / DESCRIPTION} is damaged: split the index again") from error
+
+
+def _digest(directory: Path) -> str:
+    """Of what a shard says of itself, so that a hash of the description of all tells one sharded index from another."""
+    about = b"".join(file.read_bytes() for file in sorted(directory.glob("*.json")))
+    return sha256(about).hexdigest()
 
 
 def _bm25(*args: Any) -> None:
