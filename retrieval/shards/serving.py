@@ -71,7 +71,7 @@ def deployed(spec: str, *, address: str | None, replicas: int = 1, timeout: floa
             yield Sharded(asked)
         finally:
             for name in names:
-                serve.delete(name)
+                serve.delete(name, _blocking=False)  # else it waits for ever where the cluster has just been ended
 
 
 class _Shard:
