@@ -126,7 +126,7 @@ def _planned(made: RunSet, args: Namespace) -> Iterator[_Planned]:
     folder = Path(args.runs or f"runs/{Path(args.file).stem}")
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"the runs need a folder, and {folder} is none: choose another with --runs")
-    own = {name: getattr(args, name) for name in ("data", "threads", "lm_calls", "retries")}
+    own = {name: getattr(args, name) for name in ("data", "threads", "workers", "ray", "lm_calls", "retries")}
     for each in combinations(made):
         flags = {**own, **each.flags, **each.settings, "task": each.task}
         flags |= {"limit": args.limit} if args.limit is not None else {}
