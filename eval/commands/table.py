@@ -5,14 +5,14 @@ has to repeat the runs of others.
 """
 
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 import programs
 from eval.commands import set as set_of_runs
 from eval.commands.set import Planned
-from eval.figures.lines import line_of
+from eval.figures.lines import line_of, name_of
 from eval.reports.methods import page
 from eval.runs.lines import Line, merged, read_lines, write_lines
 from eval.runs.sets import read_set
@@ -53,22 +53,28 @@ def main(args: Namespace) -> None:
 
 
 def _lines(runs: Sequence[Planned], file: str) -> Iterator[Line]:
-    """The figures of the runs of which there are any."""
+    """A line for each run, also for those that are yet to be made."""
     of_task = {task.task: task.settings for task in read_set(file).tasks}
     for each in runs:
-        with suppress(UsageError):  # it was not begun, which the page says
+        about, own = each.about(), of_task.get(each.combination.task, {})
+        given = each.combination.settings.items()
+        what = Line(
+            task=about["task"],
+            program=about["program"],
+            lm=name_of(each.lm.model),
+            variant=_variant(about, ", ".join(f"{name} {value}" for name, value in given if name not in own)),
+            settings=", ".join(f"{name} {value}" for name, value in given if name in own),
+            retriever=about["retriever"],
+            asked=len(each.examples),
+        )
+        found = None
+        with suppress(UsageError):  # it was not begun
             found = read(each.directory)
-            if found.rows:
-                own = of_task.get(each.combination.task, {})
-                given = each.combination.settings.items()
-                settings = ", ".join(f"{name} {value}" for name, value in given if name in own)
-                others = ", ".join(f"{name} {value}" for name, value in given if name not in own)
-                yield line_of(found, each.about(), settings=settings, variant=_variant(each, others))
+        yield line_of(found, what)
 
 
-def _variant(each: Planned, settings: str) -> str:
+def _variant(about: Mapping[str, str], settings: str) -> str:
     """What tells the run from the usual one with its LM."""
-    about = each.about()
     form = {"on": "by schema", "off": "without schema"}.get(about["structured"]) or about["adapter"]
     parts = [
         settings,

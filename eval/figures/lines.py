@@ -1,58 +1,52 @@
 """From a run to its line in the table of all methods: a pure function."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from eval.figures.summary import Score, summarise
 from eval.runs.lines import Line
 from eval.runs.record import Row
 from eval.runs.store import Run
 
-__all__ = ["line_of"]
+__all__ = ["line_of", "name_of"]
 
 _STANDINGS = {"extractive/reader": "floor", "oracle/perfect": "ceiling"}
 _BY = {"_by_id": "ids", "": "titles"}  # ids first: titles can repeat
 
 
-def line_of(run: Run, about: Mapping[str, str], *, settings: str, variant: str) -> Line:
+def line_of(run: Run | None, what: Line) -> Line:
     """The run's line.
 
     Args:
-        run: The run, with at least one row.
-        about: Its task, program and retriever, by these names.
-        settings: As `Line.settings`.
-        variant: As `Line.variant`.
+        run: The run; None where it was not begun.
+        what: The line without figures: which run it is.
     """
+    if run is None or not run.rows:
+        return what
     total = summarise(run.rows, run.manifest.asked, run.manifest).total
     metric, score = next(iter(total.scores.items()))
     end = next((end for end in _BY if total.cost["searches"] and f"recall_passages{end}" in total.scores), None)
     found = None if end is None else total.scores[f"recall_passages{end}"]
     kept = None if end is None or _written(run.rows) else total.scores.get(f"recall_evidence{end}")
-    return Line(
-        task=about["task"],
-        program=about["program"],
-        lm=_name(run.manifest.lm or ""),
-        variant=variant,
-        settings=settings,
-        retriever=about["retriever"],
-        asked=run.manifest.asked,
-        n=total.n,
-        failed=total.failed,
-        unparsable=total.unparsable,
-        metric=metric,
+    figures = {
+        "n": total.n,
+        "failed": total.failed,
+        "unparsable": total.unparsable,
+        "metric": metric,
         **_entries("score", score),
-        gold="" if end is None else _BY[end],
-        gold_n=0 if found is None else found.n,
+        "gold": "" if end is None else _BY[end],
+        "gold_n": 0 if found is None else found.n,
         **_entries("found", found),
         **_entries("kept", kept),
-        lm_calls=round(total.cost["lm_calls"], 2),
-        depth=round(total.cost["depth"], 2),
-        searches=round(total.cost["searches"], 2),
-        tokens_in=round(total.cost["input_tokens"]),
-        tokens_out=round(total.cost["output_tokens"]),
-    )
+        "lm_calls": round(total.cost["lm_calls"], 2),
+        "depth": round(total.cost["depth"], 2),
+        "searches": round(total.cost["searches"], 2),
+        "tokens_in": round(total.cost["input_tokens"]),
+        "tokens_out": round(total.cost["output_tokens"]),
+    }
+    return Line.model_validate({**what.model_dump(), **figures})
 
 
-def _name(lm: str) -> str:
+def name_of(lm: str) -> str:
     """An LM as the table names it: without the folder of a file, which is different everywhere."""
     return _STANDINGS.get(lm, lm.rpartition("/")[2].removesuffix(".gguf") if lm.endswith(".gguf") else lm)
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from math import fsum
 
-from eval.reports.formats import heading, interval
+from eval.reports.formats import heading
 from eval.runs.lines import Line
 
 __all__ = ["page"]
@@ -56,15 +56,16 @@ def page(lines: Sequence[Line], programs: Sequence[str]) -> str:
         programs: The names of all programs.
     """
     tasks = list(dict.fromkeys(line.task for line in lines))
+    made = [line for line in lines if line.n]
     lms = sorted({line.lm for line in lines}, key=lambda lm: (lm != "ceiling", lm != "floor", lm))
     fitting = {(line.task, line.program) for line in lines}
     parts = [_TITLE, "", _ABOUT]
     for lm in lms:
-        of_lm = [line for line in lines if line.lm == lm]
-        parts += [f"## {_NAMES.get(lm, lm)} at a glance", "", *_glance(of_lm, tasks, fitting), ""]
+        if of_lm := [line for line in made if line.lm == lm]:
+            parts += [f"## {_NAMES.get(lm, lm)} at a glance", "", *_glance(of_lm, tasks, fitting), ""]
     parts += ["## What is missing", "", *_missing(lines, lms, programs, fitting), "", "## By data set", "", _MARKS, ""]
     for task in tasks:
-        parts += [f"### {task}", "", *_task([line for line in lines if line.task == task]), ""]
+        parts += [f"### {task}", "", *_task([line for line in made if line.task == task]), ""]
     return "\n".join(parts)
 
 
@@ -77,12 +78,15 @@ def _glance(lines: Sequence[Line], tasks: Sequence[str], fitting: set[tuple[str,
             _percent(own[task].score) if task in own else "missing" if (task, program) in fitting else ""
             for task in tasks
         ]
-        costs = [fsum(getattr(line, name) for line in own.values()) / len(own) for name in _COSTS]
-        yield _row([_program(program, variant), *scores, *map(_amount, costs)])
+        means = {name: fsum(getattr(line, name) for line in own.values()) / len(own) for name in _COSTS}
+        yield _row([_program(program, variant), *scores, *(_amount(*mean) for mean in means.items())])
 
 
 def _task(lines: Sequence[Line]) -> Iterable[str]:
     """What is common to the runs, and a line for each."""
+    if not lines:
+        yield "Not run yet."
+        return
     settings = sorted({line.settings for line in lines} - {""})
     gold = sorted({line.gold for line in lines} - {""})
     about = [
@@ -96,7 +100,7 @@ def _task(lines: Sequence[Line]) -> Iterable[str]:
     yield from _head(["program", "LM", "n", metric, "found", "kept", *_COSTS.values(), "unparsable", "failed"], left=2)
     for line in lines:
         n = f"{line.n}" if line.n == line.asked else f"{line.n} of {line.asked}"
-        costs = [_amount(getattr(line, name)) for name in _COSTS]
+        costs = [_amount(name, getattr(line, name)) for name in _COSTS]
         counts = [str(line.unparsable or ""), str(line.failed or "")]
         score = _score(line.score, line.score_low, line.score_high)
         yield _row([_program(line.program, line.variant), line.lm, n, score, *_gold(line), *costs, *counts])
@@ -113,13 +117,13 @@ def _gold(line: Line) -> list[str]:
 def _missing(
     lines: Sequence[Line], lms: Sequence[str], programs: Sequence[str], fitting: set[tuple[str, str]]
 ) -> Iterable[str]:
-    """What has not been run: programs, and by LM the data sets and programs that others have."""
+    """What has not been run: programs, by LM what the sets have or others were asked, and questions of runs."""
     if unknown := [program for program in programs if program not in {program for _, program in fitting}]:
-        yield f"- No runs of {', '.join(map(_program, unknown))}."
-    if not set(lms) - _NAMES.keys():
+        yield f"- {', '.join(map(_program, unknown))}: nothing has been run."
+    if not {line.lm for line in lines if line.n} - _NAMES.keys():
         yield "- No language model has been asked yet."
     for lm in lms:
-        there = {(line.task, line.program) for line in lines if line.lm == lm}
+        there = {(line.task, line.program) for line in lines if line.lm == lm and line.n}
         for task in dict.fromkeys(line.task for line in lines):
             wanted = {program for of, program in fitting if of == task}
             lacking = sorted(program for program in wanted if (task, program) not in there)
@@ -127,10 +131,10 @@ def _missing(
                 which = "" if len(lacking) == len(wanted) else f" with {', '.join(lacking)}"
                 yield f"- {lm}: {task}{which}."
     for line in lines:
-        if line.n < line.asked:
+        if 0 < line.n < line.asked:
             yield f"- {line.lm}: {line.asked - line.n} of {line.asked} questions of {line.task} with {line.program}."
-    fewest, most = min(line.asked for line in lines), max(line.asked for line in lines)
-    yield f"- More questions: these are the first {fewest} to {most} of each data set."
+    counts = sorted({line.asked for line in lines})
+    yield f"- More questions: these are the first {' or '.join(map(str, counts))} of each data set."
 
 
 def _program(name: str, variant: str = "") -> str:
@@ -150,8 +154,8 @@ def _percent(share: float) -> str:
 
 
 def _score(share: float, low: float | None, high: float | None) -> str:
-    return f"{_percent(share)} {interval(low or 0.0, high or 0.0)}"
+    return f"{_percent(share)} [{_percent(low or 0.0)}, {_percent(high or 0.0)}]"
 
 
-def _amount(value: float) -> str:
-    return f"{value:,.0f}" if value >= 100 else f"{value:.1f}"
+def _amount(name: str, value: float) -> str:
+    return f"{value:,.0f}" if name.startswith("tokens") else f"{value:.1f}"

@@ -14,8 +14,8 @@ __all__ = ["Line", "merged", "read_lines", "write_lines"]
 
 
 class Line(BaseModel):
-    """A run's figures. Scores are from 0 to 1, with the ends of their 95 % confidence intervals; costs are per
-    question."""
+    """A run's figures, or with an n of 0, that it is yet to be made. Scores are from 0 to 1, with the ends of their 95 %
+    intervals; costs are per question."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -30,16 +30,16 @@ class Line(BaseModel):
     retriever: str
     asked: int
     """Questions of the run."""
-    n: int
+    n: int = 0
     """Those of them that have a row."""
-    failed: int
-    unparsable: int
+    failed: int = 0
+    unparsable: int = 0
     """Questions with a reply that did not fit."""
-    metric: str
+    metric: str = ""
     """That of the score."""
-    score: float
-    score_low: float
-    score_high: float
+    score: float = 0.0
+    score_low: float = 0.0
+    score_high: float = 0.0
     gold: str = ""
     """What gold is compared by: titles or ids; empty where the questions have none or nothing is searched."""
     gold_n: int = 0
@@ -53,12 +53,12 @@ class Line(BaseModel):
     say of which passages."""
     kept_low: float | None = None
     kept_high: float | None = None
-    lm_calls: float
-    depth: float
+    lm_calls: float = 0.0
+    depth: float = 0.0
     """The longest chain of LM calls that wait for one another."""
-    searches: float
-    tokens_in: float
-    tokens_out: float
+    searches: float = 0.0
+    tokens_in: float = 0.0
+    tokens_out: float = 0.0
 
     @property
     def key(self) -> tuple[str, str, str, str]:
@@ -94,8 +94,9 @@ def write_lines(file: Path, lines: Iterable[Line]) -> None:
 
 def merged(old: Sequence[Line], new: Sequence[Line]) -> list[Line]:
     """The lines with the new ones in place of those that were made of the same, in one order: by task, as they first
-    come, then by program, LM (floor and ceiling first) and variant."""
-    by_key = {line.key: line for line in [*old, *new]}
+    come, then by program, LM (floor and ceiling first) and variant. A run that is yet to be made replaces nothing."""
+    by_key = {line.key: line for line in old}
+    by_key |= {line.key: line for line in new if line.n or line.key not in by_key}
     tasks = list(dict.fromkeys(line.task for line in by_key.values()))
 
     def place(line: Line) -> tuple[int, str, bool, bool, str, str]:

@@ -30,3 +30,5 @@ def test_new_lines_take_the_place_of_old_ones_and_have_one_order() -> None:
         ("hotpotqa", "direct", "x", "k 3", 0.5),
     ]
     assert merged(made, made) == made
+    planned = [line(n=0, score=0.0), line(n=0, score=0.0, task="popqa")]  # yet to be made
+    assert merged(made, planned) == [*made, planned[1]]
