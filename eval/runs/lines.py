@@ -14,7 +14,7 @@ __all__ = ["Line", "merged", "read_lines", "write_lines"]
 
 
 class Line(BaseModel):
-    """A run's figures, or with an n of 0, that it is yet to be made. Scores are from 0 to 1, with the ends of their 95 %
+    """A run's figures; with an n of 0, it is yet to be made. Scores are from 0 to 1, with the ends of their 95 %
     intervals; costs are per question."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
