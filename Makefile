@@ -1,6 +1,7 @@
 # From a fresh clone with Python 3.11+ and make:
 #   make answer QUESTION="…"   set up .venv and answer a question
 #   make test                  set up .venv and pass the checks and tests
+#   make bench                 set up .venv and compare speed with that of others, in under five minutes
 
 PYTHON ?= python3
 # PyTorch is pinned here and not in pyproject.toml: which build is right depends on the machine.
@@ -11,7 +12,7 @@ export QUESTION ?= Where in Finland was the designer of the tall stainless-steel
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: answer test check clean
+.PHONY: answer test check bench clean
 
 answer: .venv/base
 	@echo "Answering with blendfilter …"
@@ -26,6 +27,15 @@ check: .venv/dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+# Peers that are not installed are named and left out. A benchmark that fails does not keep the others from running.
+bench: .venv/bench
+	@failed=; \
+	for benchmark in "evaluation.py --small" "side_by_side.py --small" "bm25_scale.py --small" "colbert_scale.py --small" "server_load.py --small"; do \
+		echo; echo "== benchmarks/$$benchmark"; \
+		$(BIN)/python benchmarks/$$benchmark || failed="$$failed $${benchmark%% *}"; \
+	done; \
+	test -z "$$failed" || { echo "failed:$$failed"; exit 1; }
+
 clean:
 	rm -rf .venv build dist
 
@@ -37,8 +47,12 @@ clean:
 
 .venv/dev: pyproject.toml | .venv
 	$(PIP) '$(TORCH)'
-	$(PIP) --editable '.[dev,serve,dense,colbert,corpora,eval,fast,local,mlflow,optimizers]'
+	$(PIP) --editable '.[dev,serve,dense,colbert,hipporag,corpora,eval,fast,local,mlflow,optimizers]'
 	$(PIP) --no-deps '$(SMALL_LM)'
+	@touch $@
+
+.venv/bench: .venv/dev
+	$(PIP) --editable '.[bench]'
 	@touch $@
 
 .venv:

@@ -56,6 +56,7 @@ def inputs(signature: type[dspy.Signature], topic: int) -> dict[str, str]:
         "claims": f"[1] [1] {sentences[0]}.\n[2] [2] {wrong} has to do with {title}.",
         "document": sentences[0],
         "passage": ". ".join(sentences[:2]),
+        "entities": f"{title}\n{answer}",
         "title": title,
         "topic": title,
         "knowledge": f"[1] {sentences[0]}.",

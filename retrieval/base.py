@@ -20,6 +20,9 @@ class Retriever(ABC):
     share the retriever: DSPy's optimizers deep-copy programs, and must not copy an index.
     """
 
+    asks_lm: bool = False
+    """Whether a search asks DSPy's current LM."""
+
     @abstractmethod
     def search(self, query: str, k: int) -> list[Passage]:
         """The at most `k` best passages for `query`, best first, each id once, with scores."""

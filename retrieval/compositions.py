@@ -17,6 +17,11 @@
     query_maxlen = 256                        this and the other settings of `retrieval.colbert.ColBERT`: checkpoint,
                                               collection, device, ncells, centroid_score_threshold, ndocs
 
+    type = "hipporag"
+    index = "my-graph"                        the directory
+    filter = false                            this and the other settings of `retrieval.hipporag.HippoRAG`: model,
+                                              device, facts, passage_weight, damping
+
 Only `type`, the retrievers, the scorer and the index are needed. Paths of indexes, models and other TOML files are
 relative to the directory of the file that names them.
 """
@@ -97,11 +102,25 @@ class _ColBERT(_Table):
     ndocs: int | None = None
 
 
-_TABLES: dict[Any, type[_ReciprocalRank | _Interpolation | _Reranking | _ColBERT]] = {
+class _HippoRAG(_Table):
+    """`retrieval.hipporag.HippoRAG` checks the settings."""
+
+    type: Literal["hipporag"]
+    index: str
+    model: str | None = None
+    device: str | None = None
+    facts: int | None = None
+    passage_weight: float | None = None
+    damping: float | None = None
+    filter: bool | None = None
+
+
+_TABLES: dict[Any, type[_ReciprocalRank | _Interpolation | _Reranking | _ColBERT | _HippoRAG]] = {
     "rrf": _ReciprocalRank,
     "interpolate": _Interpolation,
     "rerank": _Reranking,
     "colbert": _ColBERT,
+    "hipporag": _HippoRAG,
 }
 _PROBLEMS = {"extra_forbidden": "there is no such key", "missing": "this key is needed"}
 
@@ -139,6 +158,8 @@ class _File:
             raise UsageError(f"{self.path}: {place}{key}: {problem}") from error
         if isinstance(settings, _ColBERT):
             return self._open_colbert(settings)
+        if isinstance(settings, _HippoRAG):
+            return self._open_hipporag(settings)
         if isinstance(settings, _Reranking):
             retriever = self._open(settings.retriever, f"{place}retriever.")
             name, _, model = settings.scorer.partition(":")
@@ -175,6 +196,16 @@ class _File:
         if settings.collection:
             options["collection"] = folder / settings.collection
         index = ColBERT(folder / settings.index, **options)
+        known_item.check_index(index, str(self.path))
+        return index
+
+    def _open_hipporag(self, settings: _HippoRAG) -> Retriever:
+        from retrieval.hipporag import HippoRAG
+
+        options = settings.model_dump(exclude={"type", "index"}, exclude_none=True)
+        if settings.model:
+            options["model"] = self._model(settings.model)
+        index = HippoRAG(self.path.parent / settings.index, **options)
         known_item.check_index(index, str(self.path))
         return index
 

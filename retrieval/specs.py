@@ -14,6 +14,7 @@ _DESCRIPTIONS = (
     ("dense", "dense.json"),
     ("colbert", "colbert.json"),
     ("colbert", "metadata.json"),
+    ("hipporag", "hipporag.json"),
 )
 
 
@@ -21,9 +22,9 @@ def load(spec: str | Path) -> Retriever:
     """Open the retriever that `spec` names. An index is tried on a few of its passages: see `known_item.check_index`.
 
     Args:
-        spec: `sample` (BM25 over the packaged sample corpus); `bm25:DIR`, `dense:DIR` or `colbert:DIR` (an index that
-            `python -m retrieval index` made; a ColBERT index may be one that colbert-ai made); `colbertv2:URL` (a
-            server that speaks the ColBERTv2 protocol); or a TOML file that composes these (see
+        spec: `sample` (BM25 over the packaged sample corpus); `bm25:DIR`, `dense:DIR`, `colbert:DIR` or `hipporag:DIR`
+            (an index that `python -m retrieval index` made; a ColBERT index may be one that colbert-ai made);
+            `colbertv2:URL` (a server that speaks the ColBERTv2 protocol); or a TOML file that composes these (see
             `retrieval.compositions`). A path is that of a TOML file or of an index of any of these kinds.
 
     Raises:
@@ -87,6 +88,12 @@ def _colbert(path: str) -> Retriever:
     return ColBERT(path)
 
 
+def _hipporag(path: str) -> Retriever:
+    from retrieval.hipporag import HippoRAG
+
+    return HippoRAG(path)
+
+
 def _composed(path: str) -> Retriever:
     from retrieval.compositions import load_composition
 
@@ -98,6 +105,7 @@ FORMS: dict[str, Callable[[str], Retriever]] = {
     "bm25:DIR": _bm25,
     "dense:DIR": _dense,
     "colbert:DIR": _colbert,
+    "hipporag:DIR": _hipporag,
     "colbertv2:URL": _colbertv2,
     "FILE.toml": _composed,
 }

@@ -1,19 +1,21 @@
 """Drawing from passages what a question needs.
 
 Statements with citations; notes; what a chain of reasoning needs to go on; a summary or a snippet of one passage; the
-analysis of one document and the candidate answer in it.
+analysis of one document and the candidate answer in it; and, for an index, the names and the facts of a passage.
 """
 
 import dspy
 
-from signatures.replies import Numbers, ShortAnswer, Statements, Texts
+from signatures.replies import Numbers, ShortAnswer, Statements, Texts, Triples
 
 __all__ = [
     "AnalyseDocument",
     "CondensePassages",
     "ExtractSnippet",
     "ExtractStatements",
+    "ExtractTriples",
     "NameCandidate",
+    "NameEntities",
     "SummarizePassage",
     "TakeNotes",
 ]
@@ -105,3 +107,23 @@ class TakeNotes(dspy.Signature):
     relevant: Numbers = dspy.OutputField(
         desc="numbers of the passages that they rest on, such as [1, 4]; [] for none", default_factory=list
     )
+
+
+# HippoRAG 2 (Gutiérrez et al. 2025), indexing, first step. The released prompt shows one example, and this none.
+class NameEntities(dspy.Signature):
+    """List the named entities of the passage: people, places, organisations, works, events and whatever else has a name
+    of its own, and also dates and numbers that facts are stated of. Write each as the passage does."""
+
+    passage: str = dspy.InputField()
+    entities: Texts = dspy.OutputField(desc="each once; [] if the passage names none")
+
+
+# HippoRAG 2, indexing, second step, given the entities of the first; likewise.
+class ExtractTriples(dspy.Signature):
+    """Write down the facts that the passage states as triples of subject, relation and object. At least one of subject
+    and object should be among the entities, better both. Put the name itself where the passage has a pronoun or a
+    description for it. Keep each part short, state each fact once, and add nothing that the passage does not say."""
+
+    passage: str = dspy.InputField()
+    entities: str = dspy.InputField(desc="names in the passage, one per line; may be empty")
+    triples: Triples = dspy.OutputField(desc='such as [["Ada Quill", "was born in", "Lund"]]; [] if it states no fact')

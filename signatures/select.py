@@ -6,6 +6,7 @@ from signatures.replies import Numbers
 
 __all__ = [
     "NameTopic",
+    "SelectFacts",
     "SelectPassages",
     "SelectPassagesOrNone",
     "SelectUseful",
@@ -60,3 +61,16 @@ class SelectUseful(dspy.Signature):
     facts: str = dspy.InputField(desc="numbered facts, one per line")
     question: str = dspy.InputField()
     useful: Numbers = dspy.OutputField(desc="numbers of the useful facts, such as [1, 4]; [] for none")
+
+
+# HippoRAG 2 (Gutiérrez et al. 2025), recognition memory: which of the facts that a search found bear on the query. The
+# released prompt asks for the facts themselves, and shows ten examples that an optimizer chose; this has none.
+class SelectFacts(dspy.Signature):
+    """The numbered facts were found by a search for the question. Choose those that help to answer it: facts about what
+    it names, and facts that lead from there to what it asks for, for which several steps may be needed. Choose four at
+    most. It can be that none helps: a fact that only looks alike, about somebody or something else, does not. Give the
+    numbers of the facts that you choose."""
+
+    facts: str = dspy.InputField(desc="numbered facts, one per line: subject | relation and object")
+    question: str = dspy.InputField()
+    relevant: Numbers = dspy.OutputField(desc="numbers of the facts that help, such as [1, 4]; [] for none")

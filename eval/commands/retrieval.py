@@ -1,20 +1,24 @@
 """Judge a retriever by itself, or compare it with another one.
 
 Searches each question and compares what is found with the gold titles, passages and answers. One row per question goes
-to a directory; the figures are printed.
+to a directory; the figures are printed. A retriever that asks an LM asks the one of --lm.
 """
 
+import json
 import time
 from argparse import ArgumentParser, Namespace
+from contextlib import nullcontext
 
 from eval.commands.options import task_name
 from eval.reports.progress import Progress
 from eval.reports.retrieval import retrieval_table
 from eval.runs.retrieval import evaluate_retriever
 from eval.tasks import load
+from programs.instruments.cost import measured
 from retrieval import FORMS
 from retrieval import load as load_retriever
 from retrieval.command_line import say
+from retrieval.commands.asking import add_lm_flags, asking, bill
 from retrieval.secrets import without_url_secrets
 
 
@@ -29,6 +33,7 @@ def add_flags(parser: ArgumentParser) -> None:
     parser.add_argument("--against", metavar="SPEC", help="another retriever, to compare the first one with")
     parser.add_argument("--limit", type=int, metavar="N", help="search only the first N questions (default: all)")
     parser.add_argument("--run", metavar="DIR", help="directory for the rows (default: runs/retrieval-FILE-TIME)")
+    add_lm_flags(parser)
 
 
 def main(args: Namespace) -> None:
@@ -38,7 +43,8 @@ def main(args: Namespace) -> None:
     against = load_retriever(args.against) if args.against else None
     directory = args.run or f"runs/retrieval-{task_name(args.questions)}-{time.strftime('%Y%m%d-%H%M%S')}"
     say(f"run: {directory}")
-    with Progress(len(examples) * len(specs)) as progress:
+    asks = retriever.asks_lm or (against is not None and against.asks_lm)
+    with asking(args) if asks else nullcontext(), measured() as cost, Progress(len(examples) * len(specs)) as progress:
         figures = evaluate_retriever(
             retriever,
             examples,
@@ -48,4 +54,6 @@ def main(args: Namespace) -> None:
             manifest={"file": args.questions, "retrievers": [*map(without_url_secrets, specs)]},
             progress=progress.count,
         )
+    if asks:
+        say(f"cost: {json.dumps(bill(cost))}")
     print(retrieval_table(figures))

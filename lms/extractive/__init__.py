@@ -13,6 +13,7 @@ weights and no key. The same prompt gets the same reply. It knows nothing: it co
     spans      finds the spans of a sentence that have the form of an answer
     scope      says how much of the question a sentence bears
     answering  chooses the span that answers, or none
+    triples    the names in a passage, and its facts
     verdicts   yes or no, and one of two
 """
 

@@ -8,6 +8,7 @@ from typing import Any
 from lms.extractive.passages import JOINT, NumberedPassage, passages
 from lms.extractive.prompt import Field, Prompt, clean
 from lms.extractive.reading import Reader
+from lms.extractive.triples import entities, triples
 
 __all__ = ["fill"]
 
@@ -163,7 +164,8 @@ class _Filler:
         """The items of a list, by their type.
 
         Numbers are those of the relevant passages, texts follow from the field's role. There is one object for each
-        relevant passage, or for every passage if the object judges it by a boolean. Any other list has one item.
+        relevant passage, or for every passage if the object judges it by a boolean. Lists in a list are the facts of a
+        passage. Any other list has one item.
         """
         reader = self._reader
         least = schema.get("minItems", 0)
@@ -175,6 +177,10 @@ class _Filler:
             none = self._offered(field, r"\b(?:none|no passages?|empty|if any)\b")
             numbers = reader.relevant(may_be_none=bool(none))
             found = [number for number in numbers if number in items.get("enum", numbers)]
+        elif items.get("type") == "array" and "passage" in self._prompt.inputs:
+            found = triples(self._prompt.inputs["passage"])
+        elif items == {"type": "string"} and field.name == "entities" and "passage" in self._prompt.inputs:
+            found = entities(self._prompt.inputs["passage"])
         elif items == {"type": "string"}:
             lists = {"plan": reader.queries, "query": reader.queries, "evidence": reader.evidence(3)}
             lists["topic"] = [reader.topic, *reader.uncovered.split()]

@@ -36,9 +36,14 @@ def open_index(directory: Path) -> UpdatableIndex:
     """Open an index that is to be changed.
 
     Raises:
-        UsageError: There is none in the directory, or it is one of ColBERT.
+        UsageError: There is none in the directory, or it is one of ColBERT or of HippoRAG.
         RetrievalError: It is damaged.
     """
+    if (directory / "hipporag.json").is_file():
+        raise UsageError(
+            f"{directory} is a HippoRAG index, whose facts are linked all together: index the changed corpus with "
+            "--overwrite, which pays for the new passages only"
+        )
     index = load(directory)
     if not isinstance(index, UpdatableIndex):
         raise UsageError(

@@ -9,7 +9,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from retrieval.command_line import progress_bar, saying_on_interrupt
+from retrieval.command_line import progress_bar, say, saying_on_interrupt
+from retrieval.commands.asking import add_lm_flags, asking, bill, given_lm_flags, measured, price
 from retrieval.corpora.reader import naming_lines, read
 from retrieval.errors import UsageError
 from retrieval.passage import Passage
@@ -20,6 +21,7 @@ _SETTINGS = {
     "bm25": ("k1", "b", "stemmer", "stop_words"),
     "dense": ("encoder", "approximate", "batch_size", "device", "resume"),
     "colbert": ("checkpoint", "bits", "doc_maxlen", "kmeans_niters", "batch_size", "device", "resume"),
+    "hipporag": ("encoder", "synonyms", "lm_calls", "max_calls", "plan", "batch_size", "device", "resume"),
 }
 """The backends, and the flags that each has. A flag that is not given leaves it to the backend's own default."""
 
@@ -30,9 +32,9 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--corpus", type=Path, required=True, help='JSON lines {"id", "title", "text"}, .gz or plain')
     parser.add_argument("--out", type=Path, required=True, help="directory to make")
     parser.add_argument("--overwrite", action="store_true", help="replace an existing index")
-    models = parser.add_argument_group("dense and colbert", argument_default=argparse.SUPPRESS)
+    models = parser.add_argument_group("dense, colbert and hipporag", argument_default=argparse.SUPPRESS)
     models.add_argument(
-        "--batch-size", type=int, metavar="N", help="encode N passages at a time (default: dense 32, colbert 64)"
+        "--batch-size", type=int, metavar="N", help="encode N passages at a time (default: 32, colbert 64)"
     )
     models.add_argument("--device", help="where to encode, such as cpu or cuda:1 (default: the best there is)")
     models.add_argument(
@@ -43,8 +45,10 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     bm25.add_argument("--b", type=float, help="weight of a passage's length (default: 0.4)")
     bm25.add_argument("--stemmer", help="a Snowball stemmer, or none (default: english)")
     bm25.add_argument("--stop-words", choices=["english", "none"], help="words to ignore (default: english)")
+    models.add_argument(
+        "--encoder", help="not colbert: sbert, ance, contriever, or a model's directory or Hugging Face name"
+    )
     dense = parser.add_argument_group("dense", argument_default=argparse.SUPPRESS)
-    dense.add_argument("--encoder", help="sbert, ance, contriever, or a model's directory or Hugging Face name")
     dense.add_argument(
         "--approximate", action="store_true", help="search approximately, in a graph of neighbours (HNSW)"
     )
@@ -53,6 +57,18 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     colbert.add_argument("--bits", type=int, help="bits per number of a residual (default: 2)")
     colbert.add_argument("--doc-maxlen", type=int, help="tokens of a passage (default: 220)")
     colbert.add_argument("--kmeans-niters", type=int, help="iterations of k-means (default: 4)")
+    hipporag = parser.add_argument_group("hipporag", argument_default=argparse.SUPPRESS)
+    hipporag.add_argument(
+        "--plan",
+        action="store_true",
+        help="ask no LM and build nothing; print how many LM calls it takes, and the price",
+    )
+    hipporag.add_argument("--max-calls", type=int, metavar="N", help="stop after N LM calls; the next build goes on")
+    hipporag.add_argument("--lm-calls", type=int, metavar="N", help="make at most N LM calls at once (default: 32)")
+    hipporag.add_argument(
+        "--synonyms", type=float, metavar="COSINE", help="phrases so similar are linked as synonyms (default: 0.8)"
+    )
+    add_lm_flags(parser)
 
 
 def main(args: argparse.Namespace) -> None:
@@ -62,6 +78,9 @@ def main(args: argparse.Namespace) -> None:
         UsageError: A flag is given that the backend does not have, or one is missing that it needs.
     """
     settings = _settings(args)
+    if args.backend == "hipporag":
+        _hipporag(args, **settings)
+        return
     build = {"bm25": _bm25, "dense": _dense, "colbert": _colbert}[args.backend]
     start = time.monotonic()
     goes_on = "the same command begins anew" if args.backend == "bm25" else "the same command goes on where it stopped"
@@ -95,6 +114,8 @@ def size_of(index: Path) -> int:
 def _settings(args: argparse.Namespace) -> dict[str, Any]:
     """The backend's settings that are given."""
     own = _SETTINGS[args.backend]
+    if args.backend != "hipporag" and (given := given_lm_flags(args)):
+        raise UsageError(f"{given[0]} is a setting of hipporag: the backend {args.backend} has no such setting")
     for names in _SETTINGS.values():
         for name in names:
             if name in args and name not in own:
@@ -125,3 +146,51 @@ def _colbert(passages: Iterable[Passage], out: Path, **settings: Any) -> Any:
     if not settings.get("checkpoint"):
         raise UsageError("the backend colbert needs --checkpoint, such as colbert-ir/colbertv2.0")
     return ColBERT.build(passages, out, progress=progress_bar, **settings)
+
+
+def _hipporag(args: argparse.Namespace, *, plan: bool = False, **settings: Any) -> None:
+    from retrieval.hipporag import HippoRAG
+
+    if not settings.get("encoder"):
+        raise UsageError("the backend hipporag needs --encoder: sbert, ance, contriever, or a model")
+    start = time.monotonic()
+    goes_on = f"{args.out} is as it was before; the same command goes on where it stopped"
+    with asking(args) as lm:
+        if plan:
+            _print_plan(args, lm)
+            return
+        try:
+            with measured() as cost, saying_on_interrupt(goes_on), reading(args.corpus) as passages:
+                index = HippoRAG.build(passages, args.out, overwrite=args.overwrite, progress=progress_bar, **settings)
+        except BaseException:
+            say(f"so far: {json.dumps(bill(cost))}")
+            raise
+    if index.unread:
+        say(
+            f"{len(index.unread)} passages have a reply that could not be read, such as {index.unread[0]!r}: "
+            f"{args.out / 'hipporag.json'} lists them; the same command with --overwrite asks about those again"
+        )
+    seconds = round(time.monotonic() - start, 3)
+    done = {"passages": len(index), "facts": index.facts, "unread": len(index.unread), "seconds": seconds}
+    print(json.dumps({**done, "bytes": size_of(args.out), **bill(cost)}))
+
+
+def _print_plan(args: argparse.Namespace, lm: Any) -> None:
+    from retrieval.hipporag.plan import make_plan
+
+    with reading(args.corpus) as passages:
+        plan = make_plan(passages, args.out, lm)
+    print(f"{f'{plan.passages:,} passages':20}{'least':>14}{'typical':>14}{'most':>14}")
+    for label, amounts in (
+        ("LM calls", plan.lm_calls),
+        ("input tokens", plan.input_tokens),
+        ("output tokens", plan.output_tokens),
+    ):
+        print(f"{label:20}" + "".join(f"{amount:>14,.0f}" for amount in amounts))
+    dollars = [price(lm, *tokens) for tokens in zip(plan.input_tokens, plan.output_tokens, strict=True)]
+    prices = ", ".join(f"${usd:,.2f}" for usd in dollars if usd is not None)
+    print(f"\nwith {lm.model}: {'the price is unknown' if None in dollars else prices}")
+    say(
+        "A token is taken as 4 characters. Least: empty replies. Typical: replies as long as those on encyclopedic "
+        "passages. Most: replies that cannot be read, each asked for again and cut off at its limit."
+    )

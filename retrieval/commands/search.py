@@ -2,7 +2,9 @@
 
 import argparse
 import json
+from contextlib import nullcontext
 
+from retrieval.commands.asking import add_lm_flags, asking
 from retrieval.errors import UsageError
 from retrieval.specs import FORMS, load
 
@@ -14,11 +16,15 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("retriever", metavar="SPEC", help=" or ".join(FORMS))
     parser.add_argument("query", help="what to search for")
     parser.add_argument("-k", type=int, default=5, help="print at most K passages (default: %(default)s)")
+    add_lm_flags(parser)
 
 
 def main(args: argparse.Namespace) -> None:
     """Search once."""
     if not args.query.strip():
         raise UsageError("the query is empty: say what to look for")
-    for p in load(args.retriever)(args.query, args.k):
+    retriever = load(args.retriever)
+    with asking(args) if retriever.asks_lm else nullcontext():
+        found = retriever(args.query, args.k)
+    for p in found:
         print(json.dumps({"id": p.id, "title": p.title, "text": p.text, "score": p.score}, ensure_ascii=False))

@@ -1,7 +1,9 @@
 """serve searches over the ColBERTv2 protocol, for dspy.ColBERTv2 and colbertv2:URL"""
 
 import argparse
+from contextlib import nullcontext
 
+from retrieval.commands.asking import add_lm_flags, asking
 from retrieval.specs import FORMS, load
 
 __all__ = ["add_flags", "main"]
@@ -25,8 +27,12 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         "--max-waiting", type=int, default=256, help="most queries waiting; others get 503 (default: %(default)s)"
     )
     parser.add_argument(
-        "--timeout", type=float, default=10.0, help="seconds until a query gets 503 (default: %(default)s)"
+        "--timeout",
+        type=float,
+        default=10.0,
+        help="seconds until a query gets 503, or a slow body 408 (default: %(default)s)",
     )
+    add_lm_flags(parser)
 
 
 def main(args: argparse.Namespace) -> None:
@@ -36,4 +42,6 @@ def main(args: argparse.Namespace) -> None:
     limits = ServerLimits(
         k=args.max_k, query=args.max_query, batch=args.max_batch, waiting=args.max_waiting, timeout=args.timeout
     )
-    serve(load(args.retriever), host=args.host, port=args.port, limits=limits)
+    retriever = load(args.retriever)
+    with asking(args) if retriever.asks_lm else nullcontext():
+        serve(retriever, host=args.host, port=args.port, limits=limits)

@@ -88,6 +88,7 @@ class Fused(Retriever):
         if not retrievers or depth < 1:
             raise UsageError(f"fusion needs a retriever and a depth of 1, not {len(retrievers)} and {depth}")
         self._retrievers = list(retrievers)
+        self.asks_lm = any(retriever.asks_lm for retriever in retrievers)
         self._fuse = fuse
         self._depth = depth
 

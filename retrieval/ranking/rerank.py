@@ -31,6 +31,7 @@ class Reranked(Retriever):
         if depth < 1:
             raise UsageError(f"depth is the number of candidates to rerank and must be at least 1, not {depth}")
         self._retriever = retriever
+        self.asks_lm = retriever.asks_lm
         self._scorer = scorer
         self._depth = depth
 

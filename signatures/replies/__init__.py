@@ -13,6 +13,7 @@ What cannot be meant raises ValueError, which DSPy turns into its AdapterParseEr
 | `Choice` | the `Literal` that a subclass names | one of its words |
 | `Texts`, `Keywords` | `list[str]` | the items without bullets and numbering; `Keywords` splits at commas too |
 | `Statements` | `list[Statement]` | the statements that can be read; the bad ones among them are left out |
+| `Triples` | `list[list[str]]` | the triples of three texts; what is none is left out |
 | `Probability` | `float` | from 0 to 1 |
 | `ProbabilityOrNone` | `float` | the same; None for anything else, such as "low" |
 """
@@ -25,6 +26,7 @@ from signatures.replies.probability import Probability, ProbabilityOrNone
 from signatures.replies.refusals import is_refusal
 from signatures.replies.statements import Statement, Statements
 from signatures.replies.texts import Keywords, Texts
+from signatures.replies.triples import Triples
 
 __all__ = [
     "Choice",
@@ -36,6 +38,7 @@ __all__ = [
     "Statement",
     "Statements",
     "Texts",
+    "Triples",
     "YesNo",
     "YesNoOrNone",
     "YesNoOrUnanswerable",

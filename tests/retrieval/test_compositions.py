@@ -94,8 +94,8 @@ def test_the_model_of_a_scorer_may_be_a_path_beside_the_file(file: Path) -> None
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("", "type must be one of rrf, interpolate, rerank, colbert, not None"),
-        ('type = "rff"', "type must be one of rrf, interpolate, rerank, colbert, not 'rff'"),
+        ("", "type must be one of rrf, interpolate, rerank, colbert, hipporag, not None"),
+        ('type = "rff"', "type must be one of rrf, interpolate, rerank, colbert, hipporag, not 'rff'"),
         ("type = [1]", r"type must be one of .*, not \[1\]"),
         ('type = "rrf"', "retrievers: this key is needed"),
         ('type = "rrf"\nretrievers = []', "retrievers: .*at least 1"),

@@ -125,8 +125,16 @@ def test_an_interrupt_is_no_traceback(monkeypatch: pytest.MonkeyPatch, capsys: p
 @pytest.mark.parametrize(
     ("backend", "flags", "message"),
     [
-        ("bm25", ["--encoder", "sbert"], "--encoder is a setting of dense: the backend bm25 has no such setting"),
-        ("bm25", ["--no-resume"], "--resume is a setting of dense and colbert: the backend bm25 has no such setting"),
+        (
+            "bm25",
+            ["--encoder", "sbert"],
+            "--encoder is a setting of dense and hipporag: the backend bm25 has no such setting",
+        ),
+        (
+            "bm25",
+            ["--no-resume"],
+            "--resume is a setting of dense and colbert and hipporag: the backend bm25 has no such setting",
+        ),
         ("dense", ["--encoder", "x", "--k1", "1"], "--k1 is a setting of bm25: the backend dense has no such setting"),
         ("colbert", ["--approximate"], "--approximate is a setting of dense: the backend colbert has no such setting"),
     ],
@@ -184,7 +192,9 @@ def test_a_corpus_that_there_is_not_is_refused(tmp_path: Path, capsys: pytest.Ca
     assert "there is no corpus 'wiki99': choose one of wiki17, wiki18, hotpotqa17" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(("backend", "missing"), [("dense", "--encoder"), ("colbert", "--checkpoint")])
+@pytest.mark.parametrize(
+    ("backend", "missing"), [("dense", "--encoder"), ("colbert", "--checkpoint"), ("hipporag", "--encoder")]
+)
 def test_a_backend_says_what_it_needs(
     backend: str, missing: str, corpus: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

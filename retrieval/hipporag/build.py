@@ -1,0 +1,197 @@
+"""Building a HippoRAG 2 index: what the LM finds in the passages, the vectors, the synonyms, and the graph of them."""
+
+import hashlib
+import json
+import shutil
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import dspy
+import numpy as np
+from numpy.typing import NDArray
+
+from retrieval.dense.encoder import LoadedEncoder
+from retrieval.errors import UsageError
+from retrieval.hipporag.graph import Facts, Synonyms, collect, link
+from retrieval.hipporag.openie import Found, OpenIE, Replies, extract_all, identity, prompts
+from retrieval.indexes import CORPUS, Corpus, LineWriter, checked_passages, passage_line, write_description
+from retrieval.models import import_package
+from retrieval.passage import Passage
+from signatures.extract import ExtractTriples, NameEntities
+
+__all__ = [
+    "DESCRIPTION",
+    "FACTS",
+    "FACT_VECTORS",
+    "FORMAT",
+    "GRAPH",
+    "OPENIE",
+    "PASSAGE_VECTORS",
+    "PROBE",
+    "REPLIES",
+    "fact_text",
+    "write_index",
+]
+
+DESCRIPTION = "hipporag.json"
+FORMAT = 1
+PROBE = "probe.npy"
+PASSAGE_VECTORS = "passages.npy"
+FACT_VECTORS = "facts.npy"
+FACTS = "facts.jsonl"
+GRAPH = "graph.npz"
+OPENIE = "openie.jsonl"
+REPLIES = "replies.jsonl"  # in the working directory of a build
+_MOST_SYNONYMS = 100  # of a phrase
+_LEAST_LETTERS = 3  # of a phrase whose synonyms are looked for
+_BLOCK = 1024  # texts that are encoded, and phrases whose neighbours are looked for, at a time
+
+
+def write_index(
+    passages: Iterable[Passage],
+    work: Path,
+    encoder: LoadedEncoder,
+    lm: dspy.LM,
+    *,
+    before: Path | None,
+    synonyms: float,
+    lm_calls: int,
+    max_calls: int | None,
+    batch_size: int,
+    progress: Callable[..., Any],
+) -> Path:
+    """Write an index, using the replies that an unfinished build left behind.
+
+    Args:
+        passages: See `retrieval.hipporag.HippoRAG.build`; likewise the settings.
+        work: The working directory of the build. The LM's replies stay there.
+        encoder: Encodes passages, facts and phrases.
+        before: The index that this one is to replace, whose replies are used too.
+
+    Returns:
+        The directory of the finished index, within `work`.
+
+    Raises:
+        UsageError: a passage cannot be indexed, or there is none.
+        Unfinished: a limit is reached, or the LM's provider failed.
+    """
+    index = work / "index"
+    shutil.rmtree(index, ignore_errors=True)
+    index.mkdir()
+    with LineWriter(index / CORPUS) as corpus_file:
+        for passage in checked_passages(passages):
+            corpus_file.write(passage_line(passage))
+    if not (index / CORPUS).stat().st_size:
+        raise UsageError("there is nothing to index: the corpus has no passages")
+    corpus = Corpus(index)
+    with Replies(work / REPLIES, before / OPENIE if before else None) as replies:
+        openie = OpenIE(lm, replies)
+        before_now = replies.calls
+        found = extract_all(
+            corpus, openie, at_once=lm_calls, calls_before=before_now, max_calls=max_calls, progress=progress
+        )
+        _keep(replies, index / OPENIE, corpus, openie)
+    facts = collect(one.triples or [] for one in found)
+
+    def encode(out: Path, texts: Sequence[Passage], what: str) -> NDArray[np.float32]:
+        return _encode(out, texts, encoder, batch_size, lambda begins: progress(begins, desc=what, unit="block"))
+
+    encode(index / PASSAGE_VECTORS, _Passages(corpus), "passages")
+    encode(index / FACT_VECTORS, [Passage("", fact_text(triple)) for triple in facts.triples], "facts")
+    vectors = encode(work / "phrases.npy", [Passage("", phrase) for phrase in facts.phrases], "phrases")
+    graph = link(facts, len(corpus), _synonyms(facts.phrases, vectors, synonyms))
+    np.savez(index / GRAPH, allow_pickle=False, ends=facts.ends, **graph.arrays())
+    with LineWriter(index / FACTS) as fact_file:
+        for triple in facts.triples:
+            fact_file.write(json.dumps(triple, ensure_ascii=False).encode() + b"\n")
+    np.save(index / PROBE, encoder.probe())
+    write_description(index, DESCRIPTION, _description(index, corpus, found, facts, encoder, lm, synonyms))
+    return index
+
+
+def fact_text(triple: Sequence[str]) -> str:
+    """A fact as the encoder is shown it."""
+    return " ".join(triple)
+
+
+class _Passages(Sequence[Passage]):
+    """The passages of a corpus, read when they are encoded."""
+
+    def __init__(self, corpus: Corpus) -> None:
+        self._corpus = corpus
+
+    def __len__(self) -> int:
+        return len(self._corpus)
+
+    def __getitem__(self, rows: Any) -> Any:
+        return [self._corpus.passage(row) for row in range(*rows.indices(len(self)))]
+
+
+def _description(
+    index: Path,
+    corpus: Corpus,
+    found: Sequence[Found],
+    facts: Facts,
+    encoder: LoadedEncoder,
+    lm: dspy.LM,
+    synonyms: float,
+) -> dict[str, Any]:
+    with (index / CORPUS).open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    return {
+        "format": FORMAT,
+        "encoder": asdict(encoder.encoder),
+        "lm": identity(lm),
+        "prompts": prompts(NameEntities, ExtractTriples),
+        "corpus": digest,
+        "synonyms": synonyms,
+        "phrases": len(facts.phrases),
+        "facts": len(facts.triples),
+        "unread": [corpus.passage(row).id for row, one in enumerate(found) if None in one],
+    }
+
+
+def _keep(replies: Replies, out: Path, corpus: Corpus, openie: OpenIE) -> None:
+    """Write the replies that the index is made of: another build over it need not pay for them."""
+    with Replies(out) as kept:
+        for row in range(len(corpus)):
+            passage = corpus.passage(row)
+            for key in openie.keys(passage):
+                kept.add(key, passage.id, replies[key], 0)
+
+
+def _encode(
+    out: Path,
+    texts: Sequence[Passage],
+    encoder: LoadedEncoder,
+    batch_size: int,
+    progress: Callable[[range], Iterable[int]],
+) -> NDArray[np.float32]:
+    size = encoder.probe().shape[1]
+    if not texts:  # a file cannot be mapped to no memory
+        np.save(out, np.empty((0, size), np.float32))
+        return np.empty((0, size), np.float32)
+    vectors = np.lib.format.open_memmap(out, "w+", np.dtype(np.float32), (len(texts), size))
+    for begin in progress(range(0, len(texts), _BLOCK)):  # of which the encoder batches those of like length
+        vectors[begin : begin + _BLOCK] = encoder.encode_passages(texts[begin : begin + _BLOCK], batch_size)
+    vectors.flush()
+    return vectors
+
+
+def _synonyms(phrases: Sequence[str], vectors: NDArray[np.float32], threshold: float) -> Synonyms:
+    """The neighbours of each phrase whose cosine is at least the threshold, `_MOST_SYNONYMS` of them at most."""
+    faiss = import_package("faiss")
+    asked = np.array([sum(map(str.isalnum, phrase)) >= _LEAST_LETTERS for phrase in phrases], bool).nonzero()[0]
+    found: list[tuple[NDArray[Any], NDArray[Any], NDArray[Any]]] = []
+    for begin in range(0, len(asked), _BLOCK):
+        rows = asked[begin : begin + _BLOCK]
+        most = min(_MOST_SYNONYMS + 1, len(phrases))  # one is the phrase itself
+        cosines, near = faiss.knn(vectors[rows], np.asarray(vectors), most, faiss.METRIC_INNER_PRODUCT)
+        close = (cosines >= threshold) & (near != rows[:, None])
+        close[:, _MOST_SYNONYMS:] &= close[:, :_MOST_SYNONYMS].sum(axis=1, keepdims=True) < _MOST_SYNONYMS
+        places = close.nonzero()
+        found.append((rows[places[0]], near[places], cosines[places]))
+    first, second, cosine = (np.concatenate(part) for part in zip(*found, strict=True)) if found else [np.empty(0)] * 3
+    return Synonyms(first.astype(np.int64), second.astype(np.int64), cosine.astype(np.float64))

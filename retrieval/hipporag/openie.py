@@ -1,0 +1,284 @@
+"""Open information extraction: the LM is asked for the names in each passage, then for its facts, as triples.
+
+Every reply is on disk as soon as it is read, so that none is paid for twice: see `Replies`.
+"""
+
+import contextvars
+import hashlib
+import json
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+import dspy
+from dspy.utils.callback import BaseCallback
+from dspy.utils.exceptions import LMError
+
+from retrieval.asking import adapter_in_use, ask
+from retrieval.errors import OdqaError, RetrievalError
+from retrieval.files import json_line
+from retrieval.indexes import Corpus
+from retrieval.passage import Passage
+from retrieval.secrets import names_a_secret, without_secrets, without_url_secrets
+from signatures.extract import ExtractTriples, NameEntities
+
+__all__ = ["Found", "OpenIE", "Replies", "Unfinished", "extract_all", "identity", "prompts"]
+
+_HOPELESS = 10  # when so many passages fail before any is answered, the fault is not in the passages
+
+
+class Unfinished(OdqaError):
+    """Not every passage was asked about; the message says why, and what was paid for is kept."""
+
+
+class Found(NamedTuple):
+    """What the LM found in a passage; None for a reply that could not be read."""
+
+    entities: list[str] | None
+    triples: list[list[str]] | None
+
+
+class Replies:
+    """The replies that there are, by a hash of their requests.
+
+    A line of the file is {"key", "id", "found", "calls"}: the hash, the passage's id, what was read in the reply (null
+    if it could not be read), and how many LM calls it took. What a killed process left of a last line is cut off.
+
+    Args:
+        path: The file, which is added to.
+        before: The file of a finished index, whose readable replies are used too.
+
+    Raises:
+        RetrievalError: a file is damaged.
+    """
+
+    def __init__(self, path: Path, before: Path | None = None) -> None:
+        self._path = path
+        self._lock = threading.Lock()
+        self._found: dict[str, Any] = {}
+        self.calls = 0
+        """LM calls that are paid for, without those of the finished index."""
+        if before and before.is_file():
+            self._found = {line["key"]: line["found"] for line in _lines(before) if line["found"] is not None}
+        for line in _lines(path) if path.is_file() else ():
+            self._found[line["key"]] = line["found"]
+            self.calls += line["calls"]
+
+    def __enter__(self) -> Self:
+        self._file = self._path.open("ab")
+        self._file.truncate(sum(map(len, _whole_lines(self._path))))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._found
+
+    def __getitem__(self, key: str) -> Any:
+        return self._found[key]
+
+    def add(self, key: str, id: str, found: Any, calls: int) -> None:
+        """Write a reply to the disk."""
+        line = json_line({"key": key, "id": id, "found": found, "calls": calls})
+        with self._lock:
+            self._file.write(line)
+            self._file.flush()
+            self._found[key] = found
+
+
+class OpenIE:
+    """Asks one LM about passages, or gives what it replied before. Safe for many threads.
+
+    Args:
+        lm: The LM.
+        replies: Those that there are.
+    """
+
+    def __init__(self, lm: dspy.LM, replies: Replies) -> None:
+        self._lm = lm
+        self._about = json.dumps(identity(lm), sort_keys=True)
+        self._replies = replies
+        self._entities, self._triples = dspy.Predict(NameEntities), dspy.Predict(ExtractTriples)
+
+    def extract(self, passage: Passage, count: Callable[[], int] = lambda: 0) -> Found:
+        """The names and the triples of a passage.
+
+        Args:
+            passage: The passage.
+            count: How many LM calls this thread has made so far.
+
+        Raises:
+            LMError: the LM's provider could not answer.
+        """
+        text = text_of(passage)
+        entities = self._ask(self._entities, "entities", passage.id, count, passage=text)
+        named = as_lines(entities or [])
+        return Found(entities, self._ask(self._triples, "triples", passage.id, count, passage=text, entities=named))
+
+    def request(self, signature: type[dspy.Signature], **inputs: str) -> tuple[str, int]:
+        """The key of a request, and its length in characters."""
+        messages = adapter_in_use().format(signature, [], inputs)
+        text = json.dumps([type(adapter_in_use()).__name__, self._about, messages])
+        return hashlib.sha256(text.encode()).hexdigest(), sum(len(str(message["content"])) for message in messages)
+
+    def keys(self, passage: Passage) -> tuple[str, str]:
+        """The keys of a passage's two requests, of which the first is answered."""
+        text = text_of(passage)
+        first, _ = self.request(NameEntities, passage=text)
+        second, _ = self.request(ExtractTriples, passage=text, entities=as_lines(self._replies[first] or []))
+        return first, second
+
+    def _ask(self, predictor: dspy.Predict, field: str, id: str, count: Callable[[], int], **inputs: str) -> Any:
+        key, _ = self.request(predictor.signature, **inputs)
+        if key not in self._replies:
+            before = count()
+            with dspy.context(lm=self._lm, trace=None):
+                found = ask(predictor, **inputs)[field]
+            self._replies.add(key, id, found, count() - before)
+        return self._replies[key]
+
+
+def extract_all(
+    corpus: Corpus,
+    openie: OpenIE,
+    *,
+    at_once: int,
+    calls_before: int,
+    max_calls: int | None,
+    progress: Callable[..., Any],
+) -> list[Found]:
+    """Ask about every passage.
+
+    Args:
+        corpus: The passages.
+        openie: Asks about one.
+        at_once: LM calls under way at the same time, at least 1.
+        calls_before: LM calls that count for the limit already.
+        max_calls: When to stop; None for never.
+        progress: Shows how it goes.
+
+    Raises:
+        Unfinished: the limit is reached, or the provider failed for some passages.
+        KeyboardInterrupt: passed on when the calls under way are finished.
+    """
+    found: list[Found | None] = [None] * len(corpus)
+    failed: list[LMError] = []
+    rows: Iterator[int] = iter(progress(range(len(corpus)), desc="asking", unit="passage"))
+    lock = threading.Lock()
+    stopped = threading.Event()
+
+    def work() -> None:
+        while not stopped.is_set():
+            with lock:
+                row = next(rows, None)
+            if row is None:
+                return
+            try:
+                found[row] = openie.extract(corpus.passage(row), calls.of_this_thread)
+            except _LimitReached:
+                stopped.set()
+            except LMError as error:
+                failed.append(error)
+                if len(failed) >= _HOPELESS and not any(found):
+                    stopped.set()
+            except BaseException:
+                stopped.set()
+                raise
+
+    with _counted(calls_before, max_calls) as calls, ThreadPoolExecutor(at_once) as pool:
+        workers = [pool.submit(contextvars.copy_context().run, work) for _ in range(at_once)]
+        try:
+            for worker in workers:
+                worker.result()
+        finally:
+            stopped.set()
+    answered = sum(one is not None for one in found)
+    if failed:
+        line = without_url_secrets(without_secrets(" ".join(str(failed[0]).split())))[:300]
+        raise Unfinished(
+            f"the LM did not answer for {len(failed)} of {len(corpus)} passages ({type(failed[0]).__name__}: {line}); "
+            "the same command asks about those again, and what was answered is kept"
+        )
+    if answered < len(corpus):
+        raise Unfinished(
+            f"the limit of {max_calls} LM calls is reached, with {answered} of {len(corpus)} passages done: the same "
+            "command with a higher limit goes on from there"
+        )
+    return [one for one in found if one is not None]
+
+
+def text_of(passage: Passage) -> str:
+    """A passage as the LM is shown it."""
+    return f"{passage.title}\n{passage.text}".strip()
+
+
+def as_lines(entities: list[str]) -> str:
+    """The entities as the LM is shown them."""
+    return "\n".join(" ".join(entity.split()) for entity in entities)
+
+
+def identity(lm: dspy.LM) -> dict[str, Any]:
+    """What decides the LM's replies: its name and its settings, without secrets."""
+    settings = {**lm.kwargs, **getattr(lm.engine, "dump_state", dict)()}
+    public = {
+        name: without_url_secrets(value) if isinstance(value, str) else value
+        for name, value in settings.items()
+        if value is not None and not names_a_secret(name)
+    }
+    known: dict[str, Any] = json.loads(json.dumps({"model": lm.model, **public}, default=repr))
+    return known
+
+
+def prompts(*asked: type[dspy.Signature]) -> str:
+    """A hash of what signatures ask."""
+    shown = [[one.instructions, *(f"{name}: {field}" for name, field in one.fields.items())] for one in asked]
+    return hashlib.sha256(json.dumps(shown).encode()).hexdigest()
+
+
+class _LimitReached(BaseException):
+    """Ends a passage. DSPy swallows only Exception from callbacks; a BaseException reaches the caller."""
+
+
+class _Calls(BaseCallback):
+    """Counts the LM calls, and lets none begin above the limit."""
+
+    def __init__(self, made: int, limit: int | None) -> None:
+        self._made, self._limit = made, limit
+        self._lock = threading.Lock()
+        self._own = threading.local()
+
+    def on_lm_start(self, call_id: str, instance: Any, inputs: dict[str, Any]) -> None:
+        with self._lock:
+            if self._limit is not None and self._made >= self._limit:
+                raise _LimitReached
+            self._made += 1
+        self._own.made = self.of_this_thread() + 1
+
+    def of_this_thread(self) -> int:
+        return getattr(self._own, "made", 0)
+
+
+@contextmanager
+def _counted(made: int, limit: int | None) -> Iterator[_Calls]:
+    calls = _Calls(made, limit)
+    with dspy.context(callbacks=[calls, *dspy.settings.callbacks]):  # first: what is not made is not counted by others
+        yield calls
+
+
+def _whole_lines(path: Path) -> Iterator[bytes]:
+    """The lines, without a last one that has no end."""
+    with path.open("rb") as file:
+        yield from (line for line in file if line.endswith(b"\n"))
+
+
+def _lines(path: Path) -> Iterator[dict[str, Any]]:
+    try:
+        for line in _whole_lines(path):
+            found = json.loads(line)
+            yield {name: found[name] for name in ("key", "found", "calls")}
+    except (ValueError, TypeError, KeyError) as error:
+        raise RetrievalError(f"{path} is damaged: remove it, and what it holds is asked for again") from error

@@ -1,0 +1,47 @@
+"""Connections that no client can keep busy for as long as it likes."""
+
+import asyncio
+from typing import Any
+
+from uvicorn.protocols.http.auto import AutoHTTPProtocol
+
+__all__ = ["bounded_protocol"]
+
+
+def bounded_protocol(seconds: float, most: int) -> type[asyncio.Protocol]:
+    """uvicorn's HTTP protocol with two bounds that it lacks.
+
+    uvicorn closes connections that are idle after a reply. But a client may send nothing, send for ever, or not read
+    its reply, and one of uvicorn's two parsers takes headers without end.
+
+    Args:
+        seconds: Between two replies on a connection, and before the first; then it is cut off.
+        most: Bytes that may arrive before a request's headers are complete, or after it was answered; with more the
+            connection is cut off too.
+    """
+
+    class Bounded(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
+        _end: asyncio.TimerHandle
+        _outside = 0
+
+        def connection_made(self, transport: Any) -> None:
+            super().connection_made(transport)
+            self._end = self.loop.call_later(seconds, transport.abort)
+
+        def connection_lost(self, error: Exception | None) -> None:
+            self._end.cancel()
+            super().connection_lost(error)
+
+        def on_response_complete(self) -> None:
+            self._end.cancel()
+            self._end = self.loop.call_later(seconds, self.transport.abort)
+            super().on_response_complete()
+
+        def data_received(self, data: bytes) -> None:
+            super().data_received(data)
+            outside = self.cycle is None or self.cycle.response_complete
+            self._outside = self._outside + len(data) if outside else 0
+            if self._outside > most and not self.transport.is_closing():
+                self.transport.abort()
+
+    return Bounded

@@ -1,0 +1,101 @@
+"""Clients that hold a connection: each is cut off, and others are served meanwhile."""
+
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import httpx
+import pytest
+from support.patience import PATIENCE, eventually
+
+for module in ("starlette", "uvicorn", "prometheus_client"):
+    pytest.importorskip(module, reason="the search server needs the extra `serve`")
+
+import uvicorn  # noqa: E402
+
+from retrieval import Memory, Passage, Retriever  # noqa: E402
+from retrieval.remote.server import ServerLimits, make_app, uvicorn_config  # noqa: E402
+
+HEAD = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n"
+
+
+class Long(Retriever):
+    """Finds more than the system's buffers hold."""
+
+    def search(self, query: str, k: int) -> list[Passage]:
+        return [Passage("long", "x" * 2**24, score=1.0)]
+
+
+@contextmanager
+def serving(retriever: Retriever, timeout: float = 0.2) -> Iterator[uvicorn.Server]:
+    """A server in a thread, as `serve` sets it up."""
+    limits = ServerLimits(timeout=timeout)
+    server = uvicorn.Server(uvicorn_config(make_app(retriever, limits), limits))
+    listener = socket.create_server(("127.0.0.1", 0))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+    server.port = listener.getsockname()[1]
+    thread.start()
+    try:
+        eventually(lambda: server.started)
+        yield server
+    finally:
+        server.should_exit = True
+        thread.join()
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[uvicorn.Server]:
+    with serving(Memory([Passage("a", "word")])) as server:
+        yield server
+
+
+def connect(server: uvicorn.Server) -> socket.socket:
+    return socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE)
+
+
+def until_closed(connection: socket.socket) -> bytes:
+    """What comes before the server closes the connection."""
+    reply = b""
+    try:
+        while data := connection.recv(2**16):
+            reply += data
+    except ConnectionResetError:
+        pass
+    return reply
+
+
+@pytest.mark.parametrize("sent", [b"", b"GET /?query=word HTTP/1.1\r\nHost:"])
+def test_one_that_stays_silent_is_cut_off(server: uvicorn.Server, sent: bytes) -> None:
+    with connect(server) as connection:
+        connection.sendall(sent)
+        assert until_closed(connection) == b""
+
+
+def test_a_body_that_does_not_arrive_is_a_408(server: uvicorn.Server) -> None:
+    with connect(server) as connection:
+        connection.sendall(HEAD + b'{"query":')
+        reply = until_closed(connection)
+    assert reply.startswith(b"HTTP/1.1 408")
+    assert b"the request did not arrive within 0.2 s" in reply
+    assert b"connection: close" in reply.lower()
+
+
+def test_a_body_that_breaks_off_is_no_fault_of_ours(server: uvicorn.Server, caplog: pytest.LogCaptureFixture) -> None:
+    with connect(server) as connection:
+        connection.sendall(HEAD)
+    url = f"http://127.0.0.1:{server.port}"
+    eventually(lambda: 'path="/",status="400"' in httpx.get(f"{url}/metrics", trust_env=False).text)
+    assert "Traceback" not in caplog.text
+
+
+def test_a_head_without_end_is_not_kept(server: uvicorn.Server) -> None:
+    with connect(server) as connection, pytest.raises(ConnectionError):
+        connection.sendall(b"GET /?query=" + b"a" * 2**26)
+
+
+def test_a_reply_that_nobody_reads_is_not_kept() -> None:
+    with serving(Long(), timeout=1.0) as server, connect(server) as connection:
+        connection.sendall(b"GET /?query=word HTTP/1.1\r\nHost: x\r\n\r\n")
+        eventually(lambda: server.server_state.connections)
+        eventually(lambda: not server.server_state.connections)
