@@ -38,6 +38,7 @@ Scores in percent, in brackets their 95 % confidence intervals: EM, or accuracy 
 not say of which passages it is. **Depth**: LM calls that wait for one another. Calls, depth, searches and tokens are
 per question; with floor and ceiling, tokens are estimates, and replies are shorter than a language model's."""
 
+_NO_GOLD = "no gold passages are known: the oracle goes by whether passages state the answer"
 _NAMES = {"floor": "Floor", "ceiling": "Ceiling"}
 _COSTS = {
     "lm_calls": "LM calls",
@@ -92,7 +93,7 @@ def _task(lines: Sequence[Line]) -> Iterable[str]:
     about = [
         f"retriever {', '.join(f'`{name}`' for name in dict.fromkeys(line.retriever for line in lines))}",
         *([f"settings, of the programs that have them: {'; '.join(settings)}"] if settings else []),
-        f"gold passages by {' and '.join(gold)}" if gold else "no gold passages are known",
+        f"gold passages by {' and '.join(gold)}" if gold else _NO_GOLD,
     ]
     (metric, *_) = [heading(line.metric) for line in lines]
     yield f"{'. '.join(part[0].upper() + part[1:] for part in about)}."
