@@ -1,142 +1,279 @@
-"""How BM25 grows with the corpus: building, opening and searching, beside plain bm25s on the same passages.
+"""How BM25 grows with the corpus, beside its peers: building, opening, and searching in one interleaved run.
 
-    python benchmarks/bm25_scale.py --sizes 100000 1000000 --plain 1000000 --dir /var/tmp/bm25
+    python benchmarks/bm25_scale.py --small
+    python benchmarks/bm25_scale.py --sizes 1000000 5000000 --dir /var/tmp/bm25 \
+        --source DATA/*.corpus.jsonl.gz --questions DATA/*.dev.jsonl.gz
 
-The corpora are synthetic and the same every time: passages of about 60 words out of five million, drawn by Zipf's law
-with the steeper tail of natural vocabularies (exponent 1 up to rank 8,000, then 1.7); the 33 most frequent are the stop
-words. A query is the title of a passage of the corpus and ten words of its text. Every step has a process of its own,
-so that the peaks of memory (resident set, mapped files included) are its own too. Seconds are of the wall; where other
-work keeps the processors busy, the seconds of processor time beside them say more.
+The passages are resampled from those of the source: see resampled.py. Short queries are the questions themselves; long
+ones have beside it what an LM might have written on it, about 100 words, as BlendFilter's have. Each search gives row
+numbers and scores, passages are read in the last column alone. The peers: bm25s with NumPy and with its numba kernel,
+over our own index, whose format is its own; tantivy and PISA (`pip install tantivy pyterrier-pisa`), over the words
+that our analyser finds. What is not installed is said and left out. Every step that is not compared has a process of
+its own, so that the peaks of memory (resident set, mapped files included) are its own too.
+
+Queries per second are of processor time: wall clocks say more about what else the machine does.
 """
 
 import argparse
-import json
-import random
+import os
 import resource
 import shutil
 import sys
+import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import ExitStack
+from itertools import chain
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-WORDS = 5_000_000
-K = 10
+from resampled import long_queries, passages, rows, short_queries
+
+from retrieval.corpora import SAMPLE
+
+SAMPLE_QUESTIONS = Path(__file__).parents[1] / "eval" / "tasks" / "sample.questions.jsonl"
+ROUNDS = 3
+FIRST = "who was the first president"
+
+Search = Callable[[str, int], Any]
 
 
-def generate(path: Path, size: int) -> dict[str, float]:
-    """Write a corpus of `size` passages, unless it is there."""
-    import numpy as np
-    from bm25s.stopwords import STOPWORDS_EN
-
-    syllables = [consonant + vowel for consonant in "bdfghklmnprstvz" for vowel in "aeiou"]
-
-    def spell(n: int) -> str:
-        ending, word = ("", "n", "nt", "nts")[n % 4], syllables[n % 75]
-        while n := n // 75:
-            word += syllables[n % 75]
-        return word + ending
-
-    words = np.array([*STOPWORDS_EN, *map(spell, range(WORDS - len(STOPWORDS_EN)))], object)
-    ranks = np.arange(WORDS) + 2.0
-    shares = np.where(ranks < 8000, 1 / ranks, 8000**0.7 * ranks**-1.7).cumsum()
-    random_ = np.random.default_rng(0)
-    with path.open("w") as file:
-        for start in range(0, size, 10_000):
-            lengths = np.clip(random_.lognormal(4.0, 0.45, min(10_000, size - start)), 8, 400).astype(int) + 2
-            drawn = words[np.searchsorted(shares, random_.random(lengths.sum()) * shares[-1])].tolist()
-            for n, end in enumerate(lengths.cumsum().tolist()):
-                begin = end - int(lengths[n])
-                title, text = " ".join(drawn[begin : begin + 2]), " ".join(drawn[begin + 2 : end])
-                file.write(json.dumps({"id": start + n, "title": title, "text": text}) + "\n")
-    return {}
-
-
-def queries(path: Path, size: int, count: int) -> list[str]:
-    """The queries for a corpus."""
-    pick = random.Random(0)
-    rows, asked = set(pick.sample(range(size), count)), []
-    with path.open() as lines:
-        for row, line in enumerate(lines):
-            if row in rows:
-                passage = json.loads(line)
-                words = passage["text"].split()
-                asked.append(" ".join([passage["title"], *pick.sample(words, min(10, len(words)))]))
-    return asked
-
-
-def build(corpus: Path, out: Path) -> dict[str, float]:
-    """Build our index."""
+def build(source: list[Path], size: int, out: Path) -> dict[str, float]:
+    """Build our index; the making of the passages is not counted."""
     from retrieval.bm25 import BM25
-    from retrieval.corpora import read
 
-    begin = clocks()
-    BM25.build(read(corpus), out)
-    return since(begin, "build") | {"index MB": sum(file.stat().st_size for file in out.iterdir()) / 1e6}
+    made = 0.0
 
+    def counted() -> Iterator[Any]:
+        nonlocal made
+        stream = passages(rows(source), size)
+        while True:
+            begin = time.thread_time()
+            passage = next(stream, None)
+            made += time.thread_time() - begin
+            if passage is None:
+                return
+            yield passage
 
-def search(out: Path, asked: list[str]) -> dict[str, Any]:
-    """Open and search our index, the check with known items included."""
-    import retrieval
-
-    before, begin = peak(), clocks()
-    index = retrieval.load(f"bm25:{out}")
-    found = since(begin, "open") | {"MB before opening": before}
-    begin = clocks()
-    scores = [[p.score for p in index(query, K)] for query in asked]
-    return found | rates(begin, len(asked)) | {"scores": scores}
-
-
-def plain_build(corpus: Path, out: Path) -> dict[str, float]:
-    """Build an index with bm25s alone."""
-    import bm25s
-    import Stemmer
-
-    begin = clocks()
-    with corpus.open() as lines:
-        passages = [json.loads(line) for line in lines]
-    texts = [f"{passage['title']} {passage['text']}" for passage in passages]
-    tokens = bm25s.tokenize(texts, stopwords="en", stemmer=Stemmer.Stemmer("english"), show_progress=False)
-    index = bm25s.BM25(k1=0.9, b=0.4)
-    index.index(tokens, show_progress=False)
-    index.save(out, corpus=passages, show_progress=False)
-    return since(begin, "build") | {"index MB": sum(file.stat().st_size for file in out.iterdir()) / 1e6}
-
-
-def plain_search(out: Path, asked: list[str]) -> dict[str, Any]:
-    """Open and search an index with bm25s alone."""
-    import bm25s
-    import Stemmer
-
-    before, begin = peak(), clocks()
-    index = bm25s.BM25.load(out, mmap=True, load_corpus=True, show_progress=False, verbosity=0)
-    found = since(begin, "open") | {"MB before opening": before}
-    stemmer, scores = Stemmer.Stemmer("english"), []
-    begin = clocks()
-    for query in asked:
-        tokens = bm25s.tokenize(query, stopwords="en", stemmer=stemmer, return_ids=False, show_progress=False)
-        scores.append(index.retrieve(tokens, k=K, show_progress=False).scores[0].tolist())
-    return found | rates(begin, len(asked)) | {"scores": scores}
-
-
-def clocks() -> tuple[float, float]:
-    return time.perf_counter(), time.process_time()
-
-
-def since(begin: tuple[float, float], what: str) -> dict[str, float]:
-    wall, processor = clocks()
-    return {f"{what} s": wall - begin[0], f"{what} cpu s": processor - begin[1], f"{what} peak MB": peak()}
-
-
-def rates(begin: tuple[float, float], count: int) -> dict[str, float]:
-    wall, processor = clocks()
+    begin, wall = time.process_time(), time.perf_counter()
+    BM25.build(counted(), out, overwrite=True)
+    seconds = time.process_time() - begin - made
+    megabytes = sum(file.stat().st_size for file in out.iterdir()) / 1e6
     return {
-        "queries/s": count / (wall - begin[0]),
-        "queries/cpu s": count / (processor - begin[1]),
-        "search peak MB": peak(),
+        "passages per CPU s": size / seconds,
+        "CPU s": seconds,
+        "wall s, making of passages included": time.perf_counter() - wall,
+        "peak MB": peak(),
+        "index MB": megabytes,
     }
+
+
+def build_plain(out: Path) -> dict[str, float]:
+    """Build an index of the same passages with bm25s alone, in memory."""
+    import bm25s
+    import Stemmer
+
+    from retrieval.bm25 import BM25
+
+    index = BM25(out)
+    texts = [f"{passage.title} {passage.text}" for passage in map(index.passage, range(len(index)))]
+    begin = time.process_time()
+    tokens = bm25s.tokenize(texts, stopwords="en", stemmer=Stemmer.Stemmer("english"), show_progress=False)
+    bm25s.BM25(k1=0.9, b=0.4).index(tokens, show_progress=False)
+    seconds = time.process_time() - begin
+    return {"passages per CPU s": len(texts) / seconds, "CPU s": seconds, "peak MB": peak()}
+
+
+def first_search(out: Path) -> dict[str, float]:
+    """Import, open and search once, in a fresh process."""
+    begin = time.perf_counter(), time.process_time()
+    from retrieval.bm25 import BM25
+
+    imported = time.perf_counter(), time.process_time()
+    BM25(out)(FIRST, 5)
+    found = time.perf_counter(), time.process_time()
+    names = "import ms", "import CPU ms", "open and first search ms", "open and first search CPU ms"
+    spans = (imported[0] - begin[0], imported[1] - begin[1], found[0] - imported[0], found[1] - imported[1])
+    return dict(zip(names, (1000 * span for span in spans), strict=True))
+
+
+def ours(out: Path) -> Search:
+    from retrieval.bm25 import BM25
+
+    return BM25(out).rank
+
+
+def ours_by_numpy(out: Path) -> Search:
+    from retrieval.bm25 import BM25, search
+
+    index = BM25(out)
+
+    def rank(query: str, k: int) -> Any:
+        kept, search.kernel = search.kernel, None
+        try:
+            return index.rank(query, k)
+        finally:
+            search.kernel = kept
+
+    return rank
+
+
+def ours_with_passages(out: Path) -> Search:
+    from retrieval.bm25 import BM25
+
+    return BM25(out)
+
+
+def bm25s_with(backend: str) -> Callable[[Path], Search]:
+    def opened(out: Path) -> Search:
+        import bm25s
+        import Stemmer
+
+        index = bm25s.BM25.load(out, mmap=True, backend=backend)
+        stemmer = Stemmer.Stemmer("english")
+
+        def search(query: str, k: int) -> Any:
+            tokens = bm25s.tokenize(query, stopwords="en", stemmer=stemmer, return_ids=False, show_progress=False)
+            return index.retrieve(tokens, k=k, show_progress=False, n_threads=1)
+
+        return search
+
+    return opened
+
+
+def words_of(out: Path) -> Iterator[str]:
+    """The words of each passage, as our analyser finds them; found once and kept in a file."""
+    from retrieval.bm25 import BM25
+
+    kept = out.with_suffix(".words")
+    if not kept.exists():
+        index = BM25(out)
+        split, stem = index.analyser.make_words(), index.analyser.make_stem()
+        known = dict.fromkeys(index.analyser.stop_words, "")
+        with kept.open("w") as file:
+            for row in range(len(index)):
+                passage = index.passage(row)
+                words = split(f"{passage.title} {passage.text}")
+                known |= {word: stem(word) for word in words if word not in known}
+                file.write(" ".join(filter(None, map(known.__getitem__, words))) + "\n")
+    with kept.open() as lines:
+        yield from map(str.strip, lines)
+
+
+def tantivy(out: Path) -> Search:
+    import tantivy as engine
+
+    from retrieval.bm25 import BM25
+
+    place = out.with_suffix(".tantivy")
+    schema = engine.SchemaBuilder()
+    schema.add_text_field("words", stored=False, tokenizer_name="whitespace", index_option="freq")
+    if not place.exists():
+        place.mkdir()
+        index = engine.Index(schema.build(), path=str(place))
+        writer = index.writer(500_000_000, num_threads=1)
+        for words in words_of(out):
+            writer.add_document(engine.Document(words=words))
+        writer.commit()
+        writer.wait_merging_threads()
+    index = engine.Index.open(str(place))
+    searcher, analyser = index.searcher(), BM25(out).analyser
+    return lambda query, k: searcher.search(index.parse_query(" ".join(analyser(query)), ["words"]), k, count=False)
+
+
+def pisa(algorithm: str) -> Callable[[Path], Search]:
+    def opened(out: Path) -> Search:
+        import pandas
+        from pyterrier_pisa import PisaIndex
+
+        from retrieval.bm25 import BM25
+
+        place, analyser = out.with_suffix(".pisa"), BM25(out).analyser
+        index = PisaIndex(str(place), stemmer="none", stops="none", threads=1, text_field="text")
+        if not place.exists():
+            index.index({"docno": str(row), "text": words} for row, words in enumerate(words_of(out)))
+        of_k: dict[int, Any] = {}
+
+        def search(query: str, k: int) -> Any:
+            if k not in of_k:
+                of_k[k] = index.bm25(num_results=k, threads=1, query_algorithm=algorithm)
+            return of_k[k](pandas.DataFrame([{"qid": "1", "query": " ".join(analyser(query))}]))
+
+        # What pandas and pyterrier cost around a query is not PISA's: all queries in one call.
+        search.many = lambda queries, k: of_k[k](  # type: ignore[attr-defined]
+            pandas.DataFrame(
+                {"qid": list(map(str, range(len(queries)))), "query": [" ".join(analyser(q)) for q in queries]}
+            )
+        )
+        return search
+
+    return opened
+
+
+ENGINES: dict[str, Callable[[Path], Search]] = {
+    "ours": ours,
+    "ours, NumPy": ours_by_numpy,
+    "bm25s": bm25s_with("numpy"),
+    "bm25s, numba": bm25s_with("numba"),
+    "tantivy": tantivy,
+    "PISA, MAXSCORE": pisa("maxscore"),
+    "PISA, block-max WAND": pisa("block_max_wand"),
+    "ours, passages read": ours_with_passages,
+}
+
+
+def opened(out: Path) -> dict[str, Search]:
+    """The engines that are installed, each tried often enough that what it compiles or loads late is there."""
+    found = {}
+    for name, open_ in ENGINES.items():
+        try:
+            search = found[name] = open_(out)
+        except ModuleNotFoundError as missing:
+            print(f"left out: {name}, since {missing.name} is not installed", file=sys.stderr)
+            continue
+        for _ in range(20):
+            search(FIRST, 5)
+    return found
+
+
+def compare(out: Path, kinds: dict[str, Sequence[str]], ks: Sequence[int]) -> dict[str, dict[str, float]]:
+    """Queries per CPU second of each engine: the best of some rounds, in each of which they take turns."""
+    engines, table = opened(out), {}
+    for kind, asked in kinds.items():
+        for k in ks:
+            seconds: dict[str, list[float]] = {name: [] for name in engines}
+            for _ in range(ROUNDS):
+                for name, search in engines.items():
+                    search(asked[0], k)
+                    begin = time.process_time()
+                    if many := getattr(search, "many", None):
+                        many(asked, k)
+                    else:
+                        for query in asked:
+                            search(query, k)
+                    seconds[name].append(time.process_time() - begin)
+            table[f"{kind}, k = {k}"] = {name: len(asked) / min(taken) for name, taken in seconds.items()}
+    return table
+
+
+def check(out: Path, asked: Sequence[str], k: int) -> None:
+    """See that bm25s finds the same scores."""
+    mine, plain = ours(out), bm25s_with("numpy")(out)
+    for query in asked:
+        scores = mine(query, k)[1].tolist()
+        if scores != plain(query, k).scores[0].tolist()[: len(scores)]:
+            sys.exit(f"the scores differ: {query}")
+
+
+def show(title: str, table: dict[str, dict[str, float]]) -> None:
+    names = list(dict.fromkeys(chain.from_iterable(table.values())))
+    print(f"\n| {title} | {' | '.join(names)} |\n|{' --- |' * (len(names) + 1)}")
+    for row, values in table.items():
+        print(
+            f"| {row} | {' | '.join(f'{values[name]:,.0f}' if name in values else '' for name in names)} |", flush=True
+        )
 
 
 def peak() -> float:
@@ -144,42 +281,60 @@ def peak() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / kilo / 1e6
 
 
-def alone(step: Callable[..., dict[str, Any]], *arguments: Any) -> dict[str, Any]:
+def alone(step: Callable[..., Any], *arguments: Any) -> Any:
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as process:
         return process.submit(step, *arguments).result()
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--small", action="store_true", help="20,000 passages, 100 queries, k = 20: below a minute")
+    parser.add_argument("--sizes", type=int, nargs="+", default=[100_000, 1_000_000], help="(default: %(default)s)")
     parser.add_argument(
-        "--sizes", type=int, nargs="+", default=[100_000, 1_000_000], help="passages (default: %(default)s)"
+        "--plain", type=int, default=1_000_000, help="bm25s builds up to this size (default: %(default)s)"
     )
     parser.add_argument(
-        "--plain", type=int, default=1_000_000, help="plain bm25s up to this size (default: %(default)s)"
+        "--queries", type=int, default=200, help="short ones; a quarter are long (default: %(default)s)"
     )
-    parser.add_argument("--queries", type=int, default=200, help="(default: %(default)s)")
+    parser.add_argument("--k", type=int, nargs="+", default=[5, 20, 100], help="(default: %(default)s)")
     parser.add_argument(
-        "--dir", type=Path, required=True, help="for corpora, which are kept, and indexes, which are not"
+        "--source", type=Path, nargs="+", default=[SAMPLE], help="passages (default: the packaged ones)"
     )
+    parser.add_argument("--questions", type=Path, nargs="+", default=[SAMPLE_QUESTIONS], help="(default: likewise)")
+    parser.add_argument("--dir", type=Path, help="for indexes (default: one that is deleted at the end)")
+    parser.add_argument("--keep", action="store_true", help="keep the indexes, and use those that are there")
     arguments = parser.parse_args()
-    arguments.dir.mkdir(parents=True, exist_ok=True)
+    if arguments.small:
+        arguments.sizes, arguments.queries, arguments.k, arguments.plain = [20_000], 100, [20], 20_000
+    with ExitStack() as stack:
+        if arguments.dir is None:
+            arguments.dir = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        measure(arguments)
+
+
+def measure(arguments: argparse.Namespace) -> None:
+    """Build, open and search at each size."""
+    source, questions = rows(arguments.source), rows(arguments.questions)
+    kinds = {
+        "short": short_queries(questions, arguments.queries),
+        "long": long_queries(source, questions, max(1, arguments.queries // 4)),
+    }
     for size in arguments.sizes:
-        corpus, out = arguments.dir / f"{size}.jsonl", arguments.dir / f"{size}.index"
-        if not corpus.exists():
-            print(f"writing {corpus}", file=sys.stderr)
-            alone(generate, corpus, size)
-        asked, scores = queries(corpus, size, arguments.queries), []
-        steps = [("retrieval.bm25.search", build, search), ("plain bm25s", plain_build, plain_search)]
-        for name, make, find in steps[: 2 if size <= arguments.plain else 1]:
-            found = alone(make, corpus, out) | alone(find, out, asked)
-            shutil.rmtree(out)
-            scores.append(found.pop("scores"))
-            print(
-                json.dumps({"passages": size, "with": name} | {key: round(x, 2) for key, x in found.items()}),
-                flush=True,
-            )
-        if any(other != scores[0] for other in scores):
-            sys.exit("the scores differ")
+        out = arguments.dir / f"{size}.index"
+        out.parent.mkdir(parents=True, exist_ok=True)
+        print(f"\n{size:,} passages, load {os.getloadavg()[0]:.0f}")
+        if not (arguments.keep and out.exists()):
+            built = {"ours": alone(build, arguments.source, size, out)}
+            if size <= arguments.plain:
+                built["bm25s"] = alone(build_plain, out)
+            show("building", built)
+        show("opening", {f"process {n}": alone(first_search, out) for n in (1, 2)})
+        alone(check, out, list(chain.from_iterable(kinds.values())), max(arguments.k))
+        show("queries per CPU second", alone(compare, out, kinds, arguments.k))
+        if not arguments.keep:
+            out.with_suffix(".words").unlink(missing_ok=True)
+            for place in (out, out.with_suffix(".tantivy"), out.with_suffix(".pisa")):
+                shutil.rmtree(place, ignore_errors=True)
 
 
 if __name__ == "__main__":

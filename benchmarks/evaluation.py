@@ -1,11 +1,13 @@
 """A run beside dspy.Evaluate, beside DSPy's own calls one after the other, and beside the ideal.
 
     python benchmarks/evaluation.py [--program blendfilter] [--questions 200] [--seconds 0.3] [--in-flight 64]
+    python benchmarks/evaluation.py --small
 
 Every LM call goes to a server on this machine that answers after that time. All take turns, for what else the machine
 does to slow down all alike: compare rows of one run only.
 
-calls one by one   the LM calls of a question, each by its predictor with the same inputs, cache off, nothing recorded
+calls one by one   the LM calls of a question, each by a dspy.Predict with DSPy's own ChatAdapter and the same prompt:
+                   same instructions, fields and inputs, plain types; one after the other, cache off, nothing recorded
 program            the program in a loop: with its searches, nothing recorded
 dspy.Evaluate      as many threads as calls in flight, exact match
 run                `eval.runs.runner.evaluate`: records, accounts, standard metrics; no more calls in flight than that
@@ -20,6 +22,7 @@ import argparse
 import logging
 import statistics
 import tempfile
+import threading
 import time
 from collections.abc import Callable
 from itertools import cycle, islice
@@ -39,15 +42,23 @@ from retrieval import load as load_retriever
 ALONE = 400  # calls, or at least so many, of the two loops that have one call in flight
 
 
-class Inputs(BaseCallback):
-    """What each predictor was called with."""
+class Prompts(BaseCallback):
+    """What each prompt is made of: a signature with plain types, and inputs."""
 
     def __init__(self) -> None:
         self.calls: list[tuple[dspy.Predict, dict[str, Any]]] = []
+        self._predictors: dict[type[dspy.Signature], dspy.Predict] = {}
+        self._begun = threading.local()
 
-    def on_module_start(self, call_id: str, instance: Any, inputs: dict[str, Any]) -> None:
-        if isinstance(instance, dspy.Predict):
-            self.calls.append((instance, inputs["kwargs"]))
+    def on_adapter_format_start(self, call_id: str, instance: Any, inputs: dict[str, Any]) -> None:
+        self._begun.last = inputs
+
+    def on_adapter_format_end(self, call_id: str, outputs: Any, exception: BaseException | None = None) -> None:
+        if self._begun.last is not None:  # of adapters inside each other the last to begin has the plain types
+            signature = self._begun.last["signature"]
+            predictor = self._predictors.setdefault(signature, dspy.Predict(signature))
+            self.calls.append((predictor, self._begun.last["inputs"]))
+            self._begun.last = None
 
 
 def main(arguments: argparse.Namespace) -> None:
@@ -62,16 +73,16 @@ def main(arguments: argparse.Namespace) -> None:
         def lm(seconds: float) -> dspy.LM:
             return dspy.LM(MODEL, api_base=f"{address}/{seconds}", api_key="none", cache=False)
 
-        inputs = Inputs()
-        with dspy.context(lm=lm(0), callbacks=[inputs]):  # the server learns all replies
+        prompts = Prompts()
+        with dspy.context(lm=lm(0), callbacks=[prompts]):  # the server learns all replies
             for example in known:
                 program(question=example.question)
-        per_question = len(inputs.calls) / len(known)
+        per_question = len(prompts.calls) / len(known)
         few = examples[: max(1, round(ALONE / per_question))]
 
         def calls() -> float:
-            with dspy.context(lm=lm(0)):
-                for predictor, fields in islice(cycle(inputs.calls), ALONE):
+            with dspy.context(lm=lm(0), adapter=dspy.ChatAdapter()):
+                for predictor, fields in islice(cycle(prompts.calls), ALONE):
                     predictor(**fields)
             return ALONE
 
@@ -130,4 +141,8 @@ if __name__ == "__main__":
     parser.add_argument("--seconds", type=float, default=0.3, help="per LM call (default: %(default)s)")
     parser.add_argument("--in-flight", type=int, default=64, help="LM calls at once (default: %(default)s)")
     parser.add_argument("--rounds", type=int, default=3)
-    main(parser.parse_args())
+    parser.add_argument("--small", action="store_true", help="one short round, in half a minute")
+    arguments = parser.parse_args()
+    if arguments.small:
+        arguments.questions, arguments.seconds, arguments.in_flight, arguments.rounds = 60, 0.1, 16, 1
+    main(arguments)

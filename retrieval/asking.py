@@ -7,6 +7,7 @@ import dspy
 from dspy.utils.exceptions import AdapterParseError
 
 from retrieval.passage import plain
+from retrieval.watching import only_lm_calls
 from signatures.adapters import ChatAdapter
 
 __all__ = ["adapter_in_use", "ask", "is_unparsable"]
@@ -46,11 +47,14 @@ def ask(predictor: dspy.Module, **inputs: Any) -> dspy.Prediction:
             marker.
     """
     cleaned = {name: plain(value) if isinstance(value, str) else value for name, value in inputs.items()}
+    settings, watchers = only_lm_calls(predictor)
     try:
-        with dspy.context(adapter=adapter_in_use()):
+        with dspy.context(adapter=adapter_in_use(), **settings):
             return predictor(**cleaned)
     except Exception as error:
         if not is_unparsable(error):
             raise
+        for watcher in watchers:
+            watcher.on_unparsable()
         (single,) = predictor.predictors()
         return dspy.Prediction(**dict.fromkeys(single.signature.output_fields))

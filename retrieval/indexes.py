@@ -136,7 +136,7 @@ class Lines(Sequence[bytes]):
     def __init__(self, path: Path) -> None:
         with path.open("rb") as file:
             self._bytes = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        self._offsets = np.load(_offsets(path), mmap_mode="r")
+        self._offsets = np.asarray(np.load(_offsets(path), mmap_mode="r"))  # mapped too; np.memmap is slow to index
 
     def __len__(self) -> int:
         return len(self._offsets) - 1

@@ -7,6 +7,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from retrieval.bm25 import BM25
+from retrieval.bm25.build import FORMAT
 from retrieval.corpora import SAMPLE, read
 from retrieval.errors import RetrievalError, UsageError
 
@@ -35,6 +36,10 @@ def load_sample() -> BM25:
 
 
 def _place() -> Path:
-    made_from = [sha256(SAMPLE.read_bytes()).hexdigest(), *(f"{name} {version(name)}" for name in _MADE_BY)]
+    made_from = [
+        sha256(SAMPLE.read_bytes()).hexdigest(),
+        *(f"{name} {version(name)}" for name in _MADE_BY),
+        f"format {FORMAT}",
+    ]
     name = sha256("\n".join(made_from).encode()).hexdigest()[:16]
     return Path.home() / ".cache" / "dspy-odqa" / f"sample-{name}"

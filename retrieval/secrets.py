@@ -22,6 +22,9 @@ def without_secrets(line: str) -> str:
 
 
 def without_url_secrets(text: str) -> str:
-    """The text with the parts of URLs that may be secret, user with password and query, replaced by ***."""
+    """The text with the parts of URLs that may be secret, user with password and query, replaced by ***.
+
+    A query that only names a collection and how to search it is what tells retrievers apart, and stays.
+    """
     text = re.sub(r"(\w://)[^/\s]*@", r"\1***@", text)
-    return re.sub(r"(\w://[^?\s]*\?)[^\s\"')]+", r"\1***", text)
+    return re.sub(r"(\w://[^?\s]*\?)(?!(?:(?:collection|search)=[\w.-]+&?)+(?:[\s\"')]|$))[^\s\"')]+", r"\1***", text)

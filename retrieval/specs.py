@@ -15,6 +15,7 @@ _DESCRIPTIONS = (
     ("colbert", "colbert.json"),
     ("colbert", "metadata.json"),
     ("hipporag", "hipporag.json"),
+    ("qdrant", "meta.json"),
 )
 
 
@@ -24,8 +25,11 @@ def load(spec: str | Path) -> Retriever:
     Args:
         spec: `sample` (BM25 over the packaged sample corpus); `bm25:DIR`, `dense:DIR`, `colbert:DIR` or `hipporag:DIR`
             (an index that `python -m retrieval index` made; a ColBERT index may be one that colbert-ai made);
-            `colbertv2:URL` (a server that speaks the ColBERTv2 protocol); or a TOML file that composes these (see
-            `retrieval.compositions`). A path is that of a TOML file or of an index of any of these kinds.
+            `qdrant:PATH` or `qdrant:URL?collection=NAME` (a collection of Qdrant that the same command made, with
+            `search=bm25`, `dense`, `colbert` or `hybrid` behind the question mark; the key of a server is in the
+            environment variable QDRANT_API_KEY); `colbertv2:URL` (a server that speaks the ColBERTv2 protocol); or a
+            TOML file that composes these (see `retrieval.compositions`). A path is that of a TOML file or of an index
+            of any of these kinds.
 
     Raises:
         UsageError: there is no such form, or what the spec names is not there; the message says what to use.
@@ -94,6 +98,14 @@ def _hipporag(path: str) -> Retriever:
     return HippoRAG(path)
 
 
+def _qdrant(text: str) -> Retriever:
+    from retrieval.qdrant import Qdrant
+    from retrieval.qdrant.address import Address, api_key
+
+    address = Address.parse(text)
+    return Qdrant(address.location, collection=address.collection, search=address.search, api_key=api_key())
+
+
 def _composed(path: str) -> Retriever:
     from retrieval.compositions import load_composition
 
@@ -106,6 +118,7 @@ FORMS: dict[str, Callable[[str], Retriever]] = {
     "dense:DIR": _dense,
     "colbert:DIR": _colbert,
     "hipporag:DIR": _hipporag,
+    "qdrant:PATH or qdrant:URL?collection=NAME": _qdrant,
     "colbertv2:URL": _colbertv2,
     "FILE.toml": _composed,
 }

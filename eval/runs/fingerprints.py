@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from retrieval.corpora.reader import SAMPLE
+from retrieval.secrets import without_url_secrets
 
 __all__ = ["fingerprints"]
 
 _CORPUS = "corpus.jsonl"  # in every index
+_QDRANT = "qdrant:"
 _END = 1 << 20  # bytes
 
 
@@ -18,18 +20,22 @@ def fingerprints(spec: str) -> dict[str, dict[str, str]]:
     """Hashes of the corpora, indexes and files that make the retriever.
 
     An index is hashed by its JSON files, which hold its settings and the size of each of its files. Its corpus may be
-    large: it is hashed by its size and its first and last megabyte. A server has nothing to hash.
+    large: it is hashed by its size and its first and last megabyte. A collection of Qdrant is hashed by what it says of
+    itself, which changes with its passages. Other servers have nothing to hash.
 
     Args:
         spec: What `retrieval.load` opens.
 
     Returns:
-        By path: `index` and `corpus` for the directory of an index, `corpus` for the sample, `file` for a TOML file.
+        By path: `index` and `corpus` for the directory of an index, `corpus` for the sample, `file` for a TOML file,
+        `index` for a collection.
     """
     if spec == "sample":
         return {"sample": {"corpus": _ends(SAMPLE)}}
     if spec.endswith(".toml"):
         return _of_file(Path(spec))
+    if spec.startswith(_QDRANT):
+        return _of_collection(spec)
     path = Path(spec.partition(":")[2])
     return _of_index(path) if ":" in spec and path.is_dir() else {}
 
@@ -41,9 +47,21 @@ def _of_file(path: Path) -> dict[str, dict[str, str]]:
         name = path.parent / (text.partition(":")[2] or text)
         if text.endswith(".toml"):
             found |= _of_file(path.parent / text)
+        elif text.startswith(_QDRANT):
+            found |= _of_collection(text if "://" in text else f"{_QDRANT}{name}")
         elif "://" not in text and name.is_dir():
             found |= _of_index(name)
     return found
+
+
+def _of_collection(spec: str) -> dict[str, dict[str, str]]:
+    from retrieval.qdrant.address import Address, api_key
+    from retrieval.qdrant.connection import Connection
+    from retrieval.qdrant.description import fingerprint
+
+    address = Address.parse(spec.removeprefix(_QDRANT))
+    connection = Connection(address.location, address.collection, api_key=api_key())
+    return {without_url_secrets(spec): {"index": fingerprint(connection)}}
 
 
 def _of_index(path: Path) -> dict[str, dict[str, str]]:

@@ -23,16 +23,15 @@ from typing import Any
 import dspy
 from dspy.clients.call_result import CACHE_FORMAT, attributes
 from dspy.clients.legacy_outputs import plain
-from dspy.utils.callback import BaseCallback
 from dspy.utils.exceptions import LMServerError
 
 from eval.runs.record import Message, PaidCall
 from eval.runs.store import CallLog
 from programs.instruments.adapters import adapter_name
 from programs.instruments.cost import REPLAYED, PredictorNames, Spent, caller, stated_price
-from programs.instruments.watching import watching
 from retrieval import UsageError
 from retrieval.files import json_line
+from retrieval.watching import Watcher, watching
 
 __all__ = ["Limits", "RecordedCalls", "Stopped", "replies"]
 
@@ -67,7 +66,7 @@ class Stopped(BaseException):
     handle errors do not handle it."""
 
 
-class RecordedCalls(BaseCallback):
+class RecordedCalls(Watcher):
     """Records the LM calls of one run and answers from the record; limits how many there are.
 
     Limits are checked before each call. When one is reached, the call is not made and its question ends with `Stopped`;
@@ -143,7 +142,7 @@ class RecordedCalls(BaseCallback):
             "max_history_size": self._at_once,
             "trace": None,
         }
-        with self._log.appending() as self._write, watching(self), dspy.context(**settings):
+        with self._log.appending() as self._write, watching(self, **settings):
             self._behind, dspy.cache = dspy.cache, self
             try:
                 yield
@@ -250,7 +249,8 @@ class RecordedCalls(BaseCallback):
                 predictor=caller(self._names),
                 prompt=_prompt(request),
             )
-            line = json_line(call.model_dump())
+            # The reply is plain JSON: pydantic would look through it, for as long as all the rest takes.
+            line = json_line({**dict(call), "prompt": call.prompt and [dict(message) for message in call.prompt]})
             with self._writing:
                 self._write(line)
             with self._lock:

@@ -8,12 +8,11 @@ from math import fsum
 from typing import Any, NamedTuple
 
 import dspy
-from dspy.utils.callback import BaseCallback
 
-from programs.instruments.watching import watching
 from programs.steps.ask import is_unparsable
 from programs.steps.side_by_side import chained
 from retrieval import Retriever
+from retrieval.watching import Watcher, watching
 
 __all__ = ["REPLAYED", "Cost", "PredictorNames", "Spent", "caller", "measured", "stated_price"]
 
@@ -67,14 +66,15 @@ class PredictorNames:
     """The names of predictors in their programs. Each program is looked through once, since DSPy takes long for it."""
 
     def __init__(self) -> None:
-        self._known: dict[int, tuple[dspy.Module, list[tuple[str, dspy.Predict]]]] = {}  # by the program's id
+        self._known: dict[int, tuple[dspy.Module, dict[int, tuple[str, dspy.Predict]]]] = {}  # by the objects' ids
 
     def __call__(self, program: dspy.Module, caller: dspy.Module) -> str:
         """The predictor's key in the program's saved state; the name of its class where it has none."""
         known = self._known.get(id(program))
-        if known is None or all(predictor is not caller for _, predictor in known[1]):
-            known = self._known[id(program)] = (program, program.named_predictors())
-        return next((name for name, predictor in known[1] if predictor is caller), type(caller).__name__)
+        if known is None or id(caller) not in known[1]:
+            named = {id(predictor): (name, predictor) for name, predictor in reversed(program.named_predictors())}
+            known = self._known[id(program)] = (program, named)
+        return known[1].get(id(caller), (type(caller).__name__,))[0]
 
 
 @contextmanager
@@ -92,7 +92,7 @@ def measured(names: PredictorNames | None = None) -> Iterator[Cost]:
     started = time.perf_counter()
     try:
         # DSPy appends each LM call's record to the history of every calling module: the meter poses as one.
-        with watching(meter), dspy.context(caller_modules=[*(dspy.settings.caller_modules or []), meter]):
+        with watching(meter, caller_modules=[*(dspy.settings.caller_modules or []), meter]):
             yield cost
     finally:
         cost.seconds = time.perf_counter() - started
@@ -125,7 +125,7 @@ class _History(list[Any]):
         self._take(record)
 
 
-class _Meter(BaseCallback):
+class _Meter(Watcher):
     """Many threads add to its lists; they only use `append`, which is safe."""
 
     def __init__(self, names: PredictorNames) -> None:
@@ -133,7 +133,7 @@ class _Meter(BaseCallback):
         self.calls: list[str] = []  # the predictors' names
         self.replies: list[_Reply] = []
         self.searches: list[str] = []
-        self.unparsable: list[str] = []
+        self.unparsable: list[None] = []
         self.depths: list[int] = []  # how many calls of the block led to each call, itself included
         self._before, _ = chained.get()
         self.history = _History(lambda record: self.replies.append(_reply(self._caller(), record)))
@@ -155,7 +155,10 @@ class _Meter(BaseCallback):
 
     def on_module_end(self, call_id: str, outputs: Any, exception: BaseException | None = None) -> None:
         if call_id in self._predictors and is_unparsable(exception):
-            self.unparsable.append(call_id)
+            self.on_unparsable()
+
+    def on_unparsable(self) -> None:
+        self.unparsable.append(None)
 
     def _caller(self) -> str:
         modules = dspy.settings.caller_modules

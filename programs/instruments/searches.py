@@ -5,10 +5,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from dspy.utils.callback import BaseCallback
-
-from programs.instruments.watching import watching
 from retrieval import Passage, Retriever
+from retrieval.watching import Watcher, watching
 
 __all__ = ["Search", "observed"]
 
@@ -33,7 +31,7 @@ def observed() -> Iterator[list[Search]]:
         yield observer.searches
 
 
-class _Observer(BaseCallback):
+class _Observer(Watcher):
     """Many threads add to its list; they only use `append`, which is safe."""
 
     def __init__(self) -> None:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cached_property
 
 import Stemmer
 from bm25s.stopwords import STOPWORDS_EN
@@ -43,7 +44,11 @@ class Analyser:
     def __call__(self, text: str) -> list[str]:
         """The tokens of `text`, in order."""
         stem = self.make_stem()
-        return [stem(word) for word in self.make_words()(text) if word not in self.stop_words]
+        return [stem(word) for word in self.make_words()(text) if word not in self._left_out]
+
+    @cached_property
+    def _left_out(self) -> frozenset[str]:
+        return frozenset(self.stop_words)
 
     def make_words(self) -> Callable[[str], list[str]]:
         """A function from a text to all its words, stop words included."""

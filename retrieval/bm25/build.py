@@ -11,6 +11,7 @@ from dataclasses import asdict
 from itertools import pairwise
 from pathlib import Path
 from typing import BinaryIO
+from zlib import crc32
 
 import bm25s
 import numpy as np
@@ -18,15 +19,17 @@ from bm25s.scoring import _select_idf_scorer, _select_tfc_scorer
 from numpy.typing import NDArray
 
 from retrieval.bm25.analyser import Analyser
+from retrieval.bm25.bounds import BoundsWriter, open_array
 from retrieval.errors import UsageError
 from retrieval.indexes import CORPUS, LineWriter, Progress, checked_passages, passage_line, write_description
 from retrieval.passage import Passage
 
-__all__ = ["DESCRIPTION", "FORMAT", "VOCABULARY", "write_index"]
+__all__ = ["BUCKETS", "DESCRIPTION", "FORMAT", "VOCABULARY", "bucket", "write_index"]
 
-FORMAT = 1
+FORMAT = 2
 DESCRIPTION = "bm25.json"
 VOCABULARY = "vocab.index.json"
+BUCKETS = "vocab.buckets.npy"
 _METHOD = "lucene"  # bm25s's default
 _POSTING = "columns", "rows", "counts"
 
@@ -54,17 +57,31 @@ def write_index(
             postings.add([columns[word] for word in words(f"{passage.title} {passage.text}")])
     if not columns.tokens:
         raise UsageError("there is nothing to index: no passages, or none with a word that is not a stop word")
-    postings.score(len(columns.tokens), k1, b, progress)
-
-    with LineWriter(directory / VOCABULARY) as vocabulary:
-        last = len(columns.tokens) - 1
-        for n, (token, column) in enumerate(sorted(columns.tokens.items())):
-            vocabulary.write((("" if n else "{") + f'"{token}": {column}' + (",\n" if n < last else "}")).encode())
+    bound_step = postings.score(len(columns.tokens), k1, b, progress)
+    _write_vocabulary(directory, columns.tokens)
     params = {"k1": k1, "b": b, "delta": 0.5, "method": _METHOD, "idf_method": _METHOD, "dtype": "float32"}
     params |= {"int_dtype": "int32", "num_docs": postings.passages, "version": bm25s.__version__}
     (directory / "params.index.json").write_text(json.dumps(params))
     description = {"format": FORMAT, "passages": postings.passages, "k1": k1, "b": b, "analyser": asdict(analyser)}
+    description["bound_step"] = bound_step
     write_description(directory, DESCRIPTION, description)
+
+
+def bucket(token: bytes, buckets: int) -> int:
+    """In which of the buckets of the vocabulary, a power of two, the token is."""
+    return crc32(token) & buckets - 1
+
+
+def _write_vocabulary(directory: Path, tokens: dict[str, int]) -> None:
+    """Write the tokens with their columns bucket by bucket, so that one is found by looking into one bucket."""
+    buckets = 1 << (len(tokens) - 1).bit_length()
+    placed = sorted((bucket(token.encode(), buckets), token) for token in tokens)
+    with LineWriter(directory / VOCABULARY) as vocabulary:
+        for n, (_, token) in enumerate(placed):
+            entry = ("" if n else "{") + f'"{token}": {tokens[token]}' + (",\n" if n < len(placed) - 1 else "}")
+            vocabulary.write(entry.encode())
+    sizes = np.bincount([number for number, _ in placed], minlength=buckets)
+    np.save(directory / BUCKETS, np.concatenate([[0], np.cumsum(sizes)]).astype(np.uint32))
 
 
 class _Columns(dict[str, int]):
@@ -117,12 +134,15 @@ class _Postings:
             self._ends.append(self._ends[-1] + len(pairs))
         self._columns, self._sizes = array("i"), array("i")
 
-    def score(self, width: int, k1: float, b: float, progress: Progress) -> None:
-        """Write bm25s's matrix of scores, passages by tokens, and remove the postings.
+    def score(self, width: int, k1: float, b: float, progress: Progress) -> float:
+        """Write bm25s's matrix of scores, passages by tokens, with its bounds, and remove the postings.
 
         Args:
             width: Number of columns.
             k1, b, progress: See `write_index`.
+
+        Returns:
+            The step of the bounds.
         """
         if self._sizes:
             self._flush()
@@ -135,15 +155,19 @@ class _Postings:
         idf = _idf(frequencies, self.passages)
         term = _select_tfc_scorer(_METHOD)
 
-        with self._matrix("data", "<f4", starts[-1]) as data, self._matrix("indices", "<i4", starts[-1]) as indices:
+        files = self._matrix("data", np.float32, starts[-1]), self._matrix("indices", np.int32, starts[-1])
+        with files[0] as data, files[1] as indices, BoundsWriter(self._out, frequencies, idf, self.passages) as bounds:
             for first, last in progress(list(_groups(starts))):
                 columns, rows, counts = self._gather(first, last)
                 tf = term(counts.astype(np.float32), l_d=lengths[rows], l_avg=lengths.mean(), k1=k1, b=b)
-                (idf[columns] * tf).astype(np.float32).tofile(data)
+                scores = (idf[columns] * tf).astype(np.float32)
+                scores.tofile(data)
                 rows.tofile(indices)
+                bounds.add(first, last, rows, scores)
         np.save(self._out / "indptr.csc.index.npy", starts)
         for name in _POSTING:
             self._file(name).unlink()
+        return bounds.step
 
     def _gather(self, first: int, last: int) -> list[NDArray[np.int32]]:
         """Columns, rows and counts of the postings in the columns from `first` to before `last`, sorted."""
@@ -161,10 +185,8 @@ class _Postings:
     def _file(self, name: str) -> Path:
         return self._out / f"{name}.postings"
 
-    def _matrix(self, name: str, dtype: str, size: int) -> BinaryIO:
-        file = (self._out / f"{name}.csc.index.npy").open("wb")
-        np.lib.format.write_array_header_1_0(file, {"descr": dtype, "fortran_order": False, "shape": (int(size),)})
-        return file
+    def _matrix(self, name: str, dtype: type[np.generic], size: int) -> BinaryIO:
+        return open_array(self._out / f"{name}.csc.index.npy", dtype, size)
 
 
 def _idf(frequencies: NDArray[np.int64], passages: int) -> NDArray[np.float32]:

@@ -4,16 +4,24 @@ The scores are bm25s's own, to the last bit, and so is the format of the index: 
 
     DIR/bm25.json                     format, analyser, settings and the size of every file; written last
         corpus.jsonl                  the passages, one JSON object per line
-        vocab.index.json              token -> column, one entry per line, sorted by token
-        *.offsets.npy                 where the lines of these two begin
+        vocab.index.json              token -> column, one entry per line, bucket by bucket
+        vocab.buckets.npy             in which line each bucket begins
+        *.offsets.npy                 where the lines of corpus and vocabulary begin
         {data,indices,indptr}.csc.index.npy, params.index.json    scores and rows, column by column
+        bounds*.npy                   what scores may be in parts of the corpus: see `retrieval.bm25.bounds`
+
+Where numba is installed (the extra `fast`), compiled code finds the best rows; where it is not, NumPy does. What is
+found is the same. A process's first searches are NumPy's too, since loading compiled code takes longer than they do.
 """
 
+import logging
 import math
+import os
 import shutil
-from bisect import bisect_left
-from collections.abc import Iterable
-from itertools import chain
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
+from itertools import chain, count
 from pathlib import Path
 from uuid import uuid4
 
@@ -23,7 +31,8 @@ from numpy.typing import NDArray
 
 from retrieval.base import Retriever
 from retrieval.bm25.analyser import Analyser
-from retrieval.bm25.build import DESCRIPTION, FORMAT, VOCABULARY, write_index
+from retrieval.bm25.bounds import SPAN_BITS, WINDOW_BITS, Bounds
+from retrieval.bm25.build import BUCKETS, DESCRIPTION, FORMAT, VOCABULARY, bucket, write_index
 from retrieval.errors import RetrievalError, UsageError
 from retrieval.files import replace_directory
 from retrieval.indexes import (
@@ -39,9 +48,20 @@ from retrieval.indexes import (
 from retrieval.known_item import sample_rows
 from retrieval.passage import Passage
 
+try:
+    from retrieval.bm25 import kernel
+except ModuleNotFoundError as missing:
+    if missing.name != "numba":
+        raise
+    kernel = None  # type: ignore[assignment]
+
 __all__ = ["BM25"]
 
 _BLOCK = 1 << 8  # scores of which only the best is looked at first
+_TOKENS = 1 << 15  # whose columns are remembered
+_BY_NUMPY = 10  # searches before compiled code is loaded, which takes half a second
+
+logger = logging.getLogger(__name__)
 
 
 class BM25(Retriever):
@@ -62,8 +82,11 @@ class BM25(Retriever):
         self._k1, self._b, analyser = description["k1"], description["b"], description["analyser"]
         self.analyser = Analyser(analyser["stemmer"], tuple(analyser["stop_words"]), analyser["pattern"])
         self._corpus = Corpus(self.path)
-        self._vocabulary = Lines(self.path / VOCABULARY)
+        self._column = _columns(self.path)
+        self._bounds = Bounds(self.path, description["bound_step"])
         self._index = bm25s.BM25.load(self.path, mmap=True, load_vocab=False)
+        self._matrix = [self._index.scores[name].view(np.ndarray) for name in ("indptr", "indices", "data")]
+        self._searches = count()
         self._check_analyser()
 
     def __len__(self) -> int:
@@ -74,11 +97,32 @@ class BM25(Retriever):
         return self._corpus.passage(row)
 
     def search(self, query: str, k: int) -> list[Passage]:
+        rows, scores = self.rank(query, k)
+        return [self._corpus.passage(row, score) for row, score in zip(rows.tolist(), scores.tolist(), strict=True)]
+
+    def search_batch(self, queries: Sequence[str], k: int) -> list[list[Passage]]:
+        if kernel is None or len(queries) <= _BY_NUMPY:  # NumPy's part holds Python's lock
+            return super().search_batch(queries, k)
+        with ThreadPoolExecutor(min(len(queries), os.cpu_count() or 1)) as threads:
+            return list(threads.map(lambda query: self.search(query, k), queries))
+
+    def rank(self, query: str, k: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        """The rows of the at most `k` best passages, best first, and their scores; the passages are not read."""
         columns = [column for token in self.analyser(query) if (column := self._column(token)) is not None]
         if not columns:
-            return []
-        scores = self._index.get_scores_from_ids(columns)
-        return [self._corpus.passage(row, float(scores[row])) for row in _best(scores, k)]
+            return np.empty(0, np.int64), np.empty(0, np.float32)
+        if kernel is None or (before := next(self._searches)) < _BY_NUMPY:
+            scores = self._index.get_scores_from_ids(columns)
+            rows = _best(scores, k)
+            return rows, scores[rows]
+        if before == _BY_NUMPY and not kernel.is_compiled():
+            logger.warning("compiling the search of BM25, once: this takes some seconds")
+        known = self._bounds
+        bounds = known.columns, known.tops, known.values, known.starts, known.step
+        sizes = WINDOW_BITS, SPAN_BITS, kernel.BLOCK_BITS
+        rows, scores = kernel.best_rows(np.array(columns), *self._matrix, *bounds, len(self), k, *sizes)
+        order = np.lexsort((rows, -scores))
+        return rows[order], scores[order]
 
     def update(self, *, add: Iterable[Passage] = (), delete: Iterable[str] = ()) -> "BM25":
         """Delete passages, add others; see `retrieval.indexes.UpdatableIndex`.
@@ -110,12 +154,6 @@ class BM25(Retriever):
                         f"the analyser of {self.path} is not the one it was built with, or PyStemmer has changed: the "
                         f"passage {passage.id!r} has the token {token!r}, the vocabulary has not; build the index again"
                     )
-
-    def _column(self, token: str) -> int | None:
-        place = bisect_left(self._vocabulary, token.encode(), key=_token)
-        if place == len(self._vocabulary) or _token(self._vocabulary[place]) != token.encode():
-            return None
-        return int(self._vocabulary[place].split(b'"')[2].strip(b": ,}\n"))
 
     @classmethod
     def build(
@@ -166,15 +204,27 @@ class BM25(Retriever):
         return cls(out)
 
 
-def _best(scores: NDArray[np.float32], k: int) -> list[int]:
+def _columns(path: Path) -> Callable[[str], int | None]:
+    """A function from a token to its column, or None, which reads the vocabulary on disk."""
+    lines, buckets = Lines(path / VOCABULARY), np.load(path / BUCKETS, mmap_mode="r")
+
+    @lru_cache(_TOKENS)
+    def column(token: str) -> int | None:
+        sought = token.encode()
+        number = bucket(sought, len(buckets) - 1)
+        for line in range(buckets[number], buckets[number + 1]):
+            _, found, value = lines[line].split(b'"')
+            if found == sought:
+                return int(value.strip(b": ,}\n"))
+        return None
+
+    return column
+
+
+def _best(scores: NDArray[np.float32], k: int) -> NDArray[np.int64]:
     """The rows of the `k` highest scores above 0, highest first, equal scores in the order of the rows."""
     # The k-th best of the blocks' best scores is a floor under the k best: few rows are left to sort.
     tops = np.maximum.reduceat(scores, np.arange(0, len(scores), _BLOCK))
     floor = np.partition(tops, -k)[-k] if len(tops) > k else 0
     rows = np.flatnonzero(scores >= floor) if floor > 0 else np.flatnonzero(scores)
-    best: list[int] = rows[np.argsort(-scores[rows], kind="stable")[:k]].tolist()
-    return best
-
-
-def _token(entry: bytes) -> bytes:
-    return entry.split(b'"', 2)[1]
+    return rows[np.argsort(-scores[rows], kind="stable")[:k]]

@@ -3,19 +3,23 @@
 import argparse
 import json
 from pathlib import Path
+from typing import Any
 
 from retrieval.command_line import saying_on_interrupt
-from retrieval.commands.index import reading, size_of
+from retrieval.commands.index import bytes_of, reading
 from retrieval.errors import UsageError
 from retrieval.indexes import UpdatableIndex
+from retrieval.secrets import without_url_secrets
 from retrieval.specs import load
 
-__all__ = ["add_flags", "main", "open_index"]
+__all__ = ["add_flags", "how_it_stands", "main", "open_index"]
+
+_QDRANT = "qdrant:"
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
     """Add the flags of this subcommand."""
-    parser.add_argument("index", metavar="DIR", type=Path, help="directory of the index")
+    parser.add_argument("index", metavar="DIR", help="directory of the index; or qdrant:…, see search")
     parser.add_argument("--corpus", type=Path, required=True, help='JSON lines {"id", "title", "text"}, .gz or plain')
 
 
@@ -26,28 +30,36 @@ def main(args: argparse.Namespace) -> None:
         UsageError: There is no such index or corpus, or a passage cannot be added.
     """
     index = open_index(args.index)
-    with saying_on_interrupt(f"{args.index} is as it was before; try again"), reading(args.corpus) as passages:
+    before = len(index)
+    with saying_on_interrupt(how_it_stands(args.index)), reading(args.corpus) as passages:
         updated = index.update(add=passages)
-    added = len(updated) - len(index)
-    print(json.dumps({"passages": len(updated), "added": added, "bytes": size_of(updated.path)}))
+    added = len(updated) - before
+    print(json.dumps({"passages": len(updated), "added": added} | bytes_of(updated.path)))
 
 
-def open_index(directory: Path) -> UpdatableIndex:
-    """Open an index that is to be changed.
+def how_it_stands(spec: str) -> str:
+    """What to say of an index after an interrupt."""
+    if spec.startswith(_QDRANT):
+        return f"a part of {without_url_secrets(spec)} may be changed; adding again leaves what is there as it is"
+    return f"{spec} is as it was before; try again"
+
+
+def open_index(spec: str) -> UpdatableIndex:
+    """Open an index that is to be changed, by its directory or as qdrant:….
 
     Raises:
-        UsageError: There is none in the directory, or it is one of ColBERT or of HippoRAG.
+        UsageError: There is none, or it is one of ColBERT or of HippoRAG.
         RetrievalError: It is damaged.
     """
-    if (directory / "hipporag.json").is_file():
+    if (Path(spec) / "hipporag.json").is_file():
         raise UsageError(
-            f"{directory} is a HippoRAG index, whose facts are linked all together: index the changed corpus with "
+            f"{spec} is a HippoRAG index, whose facts are linked all together: index the changed corpus with "
             "--overwrite, which pays for the new passages only"
         )
-    index = load(directory)
+    index: Any = load(spec if spec.startswith(_QDRANT) else Path(spec))
     if not isinstance(index, UpdatableIndex):
         raise UsageError(
-            f"{directory} is a ColBERT index, whose centroids are trained on its passages: nothing is added to it or "
+            f"{spec} is a ColBERT index, whose centroids are trained on its passages: nothing is added to it or "
             "deleted from it; build it again, from the changed corpus"
         )
     return index

@@ -14,14 +14,19 @@ from retrieval.commands.asking import add_lm_flags, asking, bill, given_lm_flags
 from retrieval.corpora.reader import naming_lines, read
 from retrieval.errors import UsageError
 from retrieval.passage import Passage
+from retrieval.secrets import without_url_secrets
 
-__all__ = ["add_flags", "main", "reading", "size_of"]
+__all__ = ["add_flags", "bytes_of", "main", "reading"]
 
 _SETTINGS = {
     "bm25": ("k1", "b", "stemmer", "stop_words"),
     "dense": ("encoder", "approximate", "batch_size", "device", "resume"),
     "colbert": ("checkpoint", "bits", "doc_maxlen", "kmeans_niters", "batch_size", "device", "resume"),
     "hipporag": ("encoder", "synonyms", "lm_calls", "max_calls", "plan", "batch_size", "device", "resume"),
+    "qdrant": (
+        *("k1", "b", "stemmer", "stop_words", "encoder", "approximate"),
+        *("checkpoint", "doc_maxlen", "datatype", "batch_size", "device", "resume"),
+    ),
 }
 """The backends, and the flags that each has. A flag that is not given leaves it to the backend's own default."""
 
@@ -30,9 +35,11 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     """Add the flags of this subcommand."""
     parser.add_argument("--backend", choices=_SETTINGS, required=True, help="kind of index")
     parser.add_argument("--corpus", type=Path, required=True, help='JSON lines {"id", "title", "text"}, .gz or plain')
-    parser.add_argument("--out", type=Path, required=True, help="directory to make")
+    parser.add_argument(
+        "--out", required=True, help="directory to make; for qdrant also URL?collection=NAME (key: QDRANT_API_KEY)"
+    )
     parser.add_argument("--overwrite", action="store_true", help="replace an existing index")
-    models = parser.add_argument_group("dense, colbert and hipporag", argument_default=argparse.SUPPRESS)
+    models = parser.add_argument_group("dense, colbert, hipporag and qdrant", argument_default=argparse.SUPPRESS)
     models.add_argument(
         "--batch-size", type=int, metavar="N", help="encode N passages at a time (default: 32, colbert 64)"
     )
@@ -40,7 +47,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     models.add_argument(
         "--resume", action=argparse.BooleanOptionalAction, help="continue an unfinished build (default: --resume)"
     )
-    bm25 = parser.add_argument_group("bm25", argument_default=argparse.SUPPRESS)
+    bm25 = parser.add_argument_group("bm25 and qdrant", argument_default=argparse.SUPPRESS)
     bm25.add_argument("--k1", type=float, help="saturation of term frequency (default: 0.9)")
     bm25.add_argument("--b", type=float, help="weight of a passage's length (default: 0.4)")
     bm25.add_argument("--stemmer", help="a Snowball stemmer, or none (default: english)")
@@ -48,15 +55,19 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     models.add_argument(
         "--encoder", help="not colbert: sbert, ance, contriever, or a model's directory or Hugging Face name"
     )
-    dense = parser.add_argument_group("dense", argument_default=argparse.SUPPRESS)
+    dense = parser.add_argument_group("dense and qdrant", argument_default=argparse.SUPPRESS)
     dense.add_argument(
         "--approximate", action="store_true", help="search approximately, in a graph of neighbours (HNSW)"
     )
-    colbert = parser.add_argument_group("colbert", argument_default=argparse.SUPPRESS)
+    colbert = parser.add_argument_group("colbert and qdrant", argument_default=argparse.SUPPRESS)
     colbert.add_argument("--checkpoint", help="directory or Hugging Face name, such as colbert-ir/colbertv2.0")
     colbert.add_argument("--bits", type=int, help="bits per number of a residual (default: 2)")
     colbert.add_argument("--doc-maxlen", type=int, help="tokens of a passage (default: 220)")
     colbert.add_argument("--kmeans-niters", type=int, help="iterations of k-means (default: 4)")
+    qdrant = parser.add_argument_group("qdrant", argument_default=argparse.SUPPRESS)
+    qdrant.add_argument(
+        "--datatype", help="how a server stores ColBERT's vectors: float16, turbo8 or turbo4 (default: float16)"
+    )
     hipporag = parser.add_argument_group("hipporag", argument_default=argparse.SUPPRESS)
     hipporag.add_argument(
         "--plan",
@@ -81,13 +92,15 @@ def main(args: argparse.Namespace) -> None:
     if args.backend == "hipporag":
         _hipporag(args, **settings)
         return
-    build = {"bm25": _bm25, "dense": _dense, "colbert": _colbert}[args.backend]
+    build = {"bm25": _bm25, "dense": _dense, "colbert": _colbert, "qdrant": _qdrant}[args.backend]
     start = time.monotonic()
     goes_on = "the same command begins anew" if args.backend == "bm25" else "the same command goes on where it stopped"
-    with saying_on_interrupt(f"{args.out} is as it was before; {goes_on}"), reading(args.corpus) as passages:
+    shown = without_url_secrets(args.out)
+    stands = f"{shown} is not finished" if args.backend == "qdrant" else f"{shown} is as it was before"
+    with saying_on_interrupt(f"{stands}; {goes_on}"), reading(args.corpus) as passages:
         index = build(passages, args.out, overwrite=args.overwrite, **settings)
     seconds = round(time.monotonic() - start, 3)
-    print(json.dumps({"passages": len(index), "seconds": seconds, "bytes": size_of(args.out)}))
+    print(json.dumps({"passages": len(index), "seconds": seconds} | bytes_of(index.path)))
 
 
 @contextmanager
@@ -106,9 +119,9 @@ def reading(corpus: Path) -> Iterator[Iterator[Passage]]:
         yield read(corpus, bar.update)
 
 
-def size_of(index: Path) -> int:
-    """The bytes of all files of an index."""
-    return sum(file.stat().st_size for file in index.iterdir())
+def bytes_of(index: Path | None) -> dict[str, int]:
+    """The bytes of all files of an index, for the line that is printed; nothing of one on a server."""
+    return {"bytes": sum(file.stat().st_size for file in index.rglob("*") if file.is_file())} if index else {}
 
 
 def _settings(args: argparse.Namespace) -> dict[str, Any]:
@@ -125,14 +138,18 @@ def _settings(args: argparse.Namespace) -> dict[str, Any]:
     return {name: getattr(args, name) for name in own if name in args}
 
 
-def _bm25(passages: Iterable[Passage], out: Path, **settings: Any) -> Any:
+def _bm25(passages: Iterable[Passage], out: str, **settings: Any) -> Any:
     from retrieval.bm25 import BM25
 
-    words = {name: None for name in ("stemmer", "stop_words") if settings.get(name) == "none"}
-    return BM25.build(passages, out, progress=partial(progress_bar, desc="scoring"), **settings | words)
+    progress = partial(progress_bar, desc="scoring")
+    return BM25.build(passages, out, progress=progress, **settings | _words(settings))
 
 
-def _dense(passages: Iterable[Passage], out: Path, **settings: Any) -> Any:
+def _words(settings: dict[str, Any]) -> dict[str, None]:
+    return {name: None for name in ("stemmer", "stop_words") if settings.get(name) == "none"}
+
+
+def _dense(passages: Iterable[Passage], out: str, **settings: Any) -> Any:
     from retrieval.dense import Dense
 
     if not settings.get("encoder"):
@@ -140,12 +157,27 @@ def _dense(passages: Iterable[Passage], out: Path, **settings: Any) -> Any:
     return Dense.build(passages, out, **settings)
 
 
-def _colbert(passages: Iterable[Passage], out: Path, **settings: Any) -> Any:
+def _colbert(passages: Iterable[Passage], out: str, **settings: Any) -> Any:
     from retrieval.colbert import ColBERT
 
     if not settings.get("checkpoint"):
         raise UsageError("the backend colbert needs --checkpoint, such as colbert-ir/colbertv2.0")
     return ColBERT.build(passages, out, progress=progress_bar, **settings)
+
+
+def _qdrant(passages: Iterable[Passage], out: str, **settings: Any) -> Any:
+    from retrieval.qdrant import Qdrant
+    from retrieval.qdrant.address import Address, api_key
+
+    address = Address.parse(out)
+    return Qdrant.build(
+        passages,
+        address.location,
+        collection=address.collection,
+        api_key=api_key(),
+        progress=progress_bar,
+        **settings | _words(settings),
+    )
 
 
 def _hipporag(args: argparse.Namespace, *, plan: bool = False, **settings: Any) -> None:
@@ -168,18 +200,18 @@ def _hipporag(args: argparse.Namespace, *, plan: bool = False, **settings: Any) 
     if index.unread:
         say(
             f"{len(index.unread)} passages have a reply that could not be read, such as {index.unread[0]!r}: "
-            f"{args.out / 'hipporag.json'} lists them; the same command with --overwrite asks about those again"
+            f"{Path(args.out) / 'hipporag.json'} lists them; the same command with --overwrite asks about those again"
         )
     seconds = round(time.monotonic() - start, 3)
     done = {"passages": len(index), "facts": index.facts, "unread": len(index.unread), "seconds": seconds}
-    print(json.dumps({**done, "bytes": size_of(args.out), **bill(cost)}))
+    print(json.dumps(done | bytes_of(Path(args.out)) | bill(cost)))
 
 
 def _print_plan(args: argparse.Namespace, lm: Any) -> None:
     from retrieval.hipporag.plan import make_plan
 
     with reading(args.corpus) as passages:
-        plan = make_plan(passages, args.out, lm)
+        plan = make_plan(passages, Path(args.out), lm)
     print(f"{f'{plan.passages:,} passages':20}{'least':>14}{'typical':>14}{'most':>14}")
     for label, amounts in (
         ("LM calls", plan.lm_calls),

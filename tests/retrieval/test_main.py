@@ -128,15 +128,23 @@ def test_an_interrupt_is_no_traceback(monkeypatch: pytest.MonkeyPatch, capsys: p
         (
             "bm25",
             ["--encoder", "sbert"],
-            "--encoder is a setting of dense and hipporag: the backend bm25 has no such setting",
+            "--encoder is a setting of dense and hipporag and qdrant: the backend bm25 has no such setting",
         ),
         (
             "bm25",
             ["--no-resume"],
-            "--resume is a setting of dense and colbert and hipporag: the backend bm25 has no such setting",
+            "--resume is a setting of dense and colbert and hipporag and qdrant: the backend bm25 has no such setting",
         ),
-        ("dense", ["--encoder", "x", "--k1", "1"], "--k1 is a setting of bm25: the backend dense has no such setting"),
-        ("colbert", ["--approximate"], "--approximate is a setting of dense: the backend colbert has no such setting"),
+        (
+            "dense",
+            ["--encoder", "x", "--k1", "1"],
+            "--k1 is a setting of bm25 and qdrant: the backend dense has no such setting",
+        ),
+        (
+            "colbert",
+            ["--approximate"],
+            "--approximate is a setting of dense and qdrant: the backend colbert has no such setting",
+        ),
     ],
 )
 def test_a_setting_of_another_backend_is_refused(

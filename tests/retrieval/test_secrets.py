@@ -12,6 +12,9 @@ def test_secrets_are_the_values_of_variables_with_telling_names(monkeypatch: pyt
 
 def test_secrets_in_urls() -> None:
     assert without_url_secrets("colbertv2:http://me:pw@host:1/a?k=1 is") == "colbertv2:http://***@host:1/a?*** is"
+    named = "qdrant:http://host:6333?collection=wiki-17&search=dense"
+    assert without_url_secrets(f"{named} is") == f"{named} is"
+    assert without_url_secrets(f"{named}&api_key=k") == "qdrant:http://host:6333?***"
     assert without_url_secrets("mail me@host, a/b?c: http://host/x") == "mail me@host, a/b?c: http://host/x"
 
 

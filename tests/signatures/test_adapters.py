@@ -13,7 +13,7 @@ import dspy
 import pytest
 from dspy.lm15 import Request, Response, response_to_events
 from dspy.utils.exceptions import AdapterParseError
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.patience import CPU_SECONDS
 from support.scripted import Function, engine_lm, respond
@@ -402,3 +402,21 @@ def test_a_marker_of_the_first_field_is_no_part_of_it(adapter: dspy.Adapter) -> 
     reply = "[[ ## reasoning ## ]]\nIt is in France.\nAnswer: Paris"
     parsed = adapter.parse(dspy.ChainOfThought(Answer).predict.signature, reply)
     assert parsed == {"reasoning": "It is in France.", "answer": "Paris"}
+
+
+ODD = st.text() | st.sampled_from(["\0question\0", " a\n", "[[ ## answer ## ]]"])
+
+
+@pytest.mark.parametrize("adapter", ADAPTERS)
+@settings(max_examples=20)
+@given(texts=st.lists(ODD, min_size=5, max_size=5))
+def test_prompts_are_dspys_whatever_was_asked_before(adapter: dspy.Adapter, texts: list[str]) -> None:
+    theirs = getattr(dspy, type(adapter).__name__)()
+    demos = [
+        {"question": texts[0], "reasoning": texts[1], "answer": texts[2], "relevant": [1], "what_is_missing": ""},
+        {"question": texts[3], "answer": texts[4]},
+    ]
+    for signature in (DetectPlain, DetectPlain.with_instructions("Detect it otherwise."), Answer):
+        for shown, question in ((demos, texts[4]), ([], texts[0]), (demos, [texts[1], texts[2]])):
+            asked: Any = signature, shown, {"question": question}
+            assert adapter.format(*asked) == theirs.format(*asked)

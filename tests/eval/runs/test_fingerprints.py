@@ -1,5 +1,7 @@
 from pathlib import Path
 
+import pytest
+
 from eval.runs.fingerprints import fingerprints
 from retrieval import Passage
 from retrieval.bm25.search import BM25
@@ -40,6 +42,20 @@ def test_an_index_that_a_file_sets_has_its_fingerprint(tmp_path: Path) -> None:
         index(tmp_path / name, "Rome is big")
     (tmp_path / "set.toml").write_text('type = "colbert"\nindex = "a"\nquery_maxlen = 96\n')
     assert set(fingerprints(str(tmp_path / "set.toml"))) == {str(tmp_path / "set.toml"), str(tmp_path / "a")}
+
+
+def test_a_collection_of_qdrant_has_the_fingerprint_of_what_is_in_it(tmp_path: Path) -> None:
+    pytest.importorskip("qdrant_client")
+    from retrieval.qdrant import Qdrant
+
+    built = Qdrant.build([Passage("0", "Rome is big"), Passage("1", "Paris is old")], tmp_path / "a")
+    spec = f"qdrant:{tmp_path / 'a'}?search=bm25"
+    first = fingerprints(spec)
+    assert list(first) == [spec]
+    (tmp_path / "one.toml").write_text('type = "rerank"\nretriever = "qdrant:a?search=bm25"\nscorer = "lexical"\n')
+    assert fingerprints(str(tmp_path / "one.toml"))[spec] == first[spec]
+    built.update(delete=["0"])
+    assert fingerprints(spec) != first
 
 
 def test_the_sample_and_what_has_no_files() -> None:

@@ -208,6 +208,8 @@ def test_more_calls_at_once_than_one_lm_of_dspy_has_connections(provider: Provid
 
 
 def test_a_run_stops_at_a_number_of_calls_and_goes_on_from_there(provider: Provider, tmp_path: Path) -> None:
+    together = threading.Barrier(2, timeout=PATIENCE)
+    provider.arrived = lambda number: (number in (6, 7) and together.wait(), None)[1]
     summary = run(tmp_path / "run", provider.url, 5, threads=1, limits=Limits(calls=6))
     assert (summary.complete, summary.stopped) == (False, "the limit of 6 LM calls is reached")
     # The second question had its first call, and the sixth was made side by side with a seventh.

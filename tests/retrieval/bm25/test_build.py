@@ -64,11 +64,14 @@ def test_finds_what_plain_bm25s_finds_with_the_same_scores(
         # As if the corpus were long: many chunks, groups and blocks.
         for module, name, size in zip((build, build, search), ("_CHUNK", "_GROUP", "_BLOCK"), pieces, strict=True):
             patch.setattr(module, name, size)
+        patch.setattr(search, "_BY_NUMPY", 0)
         patch.setattr(files, "_sync", lambda path: None)
         index = BM25.build(iter(passages), Path(directory) / "index", k1=k1, b=b, stemmer=stemmer)
-        for query, found in zip(queries, index.batch(queries, k), strict=True):
-            assert [(p.id, p.score) for p in found] == plain(passages, query, stemmer, k1=k1, b=b)[:k]
-            assert found == index(query, k)
+        for kernel in {search.kernel, None}:  # with and without numba
+            patch.setattr(search, "kernel", kernel)
+            for query, found in zip(queries, index.batch(queries, k), strict=True):
+                assert [(p.id, p.score) for p in found] == plain(passages, query, stemmer, k1=k1, b=b)[:k]
+                assert found == index(query, k)
 
 
 @pytest.mark.parametrize(

@@ -1,14 +1,17 @@
 """Searching BM25 indexes: what is found, and that nothing opens unless it is whole."""
 
 import json
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import bm25s
 import pytest
+from support.patience import PATIENCE
 
 from retrieval import Passage, RetrievalError, UsageError
-from retrieval.bm25 import BM25
+from retrieval.bm25 import BM25, search
 
 CORPUS = [
     Passage("a", "Cats chase mice at night.", "Cats"),
@@ -67,6 +70,21 @@ def test_threads_may_share_an_index(tmp_path: Path) -> None:
         assert list(threads.map(index, queries)) == [index(query) for query in queries]
 
 
+def test_without_numba_the_same_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(search, "_BY_NUMPY", 0)
+    index = BM25.build(CORPUS, tmp_path / "index")
+    code = """
+import sys
+sys.modules["numba"] = None
+from retrieval.bm25 import BM25
+print(*[[(p.id, p.score) for p in found] for found in BM25(sys.argv[1]).batch(["dogs chase mice", "Seine"] * 9, 3)])
+"""
+    command = [sys.executable, "-c", code, str(index.path)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
+    found = [[(p.id, p.score) for p in index(query, 3)] for query in ["dogs chase mice", "Seine"] * 9]
+    assert (done.returncode, done.stdout, done.stderr) == (0, " ".join(map(str, found)) + "\n", "")
+
+
 def test_what_is_no_index_does_not_open(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="there is no BM25 index in"):
         BM25(tmp_path / "nothing")
@@ -76,6 +94,14 @@ def test_what_is_no_index_does_not_open(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(UsageError, match="not finished"):
         BM25(tmp_path / "empty")
+
+
+def test_a_format_of_before_says_so(tmp_path: Path) -> None:
+    BM25.build(CORPUS, tmp_path / "index")
+    description = json.loads((tmp_path / "index" / "bm25.json").read_text())
+    (tmp_path / "index" / "bm25.json").write_text(json.dumps(description | {"format": 1}))
+    with pytest.raises(UsageError, match="has index format 1, this version reads 2: build the index again"):
+        BM25(tmp_path / "index")
 
 
 def test_another_format_says_so(tmp_path: Path) -> None:
@@ -89,7 +115,7 @@ def test_another_format_says_so(tmp_path: Path) -> None:
 def test_a_damaged_index_says_which_file(tmp_path: Path) -> None:
     BM25.build(CORPUS, tmp_path / "index")
     names = sorted(path.name for path in (tmp_path / "index").iterdir())
-    assert len(names) == 9
+    assert len(names) == 13
     for name in names:
         file = tmp_path / "index" / name
         whole = file.read_bytes()

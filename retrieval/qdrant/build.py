@@ -1,0 +1,259 @@
+"""Writing a collection: all passages are counted first, then encoded and sent in batches.
+
+A point is a passage: its number is a UUID made of the passage's id, its payload is id, title, text and row, and it has
+a vector for each search. Points without vectors, which no search finds, hold the statistics of BM25: a passage that is
+added later is weighed with them.
+"""
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+from uuid import NAMESPACE_URL, uuid5
+
+from retrieval.bm25 import Analyser
+from retrieval.dense.encoder import LoadedEncoder
+from retrieval.errors import UsageError
+from retrieval.indexes import CORPUS, Corpus, DuplicateId, LineWriter, Progress, checked_passages, passage_line
+from retrieval.passage import Passage
+from retrieval.qdrant.connection import Connection, models
+from retrieval.qdrant.description import FORMAT, NAME, built_with, settings_of
+from retrieval.qdrant.terms import Statistics, Tokens, tokens_of_probe
+
+if TYPE_CHECKING:
+    from retrieval.qdrant.late import LateEncoder
+
+__all__ = ["DATATYPES", "PASSAGES", "Writer", "point_of", "read_statistics", "write_collection"]
+
+DATATYPES = ("float16", "turbo8", "turbo4")
+"""How a server may store the vectors of ColBERT; all that the encoder makes are of half precision."""
+
+PASSAGES = models.Filter(must=[models.FieldCondition(key="row", range=models.Range(gte=0))])
+"""The points that are passages."""
+
+_NAMESPACE = uuid5(NAMESPACE_URL, "dspy-odqa")
+_TOKENS = 5_000  # whose frequencies are in a point
+
+
+def point_of(id: str) -> str:
+    """The number of the point of the passage with this id."""
+    return str(uuid5(_NAMESPACE, f"passage:{id}"))
+
+
+class Writer:
+    """Turns passages into points, and sends them.
+
+    Args:
+        connection: The collection.
+        bm25: Its part of the description.
+        statistics: What the weights are made of.
+        dense: Encodes passages for dense search, if the collection has it.
+        late: Likewise for ColBERT.
+        batch_size: Passages encoded at a time.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        bm25: dict[str, Any],
+        statistics: Statistics,
+        dense: LoadedEncoder | None,
+        late: "LateEncoder | None",
+        batch_size: int,
+    ) -> None:
+        self._connection, self._bm25, self._statistics = connection, bm25, statistics
+        self._dense, self._late, self._batch_size = dense, late, batch_size
+        self._tokens = Tokens(Analyser(**bm25["analyser"] | {"stop_words": tuple(bm25["analyser"]["stop_words"])}))
+
+    def missing(self, passages: Sequence[Passage]) -> list[Passage]:
+        """Those of the passages that the collection does not have.
+
+        Raises:
+            DuplicateId: it has another passage with the same id.
+        """
+        ids = [point_of(passage.id) for passage in passages]
+        found = self._connection.call("retrieve", ids=ids, with_payload=["id", "title", "text"])
+        there = {point.payload["id"]: (point.payload["title"], point.payload["text"]) for point in found}
+        for passage in passages:
+            if there.get(passage.id, (passage.title, passage.text)) != (passage.title, passage.text):
+                raise DuplicateId(passage.id)
+        return [passage for passage in passages if passage.id not in there]
+
+    def write(self, passages: Sequence[Passage], rows: Sequence[int]) -> None:
+        """Encode passages and send them; they are searched when this returns.
+
+        Args:
+            passages: The passages, at least one.
+            rows: Their places in the corpus, which decide between passages of equal scores.
+        """
+        sparse = self._statistics.vectors(
+            map(self._tokens, passages), self._bm25["k1"], self._bm25["b"], self._bm25["moved"]
+        )
+        vectors: list[dict[str, Any]] = [{"bm25": vector} if vector.indices else {} for vector in sparse]
+        if self._dense:
+            for found, vector in zip(vectors, self._dense.encode_passages(passages, self._batch_size), strict=True):
+                found["dense"] = vector.tolist()
+        if self._late:
+            for found, table in zip(vectors, self._late.encode_passages(passages, self._batch_size), strict=True):
+                found["colbert"] = table.tolist()
+        points = [
+            models.PointStruct(
+                id=point_of(passage.id),
+                vector=vector,
+                payload={"id": passage.id, "title": passage.title, "text": passage.text, "row": row},
+            )
+            for passage, vector, row in zip(passages, vectors, rows, strict=True)
+        ]
+        self._connection.call("upsert", points=points, wait=True)
+
+
+def write_collection(
+    passages: Iterable[Passage],
+    connection: Connection,
+    *,
+    k1: float,
+    b: float,
+    analyser: Analyser,
+    dense: LoadedEncoder | None,
+    approximate: bool,
+    late: "LateEncoder | None",
+    doc_maxlen: int,
+    datatype: str,
+    batch_size: int,
+    resume: bool,
+    overwrite: bool,
+    progress: Progress,
+) -> None:
+    """Write a collection; see `retrieval.qdrant.Qdrant.build`."""
+    _check_target(connection, overwrite)
+    with TemporaryDirectory() as folder:
+        digest, statistics = _count(passages, Path(folder), analyser)
+        description: dict[str, Any] = {
+            "format": FORMAT,
+            "finished": False,
+            "passages": statistics.passages,
+            "counted": statistics.passages,
+            "corpus": digest,
+            "bm25": {
+                "k1": k1,
+                "b": b,
+                "analyser": asdict(analyser) | {"stop_words": list(analyser.stop_words)},
+                "probe": tokens_of_probe(analyser),
+                "tokens": statistics.tokens,
+                "different": len(statistics.frequencies),
+                "moved": statistics.moved(),
+            },
+            "dense": dense
+            and {
+                "encoder": asdict(dense.encoder),
+                "approximate": approximate,
+                "probe": dense.probe().ravel().tolist(),
+            },
+            "colbert": late
+            and {
+                "checkpoint": late.name,
+                "doc_maxlen": doc_maxlen,
+                "datatype": datatype,
+                "probe": late.probe().tolist(),
+            },
+        }
+        goes_on = _begin(connection, description, resume, late.dim if late else 0)
+        if not connection.embedded:  # which has no such indexes
+            connection.call("create_payload_index", field_name="row", field_schema=models.PayloadSchemaType.INTEGER)
+        writer = Writer(connection, description["bm25"], statistics, dense, late, batch_size)
+        _write_statistics(connection, statistics)
+        corpus = Corpus(Path(folder))
+        for begin in progress(range(0, len(corpus), batch_size), desc="indexing"):
+            rows = {corpus.passage(row): row for row in range(begin, min(begin + batch_size, len(corpus)))}
+            left = writer.missing(list(rows)) if goes_on else list(rows)
+            if left:
+                writer.write(left, [rows[passage] for passage in left])
+    connection.call("update_collection", metadata={NAME: description | {"finished": True}})
+
+
+def _check_target(connection: Connection, overwrite: bool) -> None:
+    """Check that the collection may be written."""
+    metadata = connection.description()
+    if metadata is None:
+        return
+    if NAME not in metadata:
+        raise UsageError(f"{connection} exists and was built by something else: choose another name")
+    if metadata[NAME]["finished"] and not overwrite:
+        raise UsageError(f"{connection} exists: choose another name, or say --overwrite (overwrite=True)")
+
+
+def _count(passages: Iterable[Passage], folder: Path, analyser: Analyser) -> tuple[str, Statistics]:
+    """Write the passages to a folder; returns their digest and what BM25 must know of all of them."""
+    digest, statistics, tokens = hashlib.sha256(), Statistics(), Tokens(analyser)
+    with LineWriter(folder / CORPUS) as lines:
+        for passage in checked_passages(passages):
+            line = passage_line(passage)
+            lines.write(line)
+            digest.update(line)
+            statistics.add(tokens(passage))
+    if not statistics.tokens:
+        raise UsageError("there is nothing to index: no passages, or none with a word that is not a stop word")
+    return digest.hexdigest(), statistics
+
+
+def _begin(connection: Connection, description: dict[str, Any], resume: bool, late_dim: int) -> bool:
+    """Make the collection, unless an unfinished build of the same is there; returns whether it is."""
+    metadata = connection.description()
+    if metadata is not None:
+        known = metadata[NAME]
+        unfinished = resume and not known["finished"]
+        if unfinished and settings_of(known) == settings_of(description):
+            return True
+        if unfinished:
+            raise UsageError(
+                f"{connection} has an unfinished build of other passages or with other settings, with "
+                f"{built_with(known)}: give those to finish it, or build without resuming to delete it"
+            )
+        connection.call("delete_collection")
+    dense, colbert = description["dense"], description["colbert"]
+    vectors = {}
+    if dense:
+        # Without links there is no graph of neighbours: a server then compares the query with every vector.
+        links = None if dense["approximate"] else models.HnswConfigDiff(m=0)
+        vectors["dense"] = models.VectorParams(
+            size=len(dense["probe"]) // 2, distance=models.Distance.DOT, hnsw_config=links
+        )
+    if colbert:
+        vectors["colbert"] = models.VectorParams(
+            size=late_dim,
+            distance=models.Distance.DOT,
+            datatype=models.Datatype(colbert["datatype"]),
+            multivector_config=models.MultiVectorConfig(comparator=models.MultiVectorComparator.MAX_SIM),
+            hnsw_config=models.HnswConfigDiff(m=0),  # it only ranks what the others found
+        )
+    connection.call(
+        "create_collection",
+        vectors_config=vectors,
+        sparse_vectors_config={"bm25": models.SparseVectorParams()},
+        metadata={NAME: description},
+    )
+    if NAME not in (connection.description() or {}):
+        connection.call("delete_collection")
+        raise UsageError("the Qdrant server keeps no metadata of collections: it must be of version 1.16 or newer")
+    return False
+
+
+def read_statistics(connection: Connection, description: dict[str, Any]) -> Statistics:
+    """The statistics that the weights of BM25 were made of when the collection was built."""
+    statistics = Statistics(description["counted"], description["bm25"]["tokens"])
+    for n in range(-(-description["bm25"]["different"] // _TOKENS)):
+        (point,) = connection.call("retrieve", ids=[_part(n)], with_payload=True)
+        statistics.frequencies.update(point.payload["frequencies"])
+    return statistics
+
+
+def _write_statistics(connection: Connection, statistics: Statistics) -> None:
+    for n, frequencies in enumerate(statistics.parts(_TOKENS)):
+        point = models.PointStruct(id=_part(n), vector={}, payload={"frequencies": frequencies})
+        connection.call("upsert", points=[point], wait=True)
+
+
+def _part(n: int) -> str:
+    return str(uuid5(_NAMESPACE, f"statistics:{n}"))

@@ -1,0 +1,89 @@
+"""What a collection was built with, kept in its metadata under the key `NAME`.
+
+format, finished, passages
+counted                         how many passages the statistics of BM25 are of: those at building
+corpus                          the digest of the passages; another one after each change
+bm25                            k1, b, analyser, probe (the tokens of a fixed text), tokens (how many all counted
+                                passages have together), different (how many different ones), moved (those whose
+                                number is another one than their hash)
+dense                           encoder, approximate, probe; null without
+colbert                         checkpoint, doc_maxlen, datatype, probe; null without
+"""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from retrieval.errors import UsageError
+from retrieval.qdrant.connection import Connection
+
+__all__ = ["FORMAT", "NAME", "built_with", "fingerprint", "read", "same_probe", "settings_of"]
+
+NAME = "dspy-odqa"
+FORMAT = 1
+
+
+def read(connection: Connection) -> dict[str, Any]:
+    """The description of a collection that can be searched.
+
+    Raises:
+        UsageError: there is no such collection, or it is not ours, of another format or not finished.
+        RetrievalError: the server could not answer.
+    """
+    metadata = connection.description()
+    if metadata is None:
+        raise UsageError(f"there is no {connection}: build it with `python -m retrieval index --backend qdrant`")
+    if NAME not in metadata:
+        raise UsageError(
+            f"{connection} is no index of this project: build one with `python -m retrieval index --backend qdrant`"
+        )
+    description: dict[str, Any] = metadata[NAME]
+    if description.get("format") != FORMAT:
+        raise UsageError(
+            f"{connection} has format {description.get('format')}, this version reads {FORMAT}: build it again"
+        )
+    if not description["finished"]:
+        raise UsageError(f"{connection} is not finished: start the same build again to go on with it")
+    return description
+
+
+def fingerprint(connection: Connection) -> str:
+    """Tells the collection, with what is in it, from others: a hash of its description.
+
+    Raises:
+        UsageError: there is no finished collection.
+        RetrievalError: the server could not answer.
+    """
+    return hashlib.sha256(json.dumps(read(connection), sort_keys=True).encode()).hexdigest()
+
+
+def settings_of(description: dict[str, Any]) -> dict[str, Any]:
+    """What must be the same for a build to go on with another one. Vectors differ a little between machines."""
+    parts = {
+        name: part and {key: value for key, value in part.items() if key != "probe"}
+        for name, part in description.items()
+        if name in ("bm25", "dense", "colbert")
+    }
+    return parts | {name: description[name] for name in ("format", "corpus", "passages")}
+
+
+def built_with(description: dict[str, Any]) -> str:
+    """The models and settings, for messages."""
+    bm25, dense, colbert = description["bm25"], description["dense"], description["colbert"]
+    analyser = bm25["analyser"]
+    parts = [f"BM25 (k1 {bm25['k1']:g}, b {bm25['b']:g}, stemmer {analyser['stemmer'] or 'none'})"]
+    if dense:
+        parts.append(f"the encoder {dense['encoder']['model']}")
+    if colbert:
+        parts.append(f"the ColBERT checkpoint {colbert['checkpoint']}")
+    return f"{', '.join(parts)}, {description['passages']:,} passages"
+
+
+def same_probe(known: Sequence[float], probe: NDArray[Any]) -> bool:
+    """Whether the numbers are those of the same model, up to differences between machines."""
+    values = np.array(known)
+    return values.shape == probe.shape and bool(np.linalg.norm(values - probe) < 0.02 * np.linalg.norm(values))
