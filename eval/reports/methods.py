@@ -20,6 +20,8 @@ settings, over a BM25 index of the data set's own passages. `docs/methods/table.
   answer.
 - **Floor**: the LM is the extractive reader, which copies from the passages and knows nothing.
 - The ceiling of a closed book (`genread`, `self_verification`) says nothing: the oracle is told the answers.
+- A ceiling can lie below the floor: the oracle answers only where it is shown all gold passages, and PopQA's are the
+  pages of subject and object, of which one suffices.
 - What a method gives with a language model lies between. It stands here for the LMs that were asked.
 
 To repeat all this, index the passages of each data set, and run the set. To add an LM, name it: what others have run
