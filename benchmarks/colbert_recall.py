@@ -29,7 +29,7 @@ from retrieval.colbert import ColBERT
 from retrieval.corpora import read
 
 SETS = ["strategyqa", "popqa", "2wikimultihopqa", "musique", "nq", "hotpotqa"]
-CHECKPOINT = Path(__file__).parents[1] / "tests" / "retrieval" / "colbert_checkpoint.py"
+CHECKPOINT = Path(__file__).parents[1] / "tests" / "support" / "colbert_checkpoint.py"
 
 
 def main() -> None:

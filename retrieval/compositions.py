@@ -15,7 +15,7 @@
     type = "colbert"
     index = "wiki17.nbits.local"              the directory
     query_maxlen = 256                        this and the other settings of `retrieval.colbert.ColBERT`: checkpoint,
-                                              collection, device, ncells, centroid_score_threshold, ndocs
+                                              collection, device, ncells, centroid_score_threshold, ndocs, exact
 
     type = "hipporag"
     index = "my-graph"                        the directory
@@ -100,6 +100,7 @@ class _ColBERT(_Table):
     ncells: int | None = None
     centroid_score_threshold: float | None = None
     ndocs: int | None = None
+    exact: bool | None = None
 
 
 class _HippoRAG(_Table):

@@ -39,7 +39,7 @@ class Codec(ResidualCodec):
         self.device, self.on_device = device, self.centroids.to(device)
         if self.bucket_weights is not None:  # what each byte of a residual stands for
             numbers = self.bucket_weights[self.decompression_lookup_table[self.reversed_bit_map.long()].long()]
-            self._numbers = numbers.to(device)
+            self.numbers = numbers.to(device)
 
     @classmethod
     def load_from(cls, path: Path, bits: int, device: torch.device) -> "Codec":
@@ -55,7 +55,7 @@ class Codec(ResidualCodec):
     def vectors(self, codes: NDArray[Any], residuals: NDArray[Any]) -> torch.Tensor:
         """The vectors that codes and residuals stand for, on the device."""
         of, packed = torch.from_numpy(codes).to(self.device), torch.from_numpy(residuals).to(self.device, torch.int32)
-        vectors = torch.nn.functional.embedding(packed, self._numbers).flatten(1)
+        vectors = torch.nn.functional.embedding(packed, self.numbers).flatten(1)
         vectors += self.on_device.index_select(0, of)
         return torch.nn.functional.normalize(vectors, dim=-1, out=vectors)
 

