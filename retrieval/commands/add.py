@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from retrieval.command_line import saying_on_interrupt
+from retrieval.command_line import output, saying_on_interrupt
 from retrieval.commands.index import bytes_of, reading
 from retrieval.errors import UsageError
 from retrieval.indexes import UpdatableIndex
@@ -34,7 +34,7 @@ def main(args: argparse.Namespace) -> None:
     with saying_on_interrupt(how_it_stands(args.index)), reading(args.corpus) as passages:
         updated = index.update(add=passages)
     added = len(updated) - before
-    print(json.dumps({"passages": len(updated), "added": added} | bytes_of(updated.path)))
+    output(json.dumps({"passages": len(updated), "added": added} | bytes_of(updated.path)))
 
 
 def how_it_stands(spec: str) -> str:
