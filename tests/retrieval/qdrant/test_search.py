@@ -146,6 +146,8 @@ def test_many_embedded_passages_are_warned_about(
         ("{0}/full?key=secret", "behind the question mark"),
         ("{0}/full?search=bm25&search=dense", "behind the question mark"),
         ("http://127.0.0.1:6333", "a Qdrant server has many collections: name one"),
+        ("ftp://me:secret@127.0.0.1?collection=wiki", "'ftp://127.0.0.1' is no URL that begins with http"),
+        ("{0}/full?collection=a/b", "no collection can have the name 'a/b'"),
     ],
 )
 def test_what_cannot_be_opened_is_said_in_one_line(spec: str, message: str, full: Path) -> None:
