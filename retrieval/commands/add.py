@@ -40,7 +40,7 @@ def main(args: argparse.Namespace) -> None:
 def how_it_stands(spec: str) -> str:
     """What to say of an index after an interrupt."""
     if spec.startswith(_QDRANT):
-        return f"a part of {without_url_secrets(spec)} may be changed; adding again leaves what is there as it is"
+        return f"a part of {without_url_secrets(spec)} may be changed; what is there already is not added again"
     return f"{spec} is as it was before; try again"
 
 
