@@ -24,7 +24,7 @@ __all__ = ["best_rows", "is_compiled"]
 
 BLOCK_BITS = 14  # rows summed at a time; their sums stay in the processor's cache
 
-_ASIDE = 0.9  # of the floor: what the columns put aside may add up to
+_ASIDE = 0.7  # of the floor: what the columns put aside may add up to
 _MORE = 8  # windows scored first, beside k
 _LEVELS = 1 << 16  # of bounds, when the highest are looked for
 _ROUNDING = 1e-6  # more than what a sum of float32 is off by, relative, per addend
@@ -190,27 +190,28 @@ def best_rows(
             part = slice(begins[number], ends[number])
             _add_highest(sums, rows[part], scores[part], times[number] / step, window_bits)
 
-    size, best, best_scores = 0, np.empty(min(k, passages), np.int64), np.empty(min(k, passages), np.float32)
-    places, after = begins.copy(), begins.copy()
-    summed = np.zeros(1 << block_bits, np.float32)
-    summed_bits = summed.view(np.int32)  # in the same order as the sums, and compared many at a time
-    for window in _highest_windows(sums, k + _MORE):
-        first = window << window_bits
-        for number in range(count):
-            if bounded[number] >= 0:
-                span = starts[bounded[number], first >> span_bits]
-                places[number] = max(places[number], begins[number] + np.int64(span))
-            places[number] = _gallop(rows, places[number], ends[number], first)
-        for number in word_column:
-            place = places[number]
-            while place < ends[number] and rows[place] < first + (1 << window_bits):
-                summed[rows[place] - first] += scores[place]
+    promising = _highest_windows(sums, k + _MORE)
+    totals = np.zeros((len(promising), 1 << window_bits), np.float32)
+    for number in word_column:  # column by column, each of which is read onwards
+        place, end, dense_place = begins[number], ends[number], bounded[number]
+        for n in range(len(promising)):
+            first = promising[n] << window_bits
+            if dense_place >= 0:
+                if bounds[dense_place, promising[n]] == 0:
+                    continue
+                place = max(place, begins[number] + np.int64(starts[dense_place, first >> span_bits]))
+            place = _gallop(rows, place, end, first)
+            while place < end and rows[place] < first + (1 << window_bits):
+                totals[n, rows[place] - first] += scores[place]
                 place += 1
+    size, best, best_scores = 0, np.empty(min(k, passages), np.int64), np.empty(min(k, passages), np.float32)
+    least_score = np.float32(0)  # rows ascend: one that has no more than the worst of the best is behind it
+    for n in range(len(promising)):
         for offset in range(1 << window_bits):
-            if summed[offset] > 0:
-                size = _push(best_scores, best, size, summed[offset], first + offset)
-                summed[offset] = 0
-        sums[window] = 0  # done
+            if totals[n, offset] > least_score:
+                size = _push(best_scores, best, size, totals[n, offset], (promising[n] << window_bits) + offset)
+                least_score = best_scores[0] if size == len(best) else least_score
+        sums[promising[n]] = 0  # done
 
     floor = exact * best_scores[0] if size == len(best) else 0.0
     weights = np.full(count, np.inf)
@@ -223,6 +224,9 @@ def best_rows(
         put_aside += 1
     aside, others = by_weight[:put_aside][::-1].copy(), by_weight[put_aside:].copy()
 
+    places, after = begins.copy(), begins.copy()
+    summed = np.zeros(1 << block_bits, np.float32)
+    summed_bits = summed.view(np.int32)  # in the same order as the sums, and compared many at a time
     column_scores = np.zeros(count, np.float32)
     least_bits = np.empty(1, np.float32)
     aside_bounds = np.empty(1 << (block_bits - window_bits), np.int32)
