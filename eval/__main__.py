@@ -6,14 +6,28 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 import programs
-from eval.commands import compare, corpus, cost, export, mlflow, paper, report, rescore, retrieval, run, tasks, view
+from eval.commands import (
+    compare,
+    corpus,
+    cost,
+    export,
+    mlflow,
+    paper,
+    report,
+    rescore,
+    retrieval,
+    run,
+    table,
+    tasks,
+    view,
+)
 from eval.commands import list as list_found
 from eval.commands import set as set_of_runs
 from programs.commands.flags import add_settings
 from retrieval import command_line
 
 _PROG = "python -m eval"
-_RUNS = (run, set_of_runs, list_found, view, compare, report, rescore)
+_RUNS = (run, set_of_runs, table, list_found, view, compare, report, rescore)
 _MODULES = (*_RUNS, retrieval, cost, export, mlflow, tasks, corpus, paper)
 _COMMANDS = {command.__name__.rpartition(".")[2]: command for command in _MODULES}
 

@@ -17,7 +17,7 @@ import tqdm
 
 import programs
 from eval import metrics, tasks
-from eval.commands.options import add_data, add_judge_api_base, add_threads
+from eval.commands.options import add_data, add_judge_api_base, add_lm_calls, add_workers, workers_of
 from eval.figures.comparison import compare
 from eval.metrics import Metric
 from eval.reports.text import comparison_table
@@ -119,7 +119,8 @@ def make_parser(argv: Sequence[str]) -> Parser:
         default=0,
         help="seed for choosing these questions and for the recipe (default: %(default)s)",
     )
-    add_threads(parser)
+    add_workers(parser)
+    add_lm_calls(parser)
     parser.add_argument(
         "--budget-calls", type=int, metavar="N", help="stop compiling after N LM calls (default: no limit)"
     )
@@ -187,6 +188,8 @@ def _compile(args: argparse.Namespace) -> None:
             directory=directory,
             seed=args.seed,
             threads=args.threads,
+            lm_calls=args.lm_calls,
+            workers=workers_of(args),
             only=args.only,
             freeze=args.freeze,
             limits=Limits(calls=args.budget_calls, usd=args.budget_usd),

@@ -16,6 +16,7 @@ from dspy.utils.exceptions import AdapterParseError
 from eval.figures.summary import Figures, Score, Summary
 from eval.metrics import Metric, standard
 from eval.metrics.squad import normalise
+from eval.runs.distributed.driver import Workers
 from eval.runs.recorded_calls import Limits, RecordedCalls, Stopped
 from eval.runs.runner import evaluate
 from eval.runs.store import CallLog
@@ -28,6 +29,7 @@ from retrieval import OdqaError, UsageError
 
 __all__ = ["Outcome", "optimize"]
 
+_THREADS = 8
 _MOST_CALLS = 32  # LM calls under way at the same time while compiling
 _COSTS = ("lm_calls", "searches", "input_tokens", "output_tokens", "usd")
 
@@ -63,7 +65,9 @@ def optimize(
     out: str | Path | None,
     directory: str | Path,
     seed: int = 0,
-    threads: int = 8,
+    threads: int | None = None,
+    lm_calls: int | None = None,
+    workers: Workers | None = None,
     only: Sequence[str] = (),
     freeze: Sequence[str] = (),
     limits: Limits = Limits(),  # noqa: B008  # it is immutable
@@ -86,7 +90,9 @@ def optimize(
         out: The state file to write; None for none.
         directory: Holds the two evaluations, `before` and `after`, and the LM calls of compiling.
         seed: The recipe's seed.
-        threads: Questions in flight at the same time.
+        threads: Questions in flight at the same time; by default 8, or 64 in each worker.
+        lm_calls: LM calls in flight at the same time while the program is judged; see `eval.runs.runner.evaluate`.
+        workers: Other processes to judge the program in; the recipe itself works in this one.
         only: Names of predictors that are to learn, or of modules for all predictors in them; empty for all.
         freeze: Names, in the same form, of those that are to stay as they are.
         limits: When to stop compiling; the two evaluations do not count.
@@ -115,11 +121,20 @@ def optimize(
         "learning": names,
         "data": {"train": _data_fingerprint(train), "held_out": _data_fingerprint(held_out)},
     }
-    judge = partial(_judged, held_out=held_out, metrics=metrics, threads=threads, cache=cache, clean=clean)
+    judge = partial(
+        _judged,
+        held_out=held_out,
+        metrics=metrics,
+        threads=threads,
+        lm_calls=lm_calls,
+        workers=workers,
+        cache=cache,
+        clean=clean,
+    )
     before, parts_before = judge(program, directory=directory / "before", manifest=about)
     compiled, cost, paid, failures = _compiled(
         restricted(program, names),
-        partial(recipe, seed=seed, threads=threads),
+        partial(recipe, seed=seed, threads=threads or _THREADS),
         train,
         metric,
         directory=directory / "compiling",

@@ -101,7 +101,7 @@ class AdaptiveRAG(Method):
         """
         for strategy in ("memory", "single", "multiple"):
             if metric(example, self._answer(strategy, example.question)) == 1:
-                return dspy.Example(example, strategy=strategy).with_inputs(*example.inputs().keys())
+                return dspy.Example(example, strategy=strategy)
         return example
 
     def _answer(self, strategy: str, question: str) -> dspy.Prediction:

@@ -20,6 +20,8 @@ class Retriever(ABC):
     share the retriever: DSPy's optimizers deep-copy programs, and must not copy an index.
     """
 
+    opened_as: str | None = None
+    """What `retrieval.load` opened it by, so that another process can open it too; None where it did not."""
     asks_lm: bool = False
     """Whether a search asks DSPy's current LM."""
 

@@ -14,6 +14,7 @@ _DESCRIPTIONS = (
     ("dense", "dense.json"),
     ("colbert", "colbert.json"),
     ("colbert", "metadata.json"),
+    ("shards", "shards.json"),
     ("hipporag", "hipporag.json"),
     ("qdrant", "meta.json"),
 )
@@ -27,7 +28,8 @@ def load(spec: str | Path) -> Retriever:
             (an index that `python -m retrieval index` made; a ColBERT index may be one that colbert-ai made);
             `qdrant:PATH` or `qdrant:URL?collection=NAME` (a collection of Qdrant that the same command made, with
             `search=bm25`, `dense`, `colbert` or `hybrid` behind the question mark; the key of a server is in the
-            environment variable QDRANT_API_KEY); `colbertv2:URL` (a server that speaks the ColBERTv2 protocol); or a
+            environment variable QDRANT_API_KEY); `shards:DIR` (an index in parts,
+            of `python -m retrieval shard`); `colbertv2:URL` (a server that speaks the ColBERTv2 protocol); or a
             TOML file that composes these (see `retrieval.compositions`). A path is that of a TOML file or of an index
             of any of these kinds.
 
@@ -40,11 +42,11 @@ def load(spec: str | Path) -> Retriever:
     if isinstance(spec, Path):
         spec = str(spec) if spec.suffix == ".toml" else f"{_kind_of_index(spec)}:{spec}"
     if spec.endswith(".toml"):
-        return _composed(spec)
+        return _named(_composed(spec), spec)
     scheme, colon, rest = spec.partition(":")
     for form, opened in FORMS.items():
         if form.partition(":")[:2] == (scheme, colon) and bool(colon) == bool(rest):
-            return _checked(opened(rest), spec)
+            return _named(_checked(opened(rest), spec), spec)
     raise UsageError(f"there is no retriever {spec!r}: use {' or '.join(FORMS)}")
 
 
@@ -54,6 +56,11 @@ def _kind_of_index(directory: Path) -> str:
         if (directory / description).is_file():
             return kind
     raise UsageError(f"there is no index in {directory}: build one with `python -m retrieval index`")
+
+
+def _named(retriever: Retriever, spec: str) -> Retriever:
+    retriever.opened_as = spec
+    return retriever
 
 
 def _checked(retriever: Retriever, spec: str) -> Retriever:
@@ -92,6 +99,12 @@ def _colbert(path: str) -> Retriever:
     return ColBERT(path)
 
 
+def _shards(path: str) -> Retriever:
+    from retrieval.shards import open_shards
+
+    return open_shards(path, load)
+
+
 def _hipporag(path: str) -> Retriever:
     from retrieval.hipporag import HippoRAG
 
@@ -117,6 +130,7 @@ FORMS: dict[str, Callable[[str], Retriever]] = {
     "bm25:DIR": _bm25,
     "dense:DIR": _dense,
     "colbert:DIR": _colbert,
+    "shards:DIR": _shards,
     "hipporag:DIR": _hipporag,
     "qdrant:PATH or qdrant:URL?collection=NAME": _qdrant,
     "colbertv2:URL": _colbertv2,

@@ -10,6 +10,7 @@ import dspy
 from eval.figures.comparison import best_of
 from eval.runs.asking import draws
 from eval.runs.ceiling import is_oracle, load_oracle, standing
+from eval.runs.distributed.driver import Workers
 from eval.runs.recorded_calls import Limits
 from eval.runs.store import Run, read
 from programs.commands import flags
@@ -22,15 +23,18 @@ __all__ = [
     "add_demonstrations",
     "add_judge_api_base",
     "add_limits",
+    "add_lm_calls",
     "add_pace",
     "add_runs",
     "add_threads",
+    "add_workers",
     "limits_of",
     "load_lm",
     "priced",
     "read_runs",
     "seeds_of",
     "task_name",
+    "workers_of",
 ]
 
 
@@ -81,11 +85,10 @@ def add_judge_api_base(parser: ArgumentParser) -> None:
 
 
 def add_pace(parser: ArgumentParser) -> None:
-    """Add --threads, --lm-calls and --retries: how fast and how stubbornly questions are asked."""
-    add_threads(parser)
-    parser.add_argument(
-        "--lm-calls", type=int, default=32, metavar="N", help="make at most N LM calls at once (default: %(default)s)"
-    )
+    """Add --workers, --ray, --threads, --lm-calls and --retries: where, how fast and how stubbornly questions are
+    asked."""
+    add_workers(parser)
+    add_lm_calls(parser)
     parser.add_argument(
         "--retries",
         type=int,
@@ -93,6 +96,46 @@ def add_pace(parser: ArgumentParser) -> None:
         metavar="N",
         help="ask a question up to N times again after an error of the LM's provider (default: %(default)s)",
     )
+
+
+def add_workers(parser: ArgumentParser) -> None:
+    """Add --threads, --workers and --ray: how many questions are asked at once, and where."""
+    parser.add_argument(
+        "--threads", type=int, metavar="N", help="ask N questions at once (default: 8, or 64 in each worker)"
+    )
+    parser.add_argument(
+        "--workers",
+        type=int,
+        metavar="N",
+        help="ask in N processes, for more LM calls than one keeps up with; needs the extra ray (default: in this "
+        "process, or with --ray one for each CPU)",
+    )
+    parser.add_argument(
+        "--ray",
+        nargs="?",
+        const="auto",
+        metavar="ADDRESS",
+        help="let the workers be in this Ray cluster; without an ADDRESS in that of this machine, or one made for it",
+    )
+
+
+def add_lm_calls(parser: ArgumentParser) -> None:
+    """Add --lm-calls, how many are made at once."""
+    parser.add_argument(
+        "--lm-calls",
+        type=int,
+        metavar="N",
+        help="make at most N LM calls at once, over all workers (default: 32, or 64 for each worker)",
+    )
+
+
+def workers_of(args: Namespace) -> Workers | None:
+    """The workers that `add_workers` asked for.
+
+    Raises:
+        UsageError: There is to be none of them.
+    """
+    return None if args.workers is None and args.ray is None else Workers(args.workers, args.ray)
 
 
 def add_threads(parser: ArgumentParser) -> None:

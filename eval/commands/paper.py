@@ -19,11 +19,13 @@ from eval.commands.options import (
     add_demonstrations,
     add_judge_api_base,
     add_limits,
-    add_threads,
+    add_lm_calls,
+    add_workers,
     limits_of,
     load_lm,
     priced,
     seeds_of,
+    workers_of,
 )
 from eval.reports.progress import Progress
 from eval.runs.budget import Budget
@@ -71,7 +73,8 @@ def add_flags(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--runs", default="runs/paper", metavar="DIR", help="directory for the runs (default: %(default)s)"
     )
-    add_threads(parser)
+    add_workers(parser)
+    add_lm_calls(parser)
     add_attempts(parser, "each with tables of its own")
     add_limits(parser, "all runs together")
     parser.add_argument(
@@ -118,6 +121,8 @@ def main(args: Namespace) -> None:
             demonstrations=args.demonstrations,
             on_demonstrations=lambda shown: progress.say(str(shown)),
             threads=args.threads,
+            lm_calls=args.lm_calls,
+            workers=workers_of(args),
             budget=Budget(limits_of(args)),
             cache=args.cache,
             on_run=lambda row, task, directory: progress.say(f"{row}, {task}: {directory}"),

@@ -31,6 +31,7 @@ from eval.commands.options import (
     priced,
     seeds_of,
     task_name,
+    workers_of,
 )
 from eval.figures.summary import Summary, summarise
 from eval.reports.progress import Progress
@@ -158,14 +159,16 @@ def ask(
         examples: The questions.
         chosen: The metrics.
         directory: Of the run.
-        args: The flags: threads, lm_calls, retries, cache and mlflow are used here.
+        args: The flags: threads, lm_calls, workers, ray, retries, cache and mlflow are used here.
         manifest: As `make_manifest` gives it.
         limits: When to stop.
 
     Raises:
         OdqaError: All questions that were asked failed, or the directory cannot be used.
     """
-    callbacks = dspy.settings.callbacks
+    callbacks, workers = dspy.settings.callbacks, workers_of(args)
+    if args.mlflow and workers:
+        raise UsageError("--mlflow traces what happens in this process: leave out --workers and --ray")
     if args.mlflow:
         from eval.reports.mlflow import Tracing, trace_to
 
@@ -180,6 +183,7 @@ def ask(
             directory=directory,
             threads=args.threads,
             lm_calls=args.lm_calls,
+            workers=workers,
             retries=args.retries,
             limits=limits,
             cache=args.cache,

@@ -65,25 +65,39 @@ def add_flags(parser: ArgumentParser) -> None:
 
 
 def main(args: Namespace) -> None:
+    runs = planned(args)
+    if args.plan:
+        print_plan(runs)
+    else:
+        make(runs, args)
+
+
+def planned(args: Namespace) -> list["Planned"]:
+    """The runs that the flags ask for, each once.
+
+    Raises:
+        UsageError: the set, or one of its runs, cannot be made.
+    """
     made = read_set(args.file)
     if args.api_base and not args.lm:
         raise UsageError("--api-base goes with --lm: an LM in the file has its own api_base")
     if args.lm:
         entries = [{"lm": lm, "api_base": args.api_base} for lm in args.lm]
         made = made.model_copy(update={"lms": tuple(map(LMEntry.model_validate, entries))})
-    limits = limits_of(args)
-    planned = list({each.directory: each for each in _planned(made, args)}.values())
-    if limits.usd is not None:
-        for each in planned:
+    runs = list({each.directory: each for each in _planned(made, args)}.values())
+    if limits_of(args).usd is not None:
+        for each in runs:
             priced(each.lm)
-    if args.plan:
-        print(plan_table(list(_prospects(planned))))
-        return
-    _make(planned, Budget(limits, [each.directory for each in planned]))
+    return runs
+
+
+def print_plan(runs: Sequence["Planned"]) -> None:
+    """Print which runs there are, and what they will cost."""
+    print(plan_table(list(_prospects(runs))))
 
 
 @dataclass(frozen=True, slots=True)
-class _Planned:
+class Planned:
     """A run of the set, ready to be made."""
 
     combination: Combination
@@ -114,7 +128,7 @@ class _Planned:
         }
 
 
-def _planned(made: RunSet, args: Namespace) -> Iterator[_Planned]:
+def _planned(made: RunSet, args: Namespace) -> Iterator[Planned]:
     """All runs. What they share is read and opened once.
 
     Raises:
@@ -126,7 +140,7 @@ def _planned(made: RunSet, args: Namespace) -> Iterator[_Planned]:
     folder = Path(args.runs or f"runs/{Path(args.file).stem}")
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"the runs need a folder, and {folder} is none: choose another with --runs")
-    own = {name: getattr(args, name) for name in ("data", "threads", "lm_calls", "retries")}
+    own = {name: getattr(args, name) for name in ("data", "threads", "workers", "ray", "lm_calls", "retries")}
     for each in combinations(made):
         flags = {**own, **each.flags, **each.settings, "task": each.task}
         flags |= {"limit": args.limit} if args.limit is not None else {}
@@ -149,7 +163,7 @@ def _planned(made: RunSet, args: Namespace) -> Iterator[_Planned]:
                 manifest = run.make_manifest(of_run, lm, shown, seed)
                 sign = _sign([manifest, names, fingerprint(examples)])
                 directory = folder / task_name(of_run.task) / f"{_name(each, of_run, seed)}-{sign}"
-                yield _Planned(each, of_run, examples, retriever, lm, manifest, directory)
+                yield Planned(each, of_run, examples, retriever, lm, manifest, directory)
                 if not draws(lm):
                     if len(made.seeds) > 1 and lm.model not in same:
                         same.add(lm.model)
@@ -188,13 +202,14 @@ def _sign(value: Any) -> str:
     return sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:8]
 
 
-def _make(planned: Sequence[_Planned], budget: Budget) -> None:
-    """Make the runs one after the other, and print the table.
+def make(planned: Sequence[Planned], args: Namespace) -> None:
+    """Make the runs one after the other within the limits that the flags set, and print the table.
 
     Raises:
         OdqaError: at least one of them failed.
         KeyboardInterrupt: passed on, with the table of what there is.
     """
+    budget = Budget(limits_of(args), [each.directory for each in planned])
     states: dict[Path, str] = {}
     failed: list[str] = []
     short = False
@@ -226,7 +241,7 @@ def _make(planned: Sequence[_Planned], budget: Budget) -> None:
         )
 
 
-def _complete(each: _Planned, budget: Budget, name: str) -> str:
+def _complete(each: Planned, budget: Budget, name: str) -> str:
     """Make the run, or what is left of it; gives its state."""
     if is_finished(each.directory):
         say(f"{name}, which is finished")
@@ -243,7 +258,7 @@ def _complete(each: _Planned, budget: Budget, name: str) -> str:
     return summary.stopped or ("complete" if summary.complete else "incomplete")
 
 
-def _table(planned: Sequence[_Planned], states: dict[Path, str]) -> str:
+def _table(planned: Sequence[Planned], states: dict[Path, str]) -> str:
     outcomes = []
     for each in planned:
         summary = None
@@ -254,7 +269,7 @@ def _table(planned: Sequence[_Planned], states: dict[Path, str]) -> str:
     return set_table(outcomes)
 
 
-def _say_what_next(planned: Sequence[_Planned]) -> None:
+def _say_what_next(planned: Sequence[Planned]) -> None:
     """How to compare and report the runs, by task."""
     for folder, count in Counter(each.directory.parent for each in planned).items():
         if count > 1:
@@ -262,7 +277,7 @@ def _say_what_next(planned: Sequence[_Planned]) -> None:
             say(f"python -m eval report {folder}/* --out {folder.name}.html")
 
 
-def _prospects(planned: Sequence[_Planned]) -> Iterator[Prospect]:
+def _prospects(planned: Sequence[Planned]) -> Iterator[Prospect]:
     """What the runs will take, counted with stand-ins, once for all that differ by LM and seed alone."""
     counted: dict[str, dict[str, Amount]] = {}
     for each in planned:

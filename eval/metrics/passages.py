@@ -10,7 +10,7 @@ sentences.
 Each looks at `passages`, at `evidence`, or, as NAME@K, at the first K of the ranking of what was retrieved. That
 ranking is `retrieved` (ids) if the program reports it, else `passages` in the order in which they came: with several
 queries, those of the first query come first. Text that an LM wrote (ids lm:…) is no passage. But if it is a statement
-whose passages the program reports in `known_facts`, it stands for these passages.
+whose passages the program reports, as `programs.steps.result.Statements` says, it stands for these passages.
 
 Titles are compared as they are. A title means the same in every corpus made from one encyclopaedia, so compare corpora
 by titles; but the scores are too high where titles repeat (several passages of one article, namesakes). Ids (…_by_id)
@@ -84,10 +84,10 @@ def passage_metric(
 def _stated(reported: Sequence[Passage], prediction: Prediction) -> list[Passage]:
     """The retrieved passages that the statements in `reported` come from."""
     texts = {passage.text for passage in reported if passage.id.startswith("lm:")}
-    facts, retrieved = prediction.get("known_facts"), ranking(prediction, "passages")
-    records = [fact for fact in facts if isinstance(fact, dict)] if isinstance(facts, list) else []
+    lists = [value for _, value in prediction.items() if isinstance(value, list)] if texts else []
+    records = [record for each in lists for record in each if isinstance(record, dict)]
     ids = {id_ for record in records if record.get("fact") in texts for id_ in record.get("passages") or ()}
-    return [passage for passage in retrieved or () if passage.id in ids]
+    return [passage for passage in ranking(prediction, "passages") or () if passage.id in ids]
 
 
 recall_passages = passage_metric("recall", "passages", name="recall_passages")

@@ -276,6 +276,8 @@ def _attempt(
             metrics=metrics_for(task, made.program, setup, made.answers),
             directory=directory,
             threads=setup.threads,
+            lm_calls=setup.lm_calls,
+            workers=setup.workers,
             limits=limits,
             cache=setup.cache,
             manifest=manifest,

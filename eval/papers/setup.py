@@ -13,6 +13,7 @@ import programs
 from eval.papers.migres_studies import STUDIES
 from eval.papers.tables import Table
 from eval.runs.budget import Budget
+from eval.runs.distributed.driver import Workers
 from eval.runs.record import Row
 from eval.runs.recorded_calls import Limits
 from eval.tasks import choose
@@ -58,7 +59,8 @@ class Setup:
             there is no state file; None for none.
         on_demonstrations: Called with the demonstrations of each run.
         seed: Number of this attempt at the questions, for the LMs; another one gives other runs.
-        threads: Questions in flight at the same time.
+        threads: Questions in flight at the same time; likewise `lm_calls` and `workers`, see
+            `eval.runs.runner.evaluate`.
         budget: When to stop: the limits of all runs together.
         cache: Use the replies in DSPy's cache; see `eval.runs.runner.evaluate`.
         on_run: Called with the name of a row, the task and the directory, before the row is run there.
@@ -78,7 +80,9 @@ class Setup:
     demonstrations: int | None = None
     on_demonstrations: Callable[[Shown], object] = lambda shown: None
     seed: int = 0
-    threads: int = 8
+    threads: int | None = None
+    lm_calls: int | None = None
+    workers: Workers | None = None
     budget: Budget = field(default_factory=lambda: Budget(Limits()))
     cache: bool = False
     on_run: Callable[[str, str, Path], object] = lambda row, task, directory: None

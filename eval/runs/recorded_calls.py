@@ -14,7 +14,7 @@ import json
 import threading
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import cycle
@@ -156,6 +156,25 @@ class RecordedCalls(Watcher):
             lm = next(self._lms)
         with dspy.context(**{_QUESTION: _Try(self, question), "lm": lm}):
             yield
+
+    def replies_to(self, question: str) -> dict[str, list[Any]]:
+        """The question's recorded replies so far, by the keys of their requests; for a worker, which `know`s them."""
+        with self._lock:
+            return {key: list(replies) for key, replies in self._replies[question].items()}
+
+    def know(self, question: str, replies: Mapping[str, Sequence[Any]]) -> None:
+        """Answer the question's requests with these replies, which another process has recorded."""
+        with self._lock:
+            self._replies[question].update((key, list(known)) for key, known in replies.items())
+
+    def take(self, line: bytes) -> None:
+        """Record a call that a worker paid for, given as a line of the file."""
+        call = PaidCall.model_validate_json(line)
+        with self._writing:
+            self._write(line)
+        with self._lock:
+            self._replies[call.question][call.key].append(call.reply)
+            self._count(call.usd)
 
     def forget(self, question: str) -> None:
         """Drop the question's replies from memory: this process will not try it again. They stay in the file."""

@@ -9,41 +9,28 @@ import hashlib
 import json
 import logging
 import platform
-import re
 import signal
 import threading
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import dspy
-from dspy.utils.exceptions import (
-    LMAuthError,
-    LMBillingError,
-    LMCollectionLimitError,
-    LMConfigurationError,
-    LMError,
-    LMInvalidRequestError,
-    LMUnsupportedFeatureError,
-)
 
 from eval.figures.summary import Summary, summarise
 from eval.metrics import Metric, self_test_of
-from eval.metrics.squad import golds_of
-from eval.runs.record import Error, Prediction, Row, plain
-from eval.runs.record import prediction as recorded
+from eval.runs.distributed.driver import Workers, employed
+from eval.runs.distributed.job import Job
+from eval.runs.question import Questioner
+from eval.runs.record import Row, plain
 from eval.runs.recorded_calls import Limits, RecordedCalls, Stopped
-from eval.runs.scoring import defined, score
 from eval.runs.store import Store
-from programs.instruments.cost import Cost, PredictorNames, Spent, measured
-from programs.instruments.searches import Search, observed
-from programs.instruments.trace import Trace, trace
 from retrieval import Passage, UsageError
-from retrieval.secrets import without_url_secrets
 
 __all__ = ["evaluate", "fingerprint"]
 
@@ -51,17 +38,8 @@ logger = logging.getLogger(__name__)
 
 # When so many questions fail before any is answered, the fault is not in the questions: the run stops.
 _HOPELESS = 10
-_LONGEST_ERROR = 1000  # characters
-# Errors that asking again does not cure. `dspy.LM` itself tries again after rate limits, time-outs, server errors and
-# cut connections, but not after a body that is no reply.
-_LASTING = (
-    LMAuthError,
-    LMBillingError,
-    LMCollectionLimitError,
-    LMConfigurationError,
-    LMInvalidRequestError,
-    LMUnsupportedFeatureError,
-)
+_THREADS = 8
+_LM_CALLS = 32
 
 
 def evaluate(
@@ -70,8 +48,9 @@ def evaluate(
     *,
     metrics: Sequence[Metric],
     directory: str | Path,
-    threads: int = 8,
-    lm_calls: int = 32,
+    threads: int | None = None,
+    lm_calls: int | None = None,
+    workers: Workers | None = None,
     retries: int = 2,
     pause: float = 1.0,
     limits: Limits = Limits(),  # noqa: B008  # it is immutable
@@ -99,8 +78,12 @@ def evaluate(
         examples: The questions, each with its own `id`, as from `eval.tasks.load`.
         metrics: See `eval.metrics`.
         directory: Where the files go.
-        threads: Questions in flight at the same time.
-        lm_calls: LM calls in flight at the same time, over all questions.
+        threads: Questions in flight at the same time, by default 8, or 64 in each worker.
+        lm_calls: LM calls in flight at the same time over all questions, by default 32, or 64 for each worker.
+        workers: Other processes to ask the questions in; None for this one. Rows, figures, limits and interrupts are
+            the same. What reached this process of a worker that dies is kept, and its questions are asked again with
+            that. The program, the metrics and the LM are pickled; retrievers that `retrieval.load` opened are opened
+            anew in each worker. Callbacks in DSPy's settings hear nothing of what happens there.
         retries: How often a question is asked again after an error of the LM's provider that may pass. Calls that were
             answered are not made again.
         pause: Seconds before the first such retry; twice as long before each further one.
@@ -120,9 +103,9 @@ def evaluate(
         KeyboardInterrupt: passed on after the questions in flight are finished and the summary is written. A second
             interrupt does not wait: the questions in flight end at their next LM call.
     """
-    if threads < 1:
+    if threads is not None and threads < 1:
         raise UsageError(f"threads must be at least 1, not {threads}")
-    if lm_calls < 1:
+    if lm_calls is not None and lm_calls < 1:
         raise UsageError(f"the number of LM calls in flight must be at least 1, not {lm_calls}")
     if retries < 0:
         raise UsageError(f"retries must be 0 or more, not {retries}")
@@ -137,67 +120,63 @@ def evaluate(
     store = Store(directory, full_manifest, asked=len(examples), self_tests=tests, resumable=manifest is not None)
     done = {row.id for row in store.rows}
     before = list(store.manifest.self_tests.values())
-    calls = RecordedCalls(store.calls, done=done, at_once=lm_calls, limits=limits, before=before, cache=cache)
+    calls = RecordedCalls(
+        store.calls, done=done, at_once=lm_calls or _LM_CALLS, limits=limits, before=before, cache=cache
+    )
     for row in store.whole_rows():
         on_row(row)
-    run = _Run(program, metrics, store, calls, on_row, clean, retries, pause)
+    asked = [example for example in examples if example.id not in done]
+    run = _Run(store, calls, on_row, asked)
+    how: dict[str, Any] = {"retries": retries, "pause": pause, "clean": clean}
     try:
-        with calls.recording():
-            run.ask([example for example in examples if example.id not in done], threads)
+        if workers is None:
+            questioner = Questioner(program, metrics, calls, run.hold, **how)
+            with calls.recording():
+                run.oversee([partial(run.work, questioner)] * min(threads or _THREADS, len(asked)))
+        elif asked:
+            job = Job(program, metrics, dspy.settings.lm, dspy.settings.adapter, how, cache=cache)
+            with (
+                calls.recording(),
+                employed(workers, job, run, calls, questions=threads, lm_calls=lm_calls) as tasks,
+            ):
+                run.oversee(tasks)
     finally:
         summary = summarise(list(store.rows), len(examples), store.manifest, calls.stopped)
         store.conclude(summary)
     return summary
 
 
-class _Tried(NamedTuple):
-    """The outcome of one try at a question."""
-
-    prediction: Prediction | None
-    trace: Trace
-    scores: dict[str, float | None]
-    error: Exception | None
-    cost: Cost
-    judging: dict[str, Spent]
-
-
 class _Run:
+    """Which questions of a run wait, and what is kept of those that were asked. Safe for many threads."""
+
     def __init__(
-        self,
-        program: dspy.Module,
-        metrics: Sequence[Metric],
-        store: Store,
-        calls: RecordedCalls,
-        on_row: Callable[[Row], object],
-        clean: Callable[[str], str],
-        retries: int,
-        pause: float,
+        self, store: Store, calls: RecordedCalls, on_row: Callable[[Row], object], asked: Iterable[dspy.Example]
     ) -> None:
-        self._program = program
-        self._metrics = metrics
         self._store = store
         self._calls = calls
         self._on_row = on_row
-        self._clean = clean
-        self._retries = retries
-        self._pause = pause
-        self._names = PredictorNames()
         self._events: SimpleQueue[Literal["ended", "interrupt"]] = SimpleQueue()
         self._state = threading.Lock()  # guards the store and what follows
+        self._waiting = deque(asked)
         self._in_flight = 0
         self._answered = 0
         self._failed = 0
         self._stopped = False
         self._trouble: Exception | None = None
 
-    def ask(self, examples: Sequence[dspy.Example], threads: int) -> None:
-        waiting = iter(examples)
-        working = min(threads, len(examples))
+    def oversee(self, tasks: Sequence[Callable[[], object]]) -> None:
+        """Do each task in a thread until all have ended, which take questions from here; see to interrupts meanwhile.
+
+        Raises:
+            KeyboardInterrupt: as `evaluate` says.
+            Exception: what `fail` was told.
+        """
+        working = len(tasks)
         interrupts = 0
         with _interrupts(lambda: self._events.put("interrupt")):
-            for _ in range(working):
+            for task in tasks:
                 context = contextvars.copy_context()
-                threading.Thread(target=context.run, args=(self._work, waiting), daemon=True).start()
+                threading.Thread(target=context.run, args=(self._do, task), daemon=True).start()
             while working and interrupts < 2:
                 match self._event():
                     case "ended":
@@ -209,6 +188,12 @@ class _Run:
             raise KeyboardInterrupt
         if self._trouble:
             raise self._trouble
+
+    def _do(self, task: Callable[[], object]) -> None:
+        try:
+            task()
+        finally:
+            self._events.put("ended")
 
     def _event(self) -> Literal["ended", "interrupt"]:
         while True:
@@ -227,16 +212,29 @@ class _Run:
         else:
             self._calls.stop("interrupted")
 
-    def _work(self, waiting: Iterator[dspy.Example]) -> None:
-        try:
-            while (example := self._next(waiting)) is not None:
-                self._ask(example)
-        finally:
-            self._events.put("ended")
+    def work(self, questioner: Questioner) -> None:
+        """Ask questions here, one after the other."""
+        while (example := self.next_question()) is not None:
+            self.finish(partial(questioner.row, example))
 
-    def _ask(self, example: dspy.Example) -> None:
+    def next_question(self) -> dspy.Example | None:
+        """The next question, which is in flight from now on; None if no more are to be asked."""
+        with self._state:
+            if self._stopped or self._calls.exhausted() or not self._waiting:
+                return None
+            self._in_flight += 1
+            return self._waiting.popleft()
+
+    def put_back(self, examples: Sequence[dspy.Example]) -> None:
+        """These questions, which were in flight, are to be asked again."""
+        with self._state:
+            self._waiting.extendleft(reversed(examples))
+            self._in_flight -= len(examples)
+
+    def finish(self, make_row: Callable[[], Row]) -> None:
+        """A question is no longer in flight: keep its row, or what went wrong."""
         try:
-            row = self._row(example)
+            row = make_row()
             if row.error is not None and self._calls.stopped:
                 raise Stopped  # the stop may have caused the error
             with self._state:
@@ -244,80 +242,26 @@ class _Run:
         except Stopped:
             pass  # no row: the question is asked when the run goes on
         except Exception as error:  # the run's trouble, not the question's: a full disk, a broken metric
-            self._trouble = error
-            self._stopped = True
+            self.fail(error)
         finally:
             with self._state:
                 self._in_flight -= 1
 
-    def _next(self, waiting: Iterator[dspy.Example]) -> dspy.Example | None:
+    def fail(self, trouble: Exception) -> None:
+        """End the run, because of something that is not a question's fault."""
+        self._trouble = trouble
+        self._stopped = True
+
+    def left(self) -> int:
+        """How many questions wait or are in flight; only those in flight if no more are to be asked."""
         with self._state:
-            example = None if self._stopped or self._calls.exhausted() else next(waiting, None)
-            self._in_flight += example is not None
-            return example
+            begins = not (self._stopped or self._calls.stopped)
+            return self._in_flight + (len(self._waiting) if begins else 0)
 
-    def _row(self, example: dspy.Example) -> Row:
-        tried = self._try(example)
-        for n in range(self._retries):
-            if not isinstance(tried.error, LMError) or isinstance(tried.error, _LASTING):
-                break
-            self._calls.pause(self._pause * 2**n)
-            tried = self._try(example)
-        scores: dict[str, float | None] = tried.scores
-        if tried.error is not None:
-            scores = defined(self._metrics, example)
-        self._calls.forget(example.id)
-        return Row(
-            id=example.id,
-            question=example.get("question"),
-            answers=tuple(golds_of(example)),
-            type=example.get("type"),
-            gold_titles=_texts(example.get("gold_titles")),
-            gold_passages=_texts(example.get("gold_passages")),
-            prediction=tried.prediction,
-            trace=tried.trace,
-            scores=scores,
-            error=None if tried.error is None else self._error(tried.error),
-            cost=tried.cost,
-            judging=tried.judging,
-        )
-
-    def _try(self, example: dspy.Example) -> _Tried:
-        prediction, record, scores, failure = None, None, {}, None
-        judging: dict[str, Spent] = {}
-        with self._calls.for_question(example.id):
-            try:
-                with observed() as searches, measured(self._names) as cost:
-                    prediction = self._program(**example.inputs())
-                if not isinstance(prediction, dspy.Prediction) or "answer" not in prediction:
-                    raise UsageError(
-                        "the program returned no prediction with an answer, and nothing else can be evaluated"
-                    )
-            except Exception as error:
-                prediction, failure = None, error
-            held = self._hold(prediction, searches)
-            steps = trace(self._program, searches, cost, None)
-            if prediction is not None:
-                fields = dict(prediction.items())
-                try:
-                    record, steps = recorded(fields, held), trace(self._program, searches, cost, fields)
-                    scores = score(self._metrics, example, prediction, judging)
-                except Exception as error:
-                    failure = error
-        return _Tried(record, steps, scores, failure, cost, judging)
-
-    def _hold(self, prediction: dspy.Prediction | None, searches: Sequence[Search]) -> set[tuple[str, str]]:
-        """Have the store keep all passages, also those of questions that fail."""
-        reported = [] if prediction is None else prediction.get("passages")
-        found = [passage for search in searches for passage in search.found or ()]
-        found += [passage for passage in reported if isinstance(passage, Passage)] if isinstance(reported, list) else []
+    def hold(self, passages: Sequence[Passage]) -> set[tuple[str, str]]:
+        """Have the store keep the passages; see `eval.runs.store.Store.hold`."""
         with self._state:
-            return self._store.hold(found)
-
-    def _error(self, error: Exception) -> Error:
-        line = without_url_secrets(" ".join(str(error).split()))
-        line = re.sub(r"[^\s/:@('\"]+:[^\s/@]+@", "***@", line)  # DSPy writes addresses without their scheme, too
-        return Error(kind=type(error).__name__, message=self._clean(line)[:_LONGEST_ERROR])
+            return self._store.hold(passages)
 
     def _keep(self, row: Row) -> None:
         self._store.add(row)
@@ -362,7 +306,3 @@ def _check(examples: Sequence[dspy.Example]) -> None:
 def fingerprint(examples: Sequence[dspy.Example]) -> str:
     """A hash of the questions with all that is known of them."""
     return hashlib.sha256(json.dumps([plain(dict(e.items())) for e in examples], sort_keys=True).encode()).hexdigest()
-
-
-def _texts(values: Any) -> tuple[str, ...] | None:
-    return None if values is None else tuple(map(str, values))

@@ -82,6 +82,10 @@ class ProgramEntry(_Model):
     """A state file."""
     demonstrations: int | None = Field(None, ge=1)
     """Labelled demonstrations for each predictor."""
+    tasks: Several[str] = ()
+    """Only these of the set's tasks."""
+    limit: int | None = Field(None, ge=1)
+    """Only the first so many questions; comes before that of a task, and this before that of the set."""
 
 
 class LMEntry(_Model):
@@ -166,12 +170,14 @@ def read_set(file: str | Path) -> RunSet:
 def combinations(made: RunSet) -> Iterator[Combination]:
     """The runs of the set, but for their seeds: task by task, program by program, in the order of the file."""
     for task, entry in product(made.tasks, _programs(made)):
+        if not _asks(entry, task):
+            continue
         known = _settings_of(entry.program)
         given = {**made.settings, **task.settings, **entry.settings}
         axes = {name: values for name, values in given.items() if name in known}
         retrievers = entry.retrievers or task.retrievers or made.retrievers
         flags = {
-            "limit": task.limit or made.limit,
+            "limit": entry.limit or task.limit or made.limit,
             "metrics": ",".join(task.metrics or made.metrics) or None,
             "state": entry.state,
             "demonstrations": entry.demonstrations,
@@ -196,6 +202,10 @@ def _programs(made: RunSet) -> Iterator[ProgramEntry]:
                 yield entry.model_copy(update={"program": name})
 
 
+def _asks(entry: ProgramEntry, task: TaskEntry) -> bool:
+    return not entry.tasks or task.task in entry.tasks
+
+
 def _settings_of(program: str) -> set[str]:
     parameters = signature(programs.load(program).__init__).parameters.values()
     return {parameter.name for parameter in parameters if parameter.kind is parameter.KEYWORD_ONLY}
@@ -216,8 +226,12 @@ def _check_settings(made: RunSet) -> None:
     ]:
         if unknown := sorted(given.keys() - names):
             raise UsageError(f"no program here has the setting {unknown[0]!r}; there are: {', '.join(sorted(names))}")
+    tasks = [task.task for task in made.tasks]
+    if unknown := [task for entry in entries for task in entry.tasks if task not in tasks]:
+        raise UsageError(f"no task here is {unknown[0]!r}; there are: {', '.join(tasks)}")
     for entry in entries:
         program = programs.load(entry.program)
-        for given in (*of_all, entry.settings):
+        of_tasks = [task.settings for task in made.tasks if _asks(entry, task)]
+        for given in (made.settings, *of_tasks, entry.settings):
             for name, value in ((name, value) for name, values in given.items() for value in values):
                 check(program.__init__, program.__name__, {name: value})

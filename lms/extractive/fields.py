@@ -5,7 +5,7 @@ import re
 from contextlib import suppress
 from typing import Any
 
-from lms.extractive.passages import NumberedPassage, passages
+from lms.extractive.passages import JOINT, NumberedPassage, passages
 from lms.extractive.prompt import Field, Prompt, clean
 from lms.extractive.reading import Reader
 from lms.extractive.triples import entities, triples
@@ -16,11 +16,12 @@ _QUESTION = r"question|claim|statement|query|problem"
 _EVIDENCE = (
     r"context|passage|document|evidence|knowledge|text|source|article|note|fact|extract|summar|statement|premise"
 )
-_ASIDE = r"plan|step|quer|keyword|topic|histor|hint"  # inputs that are no evidence, however long
+_ASIDE = r"plan|step|chain|quer|keyword|topic|histor|hint"  # inputs that are no evidence, however long
 _ROLES = (  # what a text is for: the first role whose pattern is in the field's name
     ("reasoning", r"\b(?:reason|rationale|thought|explan|analys|justif)"),
     ("plan", r"\b(?:plan|step|decompos|queries|questions|sub ?questions)"),
     ("query", r"\b(?:quer|question|search|rewritten question)"),
+    ("note", r"\b(?:notes?|information)\b"),
     ("evidence", r"\b(?:evidence|summar|extract|snippet|statement|fact|sentence|quot|support|rewrit|observ)"),
     ("missing", r"\b(?:missing|gap|lack)"),
     ("topic", r"\b(?:topic|subject|entit|keyword|title)"),
@@ -56,8 +57,8 @@ def _inputs(inputs: dict[str, str]) -> tuple[str, list[NumberedPassage]]:
     """The question among the inputs, and the passages of all inputs that are evidence.
 
     The question is the input whose name says so, else the one that ends in a question mark, else the shortest. An input
-    is evidence if it is numbered, if its name says so, or if it is long. Only passages of the first numbered input keep
-    their numbers.
+    is evidence if it is numbered, if its name says so, or if it is long. Only passages of the context keep their
+    numbers, or of the first numbered input where no other is the context.
     """
     named = sorted((name for name in inputs if re.search(_QUESTION, name.lower())), key=lambda name: name != "question")
     asking = [name for name, text in inputs.items() if text.endswith("?")]
@@ -67,7 +68,7 @@ def _inputs(inputs: dict[str, str]) -> tuple[str, list[NumberedPassage]]:
         numbered = re.search(r"(?m)^\[1\] \S", text) is not None
         long = len(text) > 150 and not re.search(_ASIDE, name.lower())
         if name != question and (numbered or long or re.search(_EVIDENCE, name.lower())):
-            found.append((not numbered, passages(text)))
+            found.append(((name != "context", not numbered), passages(text)))
     found.sort(key=lambda pair: pair[0])
     first = found[0][1] if found else []
     return inputs.get(question, ""), [*first, *(p._replace(number=0) for _, others in found[1:] for p in others)]
@@ -150,6 +151,8 @@ class _Filler:
             return reader.answer  # the field holds a query or an answer: this is the last step of a loop
         if role in ("plan", "query"):
             return "; ".join(reader.queries) if role == "plan" else reader.query
+        if role == "note":
+            return JOINT.join(reader.notes) or self._offered(field, r"\bno helpful information\b")
         if role in ("evidence", "passage"):  # without evidence, the question's own words: the reader knows nothing
             restated = f"{reader.topic}: {reader.question.rstrip('?')}."
             return " ".join(reader.evidence(3)) or self._offered(field, r"\[none\]") or restated
@@ -181,7 +184,9 @@ class _Filler:
         elif items == {"type": "string"}:
             lists = {"plan": reader.queries, "query": reader.queries, "evidence": reader.evidence(3)}
             lists["topic"] = [reader.topic, *reader.uncovered.split()]
-            found = [clean(text) for text in lists.get(_role(field)) or [self._text(field)]]
+            noted = _role(field) == "note"
+            texts = reader.notes if noted else lists.get(_role(field)) or [self._text(field)]
+            found = [clean(text) for text in texts]
         elif items.get("type") == "object" and reader.passages and depth < 2:
             judged = any(part.get("type") == "boolean" for part in items.get("properties", {}).values())
             relevant = reader.relevant(may_be_none=False)

@@ -4,7 +4,10 @@ import json
 import re
 from typing import NamedTuple
 
-__all__ = ["NumberedPassage", "passages"]
+__all__ = ["JOINT", "NumberedPassage", "passages"]
+
+JOINT = " ¶ "
+"""Between the passages of a text that has several, such as a note."""
 
 
 class NumberedPassage(NamedTuple):
@@ -24,7 +27,7 @@ def passages(text: str) -> list[NumberedPassage]:
     """The passages of a context.
 
     They are its lines ``[1] Title | text``, as `retrieval.number` writes them; if it has none, the items of a JSON
-    list; else one for each line.
+    list; else one for each line. A line that joins several stands for all of them, with the same number.
     """
     found = [(int(number), line) for number, line in re.findall(r"(?m)^\[(\d{1,9})\] (.*\S.*)$", text)]
     if not found:
@@ -33,7 +36,8 @@ def passages(text: str) -> list[NumberedPassage]:
         except (ValueError, RecursionError):
             items = []
         found = list(enumerate((str(item) for item in items or text.splitlines() if str(item).strip()), 1))
-    split = [(number, " ".join(line.split()).partition(" | ")) for number, line in found]
+    parts = [(number, part) for number, line in found for part in " ".join(line.split()).split(JOINT)]
+    split = [(number, part.partition(" | ")) for number, part in parts]
     return [
         NumberedPassage(number, title if bar else "", text if bar else title) for number, (title, bar, text) in split
     ]

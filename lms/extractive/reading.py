@@ -26,6 +26,7 @@ _TITLE_SHARE = 0.5  # how much more a title counts that lies wholly in the quest
 _HOP_SHARE = 0.75  # of a sentence's score, for the sentences of a passage whose title it names
 _BEST = 12  # sentences from which answers are taken
 _RELEVANT = 0.6  # of the best passage's score
+_NOTED = 5  # sentences that are noted
 _ENOUGH = 0.5  # coverage of the question that speaks for a yes
 
 
@@ -109,6 +110,17 @@ class Reader:
     def evidence(self, n: int) -> list[str]:
         """The at most `n` best sentences that share a word with the question, best first."""
         return [sentence.text for score, sentence in self._ranked[:n] if score > 0]
+
+    @property
+    def notes(self) -> list[str]:
+        """For each numbered passage that has some of the best sentences these, behind its title, in their order. The
+        sentence that the answer stands in is among them. Empty if no sentence shares a word with the question."""
+        scope = self._found[1]
+        read = [s for s in self._sentences if scope and (s.text, s.passage) == (scope.text, scope.passage)]
+        best = [*read, *(sentence for score, sentence in self._ranked[:_NOTED] if score > 0)]
+        noted = dict.fromkeys(sentence.passage for sentence in best if sentence.passage.number)
+        texts = [" ".join(s.text for s in self._sentences if s.passage == p and s in best) for p in noted]
+        return [f"{p.title} | {text}" if p.title else text for p, text in zip(noted, texts, strict=True)]
 
     def relevant(self, *, may_be_none: bool) -> list[int]:
         """Numbers of the passages whose best sentence scores nearly as high as the best of all, in ascending order.

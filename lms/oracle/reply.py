@@ -5,12 +5,12 @@ import zlib
 from typing import Any
 
 from lms.extractive.fields import fill
+from lms.extractive.passages import JOINT
 from lms.extractive.prompt import Field, Prompt, clean
 from lms.oracle.gold import Gold, fold, leads_of
 
 __all__ = ["PerfectReply"]
 
-_JOINT = " ¶ "  # between the passages of a document
 _NO_EVIDENCE = r"question|quer|topic|plan|history|missing|knowledge|analysis"  # all other inputs are evidence
 _NOTED = r"^(?:notes|chain)$"  # what was drawn from passages before: no passages to draw from again
 _LEADS = r"plan|quer|question|related|keyword|follow|passage|knowledge|background|missing"
@@ -44,7 +44,7 @@ class PerfectReply:
         ]
         numbered = [re.findall(r"(?m)^\[(\d+)\] (.*)$", text) or _unnumbered(text) for text in evidence]
         lines = [line for lines in numbered for line in lines]
-        self._shown = [(int(number), part) for number, line in lines for part in line.split(_JOINT)]
+        self._shown = [(int(number), part) for number, line in lines for part in line.split(JOINT)]
         self._relevant = [(number, line) for number, line in self._shown if self._is_gold(line)]
         self._missing = self._not_shown()
         self._covered = not evidence or (bool(self._relevant) and not self._missing) or self._all_stated()
@@ -120,10 +120,10 @@ class PerfectReply:
             texts = [line.rpartition(" | ")[2] for _, line in self._relevant]
             return " ".join(texts) or ("" if "evidence" in name else "irrelevant")
         if re.search("information", name):
-            return _JOINT.join(_titled_text(line) for _, line in self._relevant) or "No helpful information"
+            return JOINT.join(_titled_text(line) for _, line in self._relevant) or "No helpful information"
         if re.search("document", name):
             parts = [*(line for _, line in self._relevant), *self._missing]
-            return _JOINT.join(dict.fromkeys(map(_titled_text, parts)))
+            return JOINT.join(dict.fromkeys(map(_titled_text, parts)))
         if re.search(_LEADS, name):
             if optional and self._gives_answer():
                 return None

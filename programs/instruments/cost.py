@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import dspy
 
 from programs.steps.ask import is_unparsable
+from programs.steps.side_by_side import chained
 from retrieval import Retriever
 from retrieval.watching import Watcher, watching
 
@@ -49,6 +50,8 @@ class Cost(Spent):
     """Queries sent to a retriever."""
     unparsable: int = 0
     """Predictor calls whose reply did not fit the signature, after DSPy's second try."""
+    depth: int = 0
+    """LM calls that wait for one another: the longest chain of them. Calls that are made side by side count as one."""
     seconds: float = 0.0
     """Wall-clock time."""
     predictors: dict[str, Spent] = field(default_factory=dict)
@@ -95,6 +98,7 @@ def measured(names: PredictorNames | None = None) -> Iterator[Cost]:
         cost.seconds = time.perf_counter() - started
         cost.searches = len(meter.searches)
         cost.unparsable = len(meter.unparsable)
+        cost.depth = max(meter.depths, default=0)
         _add_up(cost, meter.calls, meter.replies)
         for name in sorted(set(meter.calls)):
             cost.predictors[name] = Spent()
@@ -130,11 +134,18 @@ class _Meter(Watcher):
         self.replies: list[_Reply] = []
         self.searches: list[str] = []
         self.unparsable: list[None] = []
+        self.depths: list[int] = []  # how many calls of the block led to each call, itself included
+        self._before, _ = chained.get()
         self.history = _History(lambda record: self.replies.append(_reply(self._caller(), record)))
         self._predictors: set[str] = set()
 
     def on_lm_start(self, call_id: str, instance: Any, inputs: dict[str, Any]) -> None:
         self.calls.append(self._caller())
+        count, last = chained.get()
+        if last != call_id:  # no other meter has counted it
+            count += 1
+            chained.set((count, call_id))
+        self.depths.append(count - self._before)
 
     def on_module_start(self, call_id: str, instance: Any, inputs: dict[str, Any]) -> None:
         if isinstance(instance, Retriever):

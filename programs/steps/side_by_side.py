@@ -11,9 +11,13 @@ import anyio
 import anyio.to_thread
 import dspy
 
-__all__ = ["run_in_thread", "side_by_side"]
+__all__ = ["chained", "run_in_thread", "side_by_side"]
 
 T = TypeVar("T")
+
+chained: contextvars.ContextVar[tuple[int, str]] = contextvars.ContextVar("chained", default=(0, ""))
+"""How many LM calls were made one after the other up to here, and the id of the last one. `programs.instruments.cost`
+counts them; here the longest way to the end of the calls side by side goes on."""
 
 _IDLE = 10.0  # seconds for which a thread waits for its next call
 
@@ -107,6 +111,7 @@ class _Group:
         for call in self._calls:
             if call.trace:
                 dspy.settings.trace.extend(call.trace)
+        chained.set(max([chained.get(), *(call.chained for call in self._calls)]))
         errors = [call.error for call in self._calls if call.error is not None]
         if errors:
             raise next((error for error in errors if not isinstance(error, Exception)), errors[0])
@@ -122,6 +127,11 @@ class _Call:
         self.trace: list[Any] | None = None if dspy.settings.trace is None else []
         self.result: Any = None
         self.error: BaseException | None = None
+
+    @property
+    def chained(self) -> tuple[int, str]:
+        """The LM calls up to its end."""
+        return self._context.get(chained, (0, ""))
 
     def make(self) -> bool:
         """Make the call; whether it succeeded."""

@@ -6,11 +6,11 @@ once. Here the same is done in pieces, so that the corpus may be of any length.
 
 import json
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict
 from itertools import pairwise
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 from zlib import crc32
 
 import bm25s
@@ -24,7 +24,7 @@ from retrieval.errors import UsageError
 from retrieval.indexes import CORPUS, LineWriter, Progress, checked_passages, passage_line, write_description
 from retrieval.passage import Passage
 
-__all__ = ["BUCKETS", "DESCRIPTION", "FORMAT", "VOCABULARY", "bucket", "write_index"]
+__all__ = ["BUCKETS", "DESCRIPTION", "FORMAT", "VOCABULARY", "Statistics", "bucket", "write_index"]
 
 FORMAT = 2
 DESCRIPTION = "bm25.json"
@@ -37,8 +37,25 @@ _CHUNK = 1 << 23  # words read before their postings are sorted and written down
 _GROUP = 1 << 22  # postings scored at a time
 
 
+class Statistics(NamedTuple):
+    """What the scores of a part of an index depend on besides its own passages."""
+
+    passages: int
+    """Of the whole index."""
+    mean_length: float
+    """Of all its passages, in tokens."""
+    frequency: Callable[[str], int]
+    """How many of all its passages have a token."""
+
+
 def write_index(
-    passages: Iterable[Passage], directory: Path, analyser: Analyser, k1: float, b: float, progress: Progress
+    passages: Iterable[Passage],
+    directory: Path,
+    analyser: Analyser,
+    k1: float,
+    b: float,
+    progress: Progress,
+    whole: Statistics | None = None,
 ) -> None:
     """Write all files of an index into an empty directory.
 
@@ -46,6 +63,7 @@ def write_index(
         passages: See `retrieval.bm25.BM25.build`; likewise `k1`, `b` and `progress`.
         directory: The directory, which must be there.
         analyser: Turns texts into tokens.
+        whole: Of the index that this is a part of; by default these passages are all.
 
     Raises:
         UsageError: a passage cannot be indexed, or no passage has a word.
@@ -57,7 +75,7 @@ def write_index(
             postings.add([columns[word] for word in words(f"{passage.title} {passage.text}")])
     if not columns.tokens:
         raise UsageError("there is nothing to index: no passages, or none with a word that is not a stop word")
-    bound_step = postings.score(len(columns.tokens), k1, b, progress)
+    bound_step = postings.score(list(columns.tokens), k1, b, progress, whole)
     _write_vocabulary(directory, columns.tokens)
     params = {"k1": k1, "b": b, "delta": 0.5, "method": _METHOD, "idf_method": _METHOD, "dtype": "float32"}
     params |= {"int_dtype": "int32", "num_docs": postings.passages, "version": bm25s.__version__}
@@ -134,32 +152,37 @@ class _Postings:
             self._ends.append(self._ends[-1] + len(pairs))
         self._columns, self._sizes = array("i"), array("i")
 
-    def score(self, width: int, k1: float, b: float, progress: Progress) -> float:
+    def score(self, tokens: Sequence[str], k1: float, b: float, progress: Progress, whole: Statistics | None) -> float:
         """Write bm25s's matrix of scores, passages by tokens, with its bounds, and remove the postings.
 
         Args:
-            width: Number of columns.
-            k1, b, progress: See `write_index`.
+            tokens: Of the columns, in order.
+            k1, b, progress, whole: See `write_index`.
 
         Returns:
             The step of the bounds.
         """
         if self._sizes:
             self._flush()
+        width = len(tokens)
         lengths = np.concatenate(self._lengths)
+        mean_length = lengths.mean() if whole is None else whole.mean_length
         frequencies = np.zeros(width, np.int64)
         for begin, end in pairwise(self._ends):
             frequencies += np.bincount(self._part("columns", begin, end), minlength=width)
         starts = np.zeros(width + 1, np.int64)
         np.cumsum(frequencies, out=starts[1:])
-        idf = _idf(frequencies, self.passages)
+        if whole is None:
+            idf = _idf(frequencies, self.passages)
+        else:
+            idf = _idf(np.array([whole.frequency(token) for token in tokens]), whole.passages)
         term = _select_tfc_scorer(_METHOD)
 
         files = self._matrix("data", np.float32, starts[-1]), self._matrix("indices", np.int32, starts[-1])
         with files[0] as data, files[1] as indices, BoundsWriter(self._out, frequencies, idf, self.passages) as bounds:
             for first, last in progress(list(_groups(starts))):
                 columns, rows, counts = self._gather(first, last)
-                tf = term(counts.astype(np.float32), l_d=lengths[rows], l_avg=lengths.mean(), k1=k1, b=b)
+                tf = term(counts.astype(np.float32), l_d=lengths[rows], l_avg=mean_length, k1=k1, b=b)
                 scores = (idf[columns] * tf).astype(np.float32)
                 scores.tofile(data)
                 rows.tofile(indices)

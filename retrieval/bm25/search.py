@@ -79,7 +79,7 @@ class BM25(Retriever):
         self.path = Path(path)
         description = read_description(self.path, DESCRIPTION, "BM25", FORMAT)
         self._opened = stamp(self.path, DESCRIPTION)
-        self._k1, self._b, analyser = description["k1"], description["b"], description["analyser"]
+        self.k1, self.b, analyser = description["k1"], description["b"], description["analyser"]
         self.analyser = Analyser(analyser["stemmer"], tuple(analyser["stop_words"]), analyser["pattern"])
         self._corpus = Corpus(self.path)
         self._column = _columns(self.path, self.analyser)
@@ -95,6 +95,12 @@ class BM25(Retriever):
     def passage(self, row: int) -> Passage:
         """The passage in that row of the corpus, counted from 0."""
         return self._corpus.passage(row)
+
+    def frequency(self, token: str) -> int:
+        """How many passages have the token."""
+        column = self._column(token)
+        begins = self._index.scores["indptr"]
+        return 0 if column is None else int(begins[column + 1] - begins[column])
 
     def search(self, query: str, k: int) -> list[Passage]:
         rows, scores = self.rank(query, k)
@@ -138,7 +144,7 @@ class BM25(Retriever):
             shutil.rmtree(new, ignore_errors=True)  # of an update that was killed
             new.mkdir()
             try:
-                write_index(chain(kept, add), new, self.analyser, self._k1, self._b, iter)
+                write_index(chain(kept, add), new, self.analyser, self.k1, self.b, iter)
                 replace_directory(path, new)
             except BaseException:
                 shutil.rmtree(work)  # nothing in it helps the next update

@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retrieval.colbert.codec import Codec, load_lengths, load_tensors
-from retrieval.colbert.encoder import Checkpoint
+from retrieval.colbert.encoder import Checkpoint, find_device
 from retrieval.colbert.libraries import faiss, torch
+from retrieval.encoding import Cluster, do_tasks
 from retrieval.errors import UsageError
 from retrieval.files import replaced, write_whole
 from retrieval.indexes import CORPUS, Corpus, LineWriter, Progress, checked_passages, passage_line, write_description
@@ -35,11 +36,17 @@ class Builder:
     """Makes the files of an index that are not there yet, in the working directory of a build."""
 
     def __init__(
-        self, work: Path, config: dict[str, Any], checkpoint: Checkpoint, batch_size: int, progress: Progress
+        self,
+        work: Path,
+        config: dict[str, Any],
+        checkpoint: Checkpoint,
+        batch_size: int,
+        progress: Progress,
+        cluster: Cluster | None = None,
     ) -> None:
         self._out, self._settings, self._sample = work / "index", work / "settings.json", work / "sample"
         self._config, self._checkpoint = config, checkpoint
-        self._batch_size, self._progress = batch_size, progress
+        self._batch_size, self._progress, self._cluster = batch_size, progress, cluster
 
     def run(self, passages: Iterable[Passage], resume: bool) -> Path:
         """Returns the directory of the finished index."""
@@ -54,14 +61,14 @@ class Builder:
         self._corpus = Corpus(self._out)
         if not (self._out / "centroids.pt").is_file():
             self._train()
-        self._codec = Codec.load_from(self._out, self._config["nbits"], self._checkpoint.device)
         rows = range(len(self._corpus))
         chunks = [rows[begin : begin + _CHUNK] for begin in range(0, len(rows), _CHUNK)]
-        missing = [n for n in range(len(chunks)) if not (self._out / f"{n}.metadata.json").is_file()]
-        encoded = self._encoded([part for n in missing for part in _parts(chunks[n])], "encoding")
-        for n in missing:
-            self._compress(n, chunks[n], islice(encoded, len(_parts(chunks[n]))))
-        next(encoded, None)  # or the progress would not see its end
+        missing = [(n, some) for n, some in enumerate(chunks) if not (self._out / f"{n}.metadata.json").is_file()]
+        self._codec = Codec.load_from(self._out, self._config["nbits"], self._checkpoint.device)
+        if self._cluster:
+            self._have_done("compress", missing, "encoding")
+        else:
+            self.compress(missing)
         write_inverted_lists(self._out, chunks, len(self._codec.centroids))
         self._describe(chunks)
         write_description(self._out, DESCRIPTION, description)
@@ -95,8 +102,10 @@ class Builder:
         size = _sample_size(total)
         parts = _parts(sorted(random.Random(12345).sample(range(total), size)))
         missing = [part for part in parts if not self._kept(part).is_file()]
-        for part, encoded in zip(missing, self._encoded(missing, "sampling"), strict=True):
-            self._save(self._kept(part), encoded)
+        if self._cluster:
+            self._have_done("sample", missing, "sampling")
+        else:
+            self.sample(missing)
         vectors = torch.cat([load_tensors(self._kept(part))[0] for part in parts])
         shuffled = torch.randperm(len(vectors), generator=torch.Generator().manual_seed(12345))
         held = max(1, min(len(vectors) // 20, 50_000, 2**24 // dim))  # quantile takes at most 2**24 values
@@ -124,6 +133,31 @@ class Builder:
         self._save(self._out / "centroids.pt", centroids.half())  # last: shows that all three are there
         if size < total:
             shutil.rmtree(self._sample)
+
+    def sample(self, parts: Sequence[Sequence[int]]) -> None:
+        """Encode these parts of the corpus and keep their vectors."""
+        for part, encoded in zip(parts, self._encoded(parts, "sampling"), strict=True):
+            self._save(self._kept(part), encoded)
+
+    def compress(self, chunks: Sequence[tuple[int, range]]) -> None:
+        """Write these chunks, each with its number."""
+        encoded = self._encoded([part for _, rows in chunks for part in _parts(rows)], "encoding")
+        for n, rows in chunks:
+            self._compress(n, rows, islice(encoded, len(_parts(rows))))
+        next(encoded, None)  # or the progress would not see its end
+
+    def take_up(self) -> None:
+        """Prepare for `sample`, and for `compress` if there is a codec, in another process than that of `run`."""
+        self._corpus = Corpus(self._out)
+        if (self._out / "centroids.pt").is_file():
+            self._codec = Codec.load_from(self._out, self._config["nbits"], self._checkpoint.device)
+
+    def _have_done(self, what: str, tasks: Sequence[Any], stage: str) -> None:
+        """Have workers do `what`, which is a method, with each task."""
+        device = None if self._checkpoint.device.type == "cuda" else str(self._checkpoint.device)
+        of_builder = str(self._out.parent), self._config, str(self._checkpoint.path), device, self._batch_size
+        assert self._cluster
+        do_tasks(self._cluster, _Worker, (what, *of_builder), tasks, progress=self._progress, stage=stage)
 
     def _kept(self, part: Sequence[int]) -> Path:
         """The file for the vectors of a part of the sample, named by the part's ends and size."""
@@ -164,6 +198,21 @@ class Builder:
 
     def _write(self, name: str, value: object) -> None:
         write_whole(self._out / name, json.dumps(value))
+
+
+class _Worker:
+    """A builder in another process, which does parts of the work."""
+
+    def __init__(
+        self, what: str, work: str, config: dict[str, Any], checkpoint: str, device: str | None, batch_size: int
+    ) -> None:
+        loaded = Checkpoint(Path(checkpoint), find_device(device), doc_maxlen=config["doc_maxlen"])
+        builder = Builder(Path(work), config, loaded, batch_size, lambda parts, desc: parts)
+        builder.take_up()
+        self._do = getattr(builder, what)
+
+    def __call__(self, task: Any) -> None:
+        self._do([task])
 
 
 def write_inverted_lists(path: Path, chunks: Sequence[range], partitions: int) -> None:

@@ -41,7 +41,7 @@ class Checkpoint:
     def __init__(
         self, checkpoint: Path, device: torch.device, *, longest_query: int | None = None, **settings: Any
     ) -> None:
-        self.device = device
+        self.path, self.device = checkpoint, device
         config = ColBERTConfig.load_from_checkpoint(str(checkpoint))
         if config is None or not (checkpoint / "config.json").is_file():
             raise UsageError(f"{checkpoint} is no ColBERT checkpoint: it needs an artifact.metadata and a config.json")

@@ -12,6 +12,7 @@ from typing import Any
 from retrieval.command_line import progress_bar, say, saying_on_interrupt
 from retrieval.commands.asking import add_lm_flags, asking, bill, given_lm_flags, measured, price
 from retrieval.corpora.reader import naming_lines, read
+from retrieval.encoding import Cluster
 from retrieval.errors import UsageError
 from retrieval.passage import Passage
 from retrieval.secrets import without_url_secrets
@@ -20,8 +21,11 @@ __all__ = ["add_flags", "bytes_of", "main", "reading"]
 
 _SETTINGS = {
     "bm25": ("k1", "b", "stemmer", "stop_words"),
-    "dense": ("encoder", "approximate", "batch_size", "device", "resume"),
-    "colbert": ("checkpoint", "bits", "doc_maxlen", "kmeans_niters", "batch_size", "device", "resume"),
+    "dense": ("encoder", "approximate", "batch_size", "device", "resume", "workers", "ray"),
+    "colbert": (
+        *("checkpoint", "bits", "doc_maxlen", "kmeans_niters"),
+        *("batch_size", "device", "resume", "workers", "ray"),
+    ),
     "hipporag": ("encoder", "synonyms", "lm_calls", "max_calls", "plan", "batch_size", "device", "resume"),
     "qdrant": (
         *("k1", "b", "stemmer", "stop_words", "encoder", "approximate"),
@@ -46,6 +50,21 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     models.add_argument("--device", help="where to encode, such as cpu or cuda:1 (default: the best there is)")
     models.add_argument(
         "--resume", action=argparse.BooleanOptionalAction, help="continue an unfinished build (default: --resume)"
+    )
+    models.add_argument(
+        "--workers",
+        type=int,
+        metavar="N",
+        help="encode in N processes; needs the extra ray (default: in this one, or with --ray one for each CPU, or for "
+        "each GPU if there are any)",
+    )
+    models.add_argument(
+        "--ray",
+        nargs="?",
+        const="auto",
+        metavar="ADDRESS",
+        help="encode in this Ray cluster, whose machines must have --out; without an ADDRESS in that of this machine, "
+        "or one made for it",
     )
     bm25 = parser.add_argument_group("bm25 and qdrant", argument_default=argparse.SUPPRESS)
     bm25.add_argument("--k1", type=float, help="saturation of term frequency (default: 0.9)")
@@ -138,6 +157,12 @@ def _settings(args: argparse.Namespace) -> dict[str, Any]:
     return {name: getattr(args, name) for name in own if name in args}
 
 
+def _on_cluster(settings: dict[str, Any]) -> dict[str, Any]:
+    """The settings with those of the cluster as one."""
+    address, workers = settings.pop("ray", None), settings.pop("workers", None)
+    return settings if address is None and workers is None else settings | {"cluster": Cluster(address, workers)}
+
+
 def _bm25(passages: Iterable[Passage], out: str, **settings: Any) -> Any:
     from retrieval.bm25 import BM25
 
@@ -154,7 +179,7 @@ def _dense(passages: Iterable[Passage], out: str, **settings: Any) -> Any:
 
     if not settings.get("encoder"):
         raise UsageError("the backend dense needs --encoder: sbert, ance, contriever, or a model")
-    return Dense.build(passages, out, **settings)
+    return Dense.build(passages, out, **_on_cluster(settings))
 
 
 def _colbert(passages: Iterable[Passage], out: str, **settings: Any) -> Any:
@@ -162,7 +187,7 @@ def _colbert(passages: Iterable[Passage], out: str, **settings: Any) -> Any:
 
     if not settings.get("checkpoint"):
         raise UsageError("the backend colbert needs --checkpoint, such as colbert-ir/colbertv2.0")
-    return ColBERT.build(passages, out, progress=progress_bar, **settings)
+    return ColBERT.build(passages, out, progress=progress_bar, **_on_cluster(settings))
 
 
 def _qdrant(passages: Iterable[Passage], out: str, **settings: Any) -> Any:

@@ -34,6 +34,18 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     )
     add_lm_flags(parser)
 
+    parser.add_argument(
+        "--ray",
+        nargs="?",
+        const="auto",
+        metavar="ADDRESS",
+        help="search in this Ray cluster, each shard of shards:DIR in processes of its own; without an ADDRESS in that "
+        "of this machine, or one made for it; needs the extra ray",
+    )
+    parser.add_argument(
+        "--replicas", type=int, default=1, metavar="N", help="with --ray, processes for each shard (default: 1)"
+    )
+
 
 def main(args: argparse.Namespace) -> None:
     """Serve until a signal comes."""
@@ -42,6 +54,12 @@ def main(args: argparse.Namespace) -> None:
     limits = ServerLimits(
         k=args.max_k, query=args.max_query, batch=args.max_batch, waiting=args.max_waiting, timeout=args.timeout
     )
+    if args.ray is not None:
+        from retrieval.shards.serving import deployed
+
+        with deployed(args.retriever, address=args.ray, replicas=args.replicas, timeout=args.timeout) as front:
+            serve(front, host=args.host, port=args.port, limits=limits)
+        return
     retriever = load(args.retriever)
     with asking(args) if retriever.asks_lm else nullcontext():
         serve(retriever, host=args.host, port=args.port, limits=limits)

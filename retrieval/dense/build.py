@@ -4,14 +4,15 @@ import hashlib
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict
-from itertools import chain, islice
+from itertools import chain, islice, pairwise
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval.dense.encoder import LoadedEncoder, same_probe
+from retrieval.dense.encoder import Encoder, LoadedEncoder, same_probe
+from retrieval.encoding import Cluster, do_tasks
 from retrieval.errors import UsageError
 from retrieval.files import replaced
 from retrieval.indexes import CORPUS, Corpus, LineWriter, checked_passages, passage_line, write_description
@@ -54,6 +55,7 @@ def write_index(
     batch_size: int,
     resume: bool,
     encoded: Encoded | None = None,
+    cluster: Cluster | None = None,
 ) -> Path:
     """Write an index, using what an unfinished build left behind.
 
@@ -62,6 +64,7 @@ def write_index(
         work: The working directory of the build. Pieces that are encoded stay there.
         encoder: Encodes the passages.
         encoded: What stands before the passages and need not be encoded.
+        cluster: Where to encode; by default here.
 
     Returns:
         The directory of the finished index, within `work`.
@@ -84,10 +87,19 @@ def write_index(
     with LineWriter(index / CORPUS) as corpus:
         for passage in islice(checked, len(rows)):
             corpus.write(passage_line(passage))
-        files = _encode(checked, corpus, shards, encoder, batch_size)
-    if not (files or len(rows)):
+        pieces = _encode(checked, corpus, shards, None if cluster else _Writer(encoder, batch_size))
+    if not (pieces or len(rows)):
         raise UsageError("there is nothing to index: the corpus has no passages")
-    _join(files, index / VECTORS, encoded)
+    if cluster:
+        ends = np.cumsum([len(rows), *(size for _, size in pieces)]).tolist()
+        missing = [
+            (str(file), begin, end)
+            for (file, _), (begin, end) in zip(pieces, pairwise(ends), strict=True)
+            if not file.exists()
+        ]
+        arguments = encoder.encoder, encoder.device, str(index), batch_size
+        do_tasks(cluster, _Worker, arguments, missing, progress=lambda parts, desc: parts, stage="encoding")
+    _join([file for file, _ in pieces], index / VECTORS, encoded)
     if approximate:
         _link(index)
     description = {"format": FORMAT, "approximate": approximate, "encoder": asdict(encoder.encoder)}
@@ -95,12 +107,37 @@ def write_index(
     return index
 
 
+class _Writer:
+    """Encodes passages and writes their vectors to a file."""
+
+    def __init__(self, encoder: LoadedEncoder, batch_size: int) -> None:
+        self._encoder, self._batch_size = encoder, batch_size
+
+    def __call__(self, passages: Sequence[Passage], file: Path) -> None:
+        with replaced(file) as piece:
+            np.save(piece, self._encoder.encode_passages(passages, self._batch_size))
+
+
+class _Worker:
+    """Does so in another process, with the passages of the index's corpus."""
+
+    def __init__(self, encoder: Encoder, device: str | None, index: str, batch_size: int) -> None:
+        self._write, self._corpus = _Writer(LoadedEncoder(encoder, device), batch_size), Corpus(Path(index))
+
+    def __call__(self, task: tuple[str, int, int]) -> None:
+        file, begin, end = task
+        self._write([self._corpus.passage(row) for row in range(begin, end)], Path(file))
+
+
 def _encode(
-    passages: Iterator[Passage], corpus: LineWriter, shards: Path, encoder: LoadedEncoder, batch_size: int
-) -> list[Path]:
-    """Write the passages to the corpus, and one file of vectors per `_SHARD` of them.
+    passages: Iterator[Passage], corpus: LineWriter, shards: Path, write: _Writer | None
+) -> list[tuple[Path, int]]:
+    """Write the passages to the corpus, and one file of vectors per `_SHARD` of them, unless `write` is None.
 
     A file is named by the digest of its passages. One that is there already is left as it is.
+
+    Returns:
+        Each file, and how many passages it is for.
     """
     files = []
     while part := list(islice(passages, _SHARD)):
@@ -108,10 +145,9 @@ def _encode(
         for line in written:
             corpus.write(line)
         file = shards / f"{hashlib.sha256(b''.join(written)).hexdigest()}.npy"
-        if not file.exists():
-            with replaced(file) as shard:
-                np.save(shard, encoder.encode_passages(part, batch_size))
-        files.append(file)
+        if write and not file.exists():
+            write(part, file)
+        files.append((file, len(part)))
     return files
 
 

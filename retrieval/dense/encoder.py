@@ -62,7 +62,7 @@ class LoadedEncoder:
 
     def __init__(self, encoder: Encoder, device: str | None) -> None:
         library = import_package("sentence_transformers")
-        self.encoder = encoder
+        self.encoder, self.device = encoder, device
         with loading(encoder.model):
             if encoder.pooling:
                 modules = import_package("sentence_transformers.sentence_transformer.modules")

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from retrieval.base import Retriever
 from retrieval.dense.build import DESCRIPTION, FORMAT, GRAPH, PROBE, VECTORS, Encoded, write_index
 from retrieval.dense.encoder import Encoder, LoadedEncoder, same_probe
+from retrieval.encoding import Cluster
 from retrieval.errors import UsageError
 from retrieval.files import replace_directory
 from retrieval.indexes import Corpus, building, check_target, kept_rows, read_description, stamp, updating
@@ -123,6 +124,18 @@ class Dense(Retriever):
             replace_directory(path, new)
         return Dense(path, candidates=self._candidates, device=self._device)
 
+    def write_part(self, rows: range, work: Path) -> Path:
+        """Write an index of some rows, with their vectors; returns its directory, within the directory `work`."""
+        return write_index(
+            (),
+            work,
+            self._encoder,
+            approximate=self._graph is not None,
+            batch_size=1,
+            resume=False,
+            encoded=Encoded(self._corpus, self._vectors_of, np.array(rows)),
+        )
+
     def _vectors_of(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
         found: NDArray[np.float32] = self._vectors[rows] if self._graph is None else self._graph.reconstruct_batch(rows)
         return found
@@ -139,6 +152,7 @@ class Dense(Retriever):
         resume: bool = True,
         overwrite: bool = False,
         device: str | None = None,
+        cluster: Cluster | None = None,
     ) -> "Dense":
         """Encode passages, title and text together, and open the index.
 
@@ -156,6 +170,9 @@ class Dense(Retriever):
             resume: Use what an unfinished build left behind; if false, delete it.
             overwrite: Replace an index that is already in `out`.
             device: Where to encode, such as "cpu" or "cuda:1"; by default the best one there is.
+            cluster: Processes that encode, each piece of 1,024 passages in one of them, all on machines that have
+                `out`; by default this one. The vectors are the same but for their last bits, which depend on the device
+                and on how many threads compute.
 
         Raises:
             UsageError: the extra is not installed, the model cannot be loaded, a passage cannot be indexed, there is
@@ -168,6 +185,14 @@ class Dense(Retriever):
         chosen = Encoder.named(encoder) if isinstance(encoder, str) else encoder
         loaded = LoadedEncoder(chosen.with_absolute_path(), device)
         with building(out) as work:
-            index = write_index(passages, work, loaded, approximate=approximate, batch_size=batch_size, resume=resume)
+            index = write_index(
+                passages,
+                work,
+                loaded,
+                approximate=approximate,
+                batch_size=batch_size,
+                resume=resume,
+                cluster=cluster,
+            )
             replace_directory(out, index)
         return cls(out, device=device)

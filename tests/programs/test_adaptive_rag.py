@@ -7,7 +7,7 @@ import pytest
 from support.prompt_reading import inputs
 from support.scripted import UNPARSABLE, Reply, scripted
 
-from eval.metrics import em
+from eval.metrics import em, f1
 from optimizers import load
 from programs.adaptive_rag import AdaptiveRAG
 from programs.instruments.cost import Cost, measured
@@ -117,6 +117,8 @@ def test_the_settings_reach_the_strategy_that_they_are_for() -> None:
     assert run(route("multiple"), *thoughts(END), answer(), k_multiple=1)[0].passages == [ZORX]
     limited = run(route("multiple"), *thoughts(FINDER, BIRTH), answer(), steps=2, passages=2)[0]
     assert (limited.thoughts, limited.evidence) == ([FINDER, BIRTH], [ZORX, ZORXES])
+    fewer = run(route("multiple"), *thoughts(END), answer(), passages=1)[0]
+    assert (fewer.evidence, fewer.passages) == ([ZORX], [ZORX, ZORXES])
     program = AdaptiveRAG(Memory([]))
     assert (program.single.k, program.multiple.k, program.multiple.steps, program.multiple.passages) == (6, 3, 8, 15)
 
@@ -172,6 +174,11 @@ def test_the_label_is_the_simplest_strategy_that_answers_right(replies: list[Rep
         made = AdaptiveRAG(Memory([ZORX]), k=1, k_multiple=1).label(EXAMPLE, em)
     assert made.get("strategy") == label
     assert dict(made.inputs()) == {"question": QUESTION}
+
+
+def test_a_strategy_that_is_nearly_right_is_no_label() -> None:
+    with scripted(answer(AnswerShortFromMemory, "Lund in Sweden"), answer()):
+        assert AdaptiveRAG(Memory([ZORX])).label(EXAMPLE, f1).strategy == "single"
 
 
 def test_the_labels_become_demonstrations_of_the_router() -> None:

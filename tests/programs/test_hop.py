@@ -11,7 +11,7 @@ from support.scripted import UNPARSABLE, Reply, scripted
 from programs.hop import Hop
 from programs.instruments.cost import Cost, measured
 from retrieval import Memory, Passage, UsageError
-from signatures.answer import AnswerShort, AnswerYesNo
+from signatures.answer import REASONING, AnswerShort, AnswerYesNo
 from signatures.extract import TakeNotes
 from signatures.query import AskForHop
 
@@ -143,6 +143,13 @@ def test_an_unparsable_query_is_none_and_is_counted() -> None:
 
 def test_k_is_what_the_retriever_is_asked_for() -> None:
     assert run(query(WHO), notes(), answer(), k=1, hops=1)[0].passages == [ZORXES]
+    assert Hop(Memory([])).k == 10
+
+
+def test_the_answering_call_is_told_what_its_reasoning_is_to_name() -> None:
+    for style in ("short", "yesno"):
+        signature = Hop(Memory([]), style=style).answer.predict.signature
+        assert signature.fields["reasoning"].json_schema_extra["desc"] == REASONING
 
 
 def test_yes_no_style_decides_at_the_end() -> None:

@@ -10,7 +10,7 @@ from support.scripted import UNPARSABLE, Reply, scripted
 from programs.instruments.cost import Cost, measured
 from programs.ircot import IRCoT
 from retrieval import Memory, Passage, UsageError
-from signatures.answer import AnswerShort, AnswerYesNo
+from signatures.answer import REASONING, AnswerShort, AnswerYesNo
 from signatures.write import WriteNextThought
 
 QUESTION = "Where was the finder of the planet Zorx born?"
@@ -120,6 +120,13 @@ def test_fifteen_passages_are_the_most() -> None:
 def test_k_is_what_the_retriever_is_asked_for() -> None:
     seen, _, _ = run(*[thought(FINDER), thought(END)], answer(), k=1)
     assert seen.passages == [ZORX, ADA]
+    assert IRCoT(Memory([])).k == 6
+
+
+def test_the_answering_call_is_told_what_its_reasoning_is_to_name() -> None:
+    for style in ("short", "yesno"):
+        signature = IRCoT(Memory([]), style=style).answer.predict.signature
+        assert signature.fields["reasoning"].json_schema_extra["desc"] == REASONING
 
 
 def test_of_a_reply_that_runs_on_the_first_new_sentence_counts() -> None:

@@ -157,6 +157,7 @@ def test_what_stands_in_brackets_behind_the_action_counts_where_its_field_is_mis
 def test_k_is_what_the_retriever_is_asked_for() -> None:
     seen, _, _ = run(CASE[0], condensed(FINDER), step("So.", "finish", "Lund"), k=1)
     assert seen.passages == [ZORX]
+    assert SearchO1(Memory([])).k == 10
 
 
 @pytest.mark.parametrize("said", ["yes", "no"])

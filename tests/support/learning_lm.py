@@ -63,6 +63,12 @@ class LearningLM:
             "queries": json.dumps([example.question]),
             "missing": "",
             "answer": answer,
+            "query": example.question,
+            "action": "finish" if "[1]" in user else "search",
+            "strategy": "multiple",
+            "sentence": "So the answer is known .",
+            "information": fact[0]["statement"],
+            "new_notes": json.dumps([fact[0]["statement"]]),
         }
         return {name: known.get(name, "People .") for name in names}
 

@@ -57,4 +57,6 @@ def test_statements_stand_for_the_passages_that_they_are_from() -> None:
     )
     assert recall_evidence(gold, prediction) == recall_evidence_by_id(gold, prediction) == 1.0
     assert precision_evidence(gold, prediction) == 1.0
+    notes = dspy.Prediction(answer="", passages=FOUND, evidence=[Passage("lm:note-1", "A")], notes=facts)
+    assert (recall_evidence(gold, notes), precision_evidence(gold, notes)) == (1.0, 1.0)
     assert recall_evidence(gold, dspy.Prediction(answer="", passages=FOUND, evidence=[], known_facts="none")) == 0.0

@@ -51,6 +51,16 @@ def test_every_entry_is_combined_with_every_other(tmp_path: Path) -> None:
     assert [each.flags["demonstrations"] for each in found[:4]] == [None, None, 2, 2]
 
 
+def test_a_program_can_be_for_some_of_the_tasks_only_and_have_fewer_questions(tmp_path: Path) -> None:
+    text = """
+    tasks = [{ task = "sample", limit = 9 }, { task = "strategyqa", settings = { style = "yesno" } }]
+    programs = ["direct", { program = "rerank", tasks = "sample", limit = 5 }]
+    limit = 7
+    """
+    found = [(str(each), each.flags["limit"]) for each in made(tmp_path, text)]  # rerank has no style "yesno"
+    assert found == [("sample, direct", 9), ("sample, rerank", 5), ("strategyqa, direct, style yesno", 7)]
+
+
 def test_all_are_the_programs_that_are_not_named_besides(tmp_path: Path) -> None:
     text = 'tasks = "sample"\nprograms = ["all", { program = "direct", settings = { k = 7 } }]'
     found = made(tmp_path, text)
@@ -72,6 +82,10 @@ def test_all_are_the_programs_that_are_not_named_besides(tmp_path: Path) -> None
         (
             'tasks = "sample"\nprograms = ["direct", { program = "cot", seting = 1 }]',
             ": programs 2: there is no 'seting' here; there are: program, settings, retrievers, state, demonstrations",
+        ),
+        (
+            'tasks = "sample"\nprograms = { program = "cot", tasks = "nq" }',
+            ": no task here is 'nq'; there are: sample",
         ),
         ('tasks = "sample"\nprograms = "dirct"', ": there is no program 'dirct'; there are: "),
         (

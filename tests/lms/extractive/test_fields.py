@@ -6,6 +6,10 @@ import pydantic
 import pytest
 from support.lighthouse import ADAPTERS, CONTEXT, OTHER
 
+from signatures.act import ReasonOn
+from signatures.answer import AnswerShort
+from signatures.extract import CondensePassages, TakeNotes
+
 
 class Source(pydantic.BaseModel):
     number: int = pydantic.Field(ge=1)
@@ -49,6 +53,29 @@ def test_passages_may_be_refused_only_where_the_prompt_says_so(lm: dspy.LM) -> N
     assert dspy.Predict(Select)(**asked).relevant == [3]
     allowed = Select.with_instructions("Select the relevant passages; it can be that none is.")
     assert dspy.Predict(allowed)(**asked).relevant == []
+
+
+def test_notes_are_the_best_sentences_behind_their_titles_and_can_be_read_again(lm: dspy.LM) -> None:
+    question = "Where was the director of The Lighthouse Keeper born?"
+    (note,) = {
+        dspy.Predict(CondensePassages)(question=question, chain=chain, query=question, context=CONTEXT).information
+        for chain in ("", f"Thought 1: hm\nAction 1: search for {question}\nObservation 1:\n[1] Odd | It was so.")
+    }
+    parts = note.split(" ¶ ")
+    assert any(part.startswith("The Lighthouse Keeper | ") and "directed by Ada Quill" in part for part in parts)
+    assert any(part.startswith("Ada Quill | ") and "Whitby" in part for part in parts)
+    taken = dspy.Predict(TakeNotes)(question=question, notes="[1] Odd | It was so.", context=CONTEXT)
+    assert taken.new_notes == parts
+    assert taken.relevant == [2, 4]
+    assert dspy.Predict(AnswerShort)(question=question, context=f"[1] {note}").answer == "Whitby"
+    chain = f"Thought 1: hm\nAction 1: search for {question}\nObservation 1:\n"
+    step = dspy.Predict(ReasonOn)(question=question, chain=f"{chain}[1] {note}", searches_left="9")
+    assert (step.action, step.answer) == ("finish", "Whitby")
+    step = dspy.Predict(ReasonOn)(question=question, chain=f"{chain}nothing was found", searches_left="9")
+    assert (step.action, step.answer, step.thought) == ("search", "", "This does not answer the question.")
+    other = "Which enzyme unwinds a helix?"
+    told = dspy.Predict(CondensePassages)(question=other, chain="", query=other, context="[1] Orm | It flows on.")
+    assert told.information == "No helpful information"
 
 
 def test_it_writes_no_passage_that_it_would_have_to_know(lm: dspy.LM) -> None:

@@ -12,6 +12,7 @@ def test_passages_are_read_as_they_are_numbered() -> None:
     assert passages("") == []
     assert passages(json.dumps(["One | a", "b"])) == [(1, "One", "a"), (2, "", "b")]
     assert passages("a first line\n\na second one") == [(1, "", "a first line"), (2, "", "a second one")]
+    assert passages("[7] One | a ¶ Two | b ¶ c") == [(7, "One", "a"), (7, "Two", "b"), (7, "", "c")]
     assert passages("Observation 1:\n[1] One | a\nThought 2: b") == [(1, "One", "a")]
 
 

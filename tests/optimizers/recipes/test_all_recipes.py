@@ -5,7 +5,7 @@ from pathlib import Path
 import dspy
 import pytest
 from support.compiling import SETTINGS, compiled
-from support.learning_lm import HELD_OUT, TABLE, TRAIN, LearningLM
+from support.learning_lm import HELD_OUT, KEY, TABLE, TRAIN, LearningLM
 from support.scripted import engine_lm
 
 import lms
@@ -14,13 +14,18 @@ from eval.metrics import em
 from eval.tasks.demonstrations.calls import labelled_calls
 from eval.tasks.demonstrations.fit import fitting
 from optimizers import load, names, why_no_state
+from programs.adaptive_rag import AdaptiveRAG
 from programs.blendfilter import BlendFilter
+from programs.hop import Hop
 from programs.instruments.state import load_state, save_state
+from programs.ircot import IRCoT
 from programs.migres import MIGRES
+from programs.search_o1 import SearchO1
 from retrieval import UsageError
 
 # Instructions for one predictor need fewer turns than for all.
 ONLY = {BlendFilter: ["answer"], MIGRES: ["detect"]}
+LOOPS = {IRCoT: ["answer"], SearchO1: ["reason"], AdaptiveRAG: ["multiple.answer"], Hop: ["answer"]}
 
 
 def test_there_are_the_recipes_and_no_others() -> None:
@@ -31,7 +36,7 @@ def test_there_are_the_recipes_and_no_others() -> None:
 
 def gains(recipe: str, learner: LearningLM, tmp_path: Path, kind: type[dspy.Module]) -> tuple[float, float]:
     """Scores on questions never seen, without and with compiling."""
-    outcome = compiled(recipe, kind(TABLE), learner, tmp_path, only=ONLY[kind])
+    outcome = compiled(recipe, kind(TABLE), learner, tmp_path, only={**ONLY, **LOOPS}[kind])
     assert outcome.program.retriever is TABLE
     return outcome.before.total.scores["em"].mean, outcome.after.total.scores["em"].mean
 
@@ -48,6 +53,22 @@ def test_it_gains_and_equal_seeds_give_the_same_file(recipe: str, kind: type[dsp
 @pytest.mark.parametrize("recipe", SETTINGS)
 def test_with_an_lm_that_never_learns_it_gains_nothing(recipe: str, tmp_path: Path) -> None:
     assert gains(recipe, LearningLM("Person 1", deaf=True), tmp_path, MIGRES) == (0.0, 0.0)
+
+
+@pytest.mark.parametrize("kind", LOOPS)
+@pytest.mark.parametrize("recipe", ["labeled_few_shot", "gepa"])
+def test_programs_that_search_in_turns_gain_by_what_they_are_shown_or_told(
+    recipe: str, kind: type[dspy.Module], tmp_path: Path
+) -> None:
+    learner = LearningLM("Person 1")
+    assert gains(recipe, learner, tmp_path, kind) == (0.0, 1.0)
+    assert bool(learner.taught) == (recipe == "gepa")
+    again, before = kind(TABLE), dict(kind(TABLE).named_predictors())
+    load_state(again, tmp_path / "state.json")
+    changed = {name: p for name, p in again.named_predictors() if p.dump_state() != before[name].dump_state()}
+    ((name, predictor),) = changed.items()
+    assert name.startswith(LOOPS[kind][0])
+    assert (predictor.signature.instructions == KEY) == (recipe == "gepa") != bool(predictor.demos)
 
 
 @pytest.mark.parametrize("recipe", ["labeled_few_shot", "bootstrap_few_shot"])

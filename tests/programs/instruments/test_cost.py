@@ -29,6 +29,25 @@ def test_calls_in_threads_are_counted_and_blocks_do_not_mix(lm: dspy.LM) -> None
     assert 0 < inner.seconds < outer.seconds
 
 
+def test_depth_is_the_longest_chain_of_calls_and_each_block_has_its_own(lm: dspy.LM) -> None:
+    predict = dspy.Predict("question -> answer")
+
+    def chain(length: int) -> None:
+        for n in range(length):
+            predict(question=str(n))
+
+    with dspy.context(lm=lm), measured() as outer:
+        chain(2)
+        with measured() as inner:
+            side_by_side(lambda: chain(1), lambda: side_by_side(lambda: chain(3), lambda: chain(1)), lambda: None)
+            chain(1)
+    assert (inner.lm_calls, inner.depth) == (6, 4)
+    assert (outer.lm_calls, outer.depth) == (8, 6)
+    with measured() as nothing:
+        pass
+    assert nothing.depth == 0
+
+
 def test_an_unparsable_reply_is_two_calls_and_one_unparsable() -> None:
     with dspy.context(lm=engine_lm(Function(lambda system, user: "no"))), measured() as cost:
         ask(dspy.ChainOfThought("question -> answer"), question="1")

@@ -1,0 +1,94 @@
+"""Make the page that compares all methods, from the runs of a set: what is missing is run, and the page written anew.
+
+The figures of every run stand in table.csv beside the page. Runs of another LM (--lm) are added to them, so that nobody
+has to repeat the runs of others.
+"""
+
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import programs
+from eval.commands import set as set_of_runs
+from eval.commands.set import Planned
+from eval.figures.lines import line_of, name_of
+from eval.reports.methods import page
+from eval.runs.lines import Line, merged, read_lines, write_lines
+from eval.runs.sets import read_set
+from eval.runs.store import read
+from retrieval import UsageError
+from retrieval.command_line import say
+from retrieval.files import write_whole
+
+_FIGURES = "table.csv"
+
+
+def add_flags(parser: ArgumentParser) -> None:
+    set_of_runs.add_flags(parser)
+    parser.add_argument("--out", metavar="PAGE.md", help="page to write (default: README.md beside FILE.toml)")
+    parser.add_argument(
+        "--no-runs", action="store_true", help="run nothing: write the page anew from the figures beside it"
+    )
+
+
+def main(args: Namespace) -> None:
+    out = Path(args.out or Path(args.file).parent / "README.md")
+    if out.suffix != ".md":
+        raise UsageError(f"the page is Markdown: its name must end in .md, and {out} does not")
+    lines = read_lines(out.parent / _FIGURES)
+    if args.no_runs:
+        _write(lines, out)
+        return
+    runs = set_of_runs.planned(args)
+    if args.plan:
+        set_of_runs.print_plan(runs)
+        return
+    try:
+        set_of_runs.make(runs, args)
+    finally:  # also of what there is before a limit, an interrupt or a failure
+        lines = merged(lines, list(_lines(runs, args.file)))
+        write_lines(out.parent / _FIGURES, lines)
+        _write(lines, out)
+
+
+def _lines(runs: Sequence[Planned], file: str) -> Iterator[Line]:
+    """A line for each run, also for those that are yet to be made."""
+    of_task = {task.task: task.settings for task in read_set(file).tasks}
+    for each in runs:
+        about, own = each.about(), of_task.get(each.combination.task, {})
+        given = each.combination.settings.items()
+        what = Line(
+            task=about["task"],
+            program=about["program"],
+            lm=name_of(each.lm.model),
+            variant=_variant(about, ", ".join(f"{name} {value}" for name, value in given if name not in own)),
+            settings=", ".join(f"{name} {value}" for name, value in given if name in own),
+            retriever=about["retriever"],
+            asked=len(each.examples),
+        )
+        found = None
+        with suppress(UsageError):  # it was not begun
+            found = read(each.directory)
+        yield line_of(found, what)
+
+
+def _variant(about: Mapping[str, str], settings: str) -> str:
+    """What tells the run from the usual one with its LM."""
+    form = {"on": "by schema", "off": "without schema"}.get(about["structured"]) or about["adapter"]
+    parts = [
+        settings,
+        "" if form == "chat" else form,
+        "compiled" if about["state"] else "",
+        f"demonstrations {about['demonstrations']}" if about["demonstrations"] else "",
+        f"temperature {about['temperature']}" if about["temperature"] else "",
+        f"seed {about['seed']}" if about["seed"] != "0" else "",
+    ]
+    return ", ".join(part for part in parts if part)
+
+
+def _write(lines: Sequence[Line], out: Path) -> None:
+    if not lines:
+        raise UsageError(f"there are no figures in {out.parent / _FIGURES}: leave out --no-runs")
+    write_whole(out, page(lines, programs.names()).encode())
+    say(f"page: {out}")

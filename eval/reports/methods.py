@@ -1,0 +1,164 @@
+"""The page that compares all methods, as Markdown: a table for each LM at a glance, then one for each data set."""
+
+from collections.abc import Iterable, Sequence
+from math import fsum
+
+from eval.reports.formats import heading
+from eval.runs.lines import Line
+
+__all__ = ["page"]
+
+_TITLE = "# All methods, compared"
+
+_ABOUT = """\
+Made by `python -m eval table`, never by hand: every program by every data set that it fits, with its default
+settings, over a BM25 index of the data set's own passages. `docs/methods/table.toml` says what is run;
+[table.csv](table.csv) has every figure.
+
+- **Ceiling**: the LM is the oracle, which never errs. It is told the gold, and answers by it as far as the program
+  shows it the gold passages. What is missing to 100 was lost by the search, and by the steps between search and
+  answer.
+- **Floor**: the LM is the extractive reader, which copies from the passages and knows nothing.
+- The ceiling of a closed book (`genread`, `self_verification`) says nothing: the oracle is told the answers.
+- A ceiling can lie below the floor: the oracle answers only where it is shown all gold passages, and PopQA's are the
+  pages of subject and object, of which one suffices.
+- What a method gives with a language model lies between. It stands here for the LMs that were asked.
+
+To repeat all this, index the passages of each data set, and run the set. To add an LM, name it: what others have run
+is kept.
+
+    python -m retrieval index --backend bm25 --corpus hotpotqa.corpus.jsonl.gz --out indexes/hotpotqa
+    python -m eval table docs/methods/table.toml --data DIR
+    python -m eval table docs/methods/table.toml --data DIR --limit 100
+    python -m eval table docs/methods/table.toml --data DIR --lm openai/my-model --max-usd 5
+"""
+
+_MARKS = """\
+Scores in percent, in brackets their 95 % confidence intervals: EM, or accuracy where the answer is yes or no.
+**Found**, **kept**: the share of the gold passages that the searches found, and that the answering call was shown;
+(m) if only m questions have gold. *Notes*: the answering call is shown nothing but what the LM wrote, and that does
+not say of which passages it is. **Depth**: LM calls that wait for one another. Calls, depth, searches and tokens are
+per question; with floor and ceiling, tokens are estimates, and replies are shorter than a language model's."""
+
+_NO_GOLD = "no gold passages are known: the oracle goes by whether passages state the answer"
+_NAMES = {"floor": "Floor", "ceiling": "Ceiling"}
+_COSTS = {
+    "lm_calls": "LM calls",
+    "depth": "depth",
+    "searches": "searches",
+    "tokens_in": "tokens in",
+    "tokens_out": "tokens out",
+}
+
+
+def page(lines: Sequence[Line], programs: Sequence[str]) -> str:
+    """The page; the same lines give the same page.
+
+    Args:
+        lines: The figures of all runs, as `eval.runs.lines.merged` orders them.
+        programs: The names of all programs.
+    """
+    tasks = list(dict.fromkeys(line.task for line in lines))
+    made = [line for line in lines if line.n]
+    lms = sorted({line.lm for line in lines}, key=lambda lm: (lm != "ceiling", lm != "floor", lm))
+    fitting = {(line.task, line.program) for line in lines}
+    parts = [_TITLE, "", _ABOUT]
+    for lm in lms:
+        if of_lm := [line for line in made if line.lm == lm]:
+            parts += [f"## {_NAMES.get(lm, lm)} at a glance", "", *_glance(of_lm, tasks, fitting), ""]
+    parts += ["## What is missing", "", *_missing(lines, lms, programs, fitting), "", "## By data set", "", _MARKS, ""]
+    for task in tasks:
+        parts += [f"### {task}", "", *_task([line for line in made if line.task == task]), ""]
+    return "\n".join(parts)
+
+
+def _glance(lines: Sequence[Line], tasks: Sequence[str], fitting: set[tuple[str, str]]) -> Iterable[str]:
+    """A line per program: its score by data set, and what a question costs on average over these."""
+    yield from _head(["program", *tasks, *_COSTS.values()], left=1)
+    for program, variant in dict.fromkeys(sorted((line.program, line.variant) for line in lines)):
+        own = {line.task: line for line in lines if (line.program, line.variant) == (program, variant)}
+        scores = [
+            _percent(own[task].score) if task in own else "missing" if (task, program) in fitting else ""
+            for task in tasks
+        ]
+        means = {name: fsum(getattr(line, name) for line in own.values()) / len(own) for name in _COSTS}
+        yield _row([_program(program, variant), *scores, *(_amount(*mean) for mean in means.items())])
+
+
+def _task(lines: Sequence[Line]) -> Iterable[str]:
+    """What is common to the runs, and a line for each."""
+    if not lines:
+        yield "Not run yet."
+        return
+    settings = sorted({line.settings for line in lines} - {""})
+    gold = sorted({line.gold for line in lines} - {""})
+    about = [
+        f"retriever {', '.join(f'`{name}`' for name in dict.fromkeys(line.retriever for line in lines))}",
+        *([f"settings, of the programs that have them: {'; '.join(settings)}"] if settings else []),
+        f"gold passages by {' and '.join(gold)}" if gold else _NO_GOLD,
+    ]
+    (metric, *_) = [heading(line.metric) for line in lines]
+    yield f"{'. '.join(part[0].upper() + part[1:] for part in about)}."
+    yield ""
+    yield from _head(["program", "LM", "n", metric, "found", "kept", *_COSTS.values(), "unparsable", "failed"], left=2)
+    for line in lines:
+        n = f"{line.n}" if line.n == line.asked else f"{line.n} of {line.asked}"
+        costs = [_amount(name, getattr(line, name)) for name in _COSTS]
+        counts = [str(line.unparsable or ""), str(line.failed or "")]
+        score = _score(line.score, line.score_low, line.score_high)
+        yield _row([_program(line.program, line.variant), line.lm, n, score, *_gold(line), *costs, *counts])
+
+
+def _gold(line: Line) -> list[str]:
+    if line.found is None:
+        return ["–", "–"]
+    some = f" ({line.gold_n})" if line.gold_n < line.n else ""
+    found = _score(line.found, line.found_low, line.found_high) + some
+    return [found, "*Notes*" if line.kept is None else _score(line.kept, line.kept_low, line.kept_high)]
+
+
+def _missing(
+    lines: Sequence[Line], lms: Sequence[str], programs: Sequence[str], fitting: set[tuple[str, str]]
+) -> Iterable[str]:
+    """What has not been run: programs, by LM what the sets have or others were asked, and questions of runs."""
+    if unknown := [program for program in programs if program not in {program for _, program in fitting}]:
+        yield f"- {', '.join(map(_program, unknown))}: nothing has been run."
+    if not {line.lm for line in lines if line.n} - _NAMES.keys():
+        yield "- No language model has been asked yet."
+    for lm in lms:
+        there = {(line.task, line.program) for line in lines if line.lm == lm and line.n}
+        for task in dict.fromkeys(line.task for line in lines):
+            wanted = {program for of, program in fitting if of == task}
+            lacking = sorted(program for program in wanted if (task, program) not in there)
+            if lacking:
+                which = "" if len(lacking) == len(wanted) else f" with {', '.join(lacking)}"
+                yield f"- {lm}: {task}{which}."
+    for line in lines:
+        if 0 < line.n < line.asked:
+            yield f"- {line.lm}: {line.asked - line.n} of {line.asked} questions of {line.task} with {line.program}."
+    counts = sorted({line.asked for line in lines})
+    yield f"- More questions: these are the first {' or '.join(map(str, counts))} of each data set."
+
+
+def _program(name: str, variant: str = "") -> str:
+    return f"[{name}]({name}.md){f', {variant}' if variant else ''}"
+
+
+def _head(names: Sequence[str], left: int) -> list[str]:
+    return [_row(names), _row([":--" if n < left else "--:" for n in range(len(names))])]
+
+
+def _row(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f}"
+
+
+def _score(share: float, low: float | None, high: float | None) -> str:
+    return f"{_percent(share)} [{_percent(low or 0.0)}, {_percent(high or 0.0)}]"
+
+
+def _amount(name: str, value: float) -> str:
+    return f"{value:,.0f}" if name.startswith("tokens") else f"{value:.1f}"

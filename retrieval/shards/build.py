@@ -1,0 +1,111 @@
+"""Splitting an index into shards.
+
+DIR/shards.json     format, kind of index, passages of each shard; written last
+    0, 1, …         the shards: neighbouring passages, in the order of the whole
+"""
+
+import json
+import shutil
+from hashlib import sha256
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from retrieval.errors import RetrievalError, UsageError
+from retrieval.files import json_page, replace_directory
+from retrieval.indexes import check_target
+
+__all__ = ["DESCRIPTION", "directories_of", "split"]
+
+DESCRIPTION = "shards.json"
+FORMAT = 1
+
+
+def split(index: Any, out: str | Path, shards: int, *, overwrite: bool = False) -> list[Path]:
+    """Split an index into shards of about the same number of passages. The index stays as it is.
+
+    The shards appear in `out` when all are whole.
+
+    Args:
+        index: A `retrieval.bm25.BM25`, `retrieval.dense.Dense` or `retrieval.colbert.ColBERT`.
+        out: Directory to make, with its parents.
+        shards: How many.
+        overwrite: Replace shards that are already in `out`.
+
+    Returns:
+        Their directories.
+
+    Raises:
+        UsageError: the index is of another kind, there are to be more shards than passages or none, or `out` exists.
+    """
+    kind = type(index).__name__.lower()
+    if kind not in _SPLITS:
+        raise UsageError(f"only an index of bm25, dense or colbert has shards, not {type(index).__name__}")
+    if not 1 <= shards <= len(index):
+        raise UsageError(f"an index of {len(index)} passages has from 1 to {len(index)} shards, not {shards}")
+    out = Path(out).resolve()
+    check_target(out, DESCRIPTION, "sharded", overwrite)
+    ends = [len(index) * number // shards for number in range(shards + 1)]
+    parts = [range(begin, end) for begin, end in pairwise(ends)]
+    work = out.with_name(f"{out.name}.building-{uuid4().hex[:8]}")
+    directories = [work / str(number) for number in range(shards)]
+    try:
+        for directory in directories:
+            directory.mkdir(parents=True)
+        _SPLITS[kind](index, parts, directories)
+        about: dict[str, Any] = {"format": FORMAT, "kind": kind, "passages": [len(part) for part in parts]}
+        about["sha256"] = [_digest(directory) for directory in directories]
+        (work / DESCRIPTION).write_bytes(json_page(about))
+        replace_directory(out, work)
+    except BaseException:
+        shutil.rmtree(work, ignore_errors=True)
+        raise
+    return [out / directory.name for directory in directories]
+
+
+def directories_of(path: str | Path) -> list[tuple[str, Path]]:
+    """The shards in a directory, in order: the kind of each, and its directory.
+
+    Raises:
+        UsageError: there are none, or they are of another version's form.
+        RetrievalError: the description is damaged.
+    """
+    try:
+        about = json.loads((Path(path) / DESCRIPTION).read_bytes())
+        if about["format"] != FORMAT:
+            raise UsageError(f"the shards in {path} are of format {about['format']}, this version reads {FORMAT}")
+        return [(str(about["kind"]), Path(path) / str(number)) for number in range(len(about["passages"]))]
+    except FileNotFoundError:
+        raise UsageError(f"there are no shards in {path}: make some with `python -m retrieval shard`") from None
+    except (ValueError, TypeError, KeyError) as error:
+        if isinstance(error, UsageError):
+            raise
+        raise RetrievalError(f"{Path(path) / DESCRIPTION} is damaged: split the index again") from error
+
+
+def _digest(directory: Path) -> str:
+    """Of what a shard says of itself, so that a hash of the description of all tells one sharded index from another."""
+    about = b"".join(file.read_bytes() for file in sorted(directory.glob("*.json")))
+    return sha256(about).hexdigest()
+
+
+def _bm25(*args: Any) -> None:
+    from retrieval.bm25.split import split as split_index
+
+    split_index(*args)
+
+
+def _dense(*args: Any) -> None:
+    from retrieval.dense.split import split as split_index
+
+    split_index(*args)
+
+
+def _colbert(*args: Any) -> None:
+    from retrieval.colbert.split import split as split_index
+
+    split_index(*args)
+
+
+_SPLITS = {"bm25": _bm25, "dense": _dense, "colbert": _colbert}

@@ -1,0 +1,114 @@
+"""The page of all methods: made from runs, added to, limited, and written anew from its figures."""
+
+from pathlib import Path
+
+import pytest
+from support.command_line import exit_code
+
+import programs
+from eval.__main__ import main
+from eval.reports.methods import page
+from eval.runs.lines import read_lines
+from programs import names
+
+METHODS = Path(__file__).parents[3] / "docs" / "methods"
+SET = """
+tasks = [{ task = "sample", settings = { k = 3 } }]
+programs = ["direct", "genread", "itrg"]
+lms = ["oracle", "extractive"]
+limit = 3
+"""
+
+
+@pytest.fixture(autouse=True)
+def there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("my.toml").write_text(SET)
+
+
+def call(*flags: str) -> int | str | None:
+    return exit_code(main, ["table", "my.toml", *flags])
+
+
+def test_the_page_and_its_figures_are_those_of_the_runs_and_the_same_again(capsys: pytest.CaptureFixture[str]) -> None:
+    assert call() == 0
+    made, figures = Path("README.md").read_text(), Path("table.csv").read_text()
+    by_key = {(line.program, line.lm): line for line in read_lines(Path("table.csv"))}
+    assert list(by_key) == [(name, lm) for name in ("direct", "genread", "itrg") for lm in ("floor", "ceiling")]
+    direct, book, notes = (by_key[name, "ceiling"] for name in ("direct", "genread", "itrg"))
+    assert (direct.n, direct.settings, direct.variant, direct.metric, direct.gold) == (3, "k 3", "", "em", "ids")
+    assert (direct.lm_calls, direct.depth, direct.searches) == (1, 1, 1)
+    assert direct.found == direct.kept
+    assert (book.found, book.kept, book.searches) == (None, None, 0)  # a closed book
+    assert (notes.found is not None, notes.kept) == (True, None)  # its document is the LM's
+    assert "*Notes*" in made
+
+    capsys.readouterr()
+    assert call() == 0  # finished runs are not made again
+    assert capsys.readouterr().err.count("which is finished") == 6
+    assert (Path("README.md").read_text(), Path("table.csv").read_text()) == (made, figures)
+    Path("README.md").unlink()
+    assert call("--no-runs") == 0
+    assert Path("README.md").read_text() == made
+
+
+def test_runs_of_another_lm_or_form_are_added_and_the_page_says_what_they_lack() -> None:
+    assert call() == 0
+    Path("more.toml").write_text(
+        'tasks = "sample"\nprograms = { program = "direct", settings = { k = 2 } }\nlms = "extractive"\n'
+        'adapters = { adapter = "json", structured = "on" }\nlimit = 3'
+    )
+    assert exit_code(main, ["table", "more.toml", "--lm", "oracle:0.5"]) == 0
+    lines = read_lines(Path("table.csv"))
+    assert [(line.lm, line.variant) for line in lines if line.program == "direct"] == [
+        ("floor", ""),
+        ("ceiling", ""),
+        ("oracle/error-rate-0.5", "k 2, by schema"),
+    ]
+    made = Path("README.md").read_text()
+    assert "[direct](direct.md), k 2, by schema" in made
+    assert "- oracle/error-rate-0.5: sample with genread, itrg." in made
+    assert "- ceiling: " not in made
+
+
+def test_what_there_is_before_a_limit_is_on_the_page() -> None:
+    assert call("--max-calls", "4", "--threads", "1", "--lm-calls", "1") == 0
+    assert [line.n for line in read_lines(Path("table.csv"))] == [1, 3, 0, 0, 0, 0]
+    made = Path("README.md").read_text()
+    assert "- floor: 2 of 3 questions of sample with direct." in made
+    assert "- floor: sample with genread, itrg." in made
+    assert call() == 0
+    assert "sample with" not in Path("README.md").read_text()
+
+
+def test_a_plan_writes_nothing() -> None:
+    assert call("--plan") == 0
+    assert not Path("README.md").exists()
+
+
+@pytest.mark.parametrize(
+    ("flags", "complaint"),
+    [(["--out", "page.html"], "its name must end in .md"), (["--no-runs"], "there are no figures in table.csv")],
+)
+def test_a_mistake_is_one_line(flags: list[str], complaint: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert call(*flags) == 2
+    assert complaint in capsys.readouterr().err
+    assert not Path("page.html").exists()
+
+
+def test_figures_of_another_form_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("table.csv").write_text("program,score\ndirect,much\n")
+    assert call("--no-runs") == 2
+    assert "table.csv is not as this command writes it" in capsys.readouterr().err
+
+
+def test_the_page_of_the_documentation_is_that_of_its_figures_and_has_every_program_and_data_set() -> None:
+    lines = read_lines(METHODS / "table.csv")
+    made = page(lines, programs.names())
+    assert (METHODS / "README.md").read_text(encoding="utf-8") == made
+    assert {line.program for line in lines if line.lm == "ceiling" and line.n} == set(names())
+    assert {line.task for line in lines} >= {"hotpotqa", "2wikimultihopqa", "musique", "bamboogle", "strategyqa"}
+    assert {line.task for line in lines} >= {"nq", "triviaqa", "popqa"}
+    for name in names():
+        assert f"[{name}]({name}.md)" in made
+        assert (METHODS / f"{name}.md").is_file()
