@@ -9,6 +9,8 @@ score summed in the order of the query's words, in float32, as bm25s sums it. Al
    block has a window that may reach the floor. A row whose sum and its window's bound on the columns put aside reach
    the floor is completed with these, and is given up when it no longer can.
 
+In a corpus that is small beside `k` all rows are summed at once instead.
+
 That is MAXSCORE (Turtle & Flood 1995) with bounds by windows of rows (Dimopoulos, Nepomnyachiy & Suel, SIGIR 2013).
 """
 
@@ -22,6 +24,7 @@ from numpy.typing import NDArray
 
 __all__ = ["best_rows", "is_compiled"]
 
+SMALL = 1 << 10  # passages for each of the k wanted: up to that the sums of all take less time than bounds
 BLOCK_BITS = 14  # rows summed at a time; their sums stay in the processor's cache
 
 _ASIDE = 0.7  # of the floor: what the columns put aside may add up to
@@ -142,6 +145,22 @@ def _highest_windows(sums: Ints, count: int) -> Ints:
 
 
 @_compiled
+def _best_of_all(query: Ints, indptr: Ints, rows: Ints, scores: Floats, passages: int, k: int) -> tuple[Ints, Floats]:
+    """What `best_rows` gives, without bounds."""
+    summed = np.zeros(passages, np.float32)
+    for column in query:
+        for place in range(indptr[column], indptr[column + 1]):
+            summed[rows[place]] += scores[place]
+    size, best, best_scores = 0, np.empty(min(k, passages), np.int64), np.empty(min(k, passages), np.float32)
+    least = np.float32(0)  # rows ascend: one that has no more than the worst of the best is behind it
+    for row in range(passages):
+        if summed[row] > least:
+            size = _push(best_scores, best, size, summed[row], row)
+            least = best_scores[0] if size == len(best) else least
+    return best[:size], best_scores[:size]
+
+
+@_compiled
 def best_rows(
     query: Ints,
     indptr: Ints,
@@ -154,6 +173,7 @@ def best_rows(
     step: float,
     passages: int,
     k: int,
+    small: int,
     window_bits: int,
     span_bits: int,
     block_bits: int,
@@ -166,9 +186,12 @@ def best_rows(
         dense, tops, bounds, starts, step: See `retrieval.bm25.bounds`.
         passages: Number of rows.
         k: At least 1.
+        small: Up to so many passages for each of `k`, all are summed.
         window_bits, span_bits, block_bits: Rows of a window, from one of the starts to the next, and of a block, as
             powers of two, ascending.
     """
+    if passages <= k * small:
+        return _best_of_all(query, indptr, rows, scores, passages, k)
     # Each column once: where it begins and ends, how often the query has it, and where its bounds are, or -1.
     columns = np.unique(query)
     count = len(columns)

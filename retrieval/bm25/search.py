@@ -125,7 +125,7 @@ class BM25(Retriever):
             logger.warning("compiling the search of BM25, once: this takes some seconds")
         known = self._bounds
         bounds = known.columns, known.tops, known.values, known.starts, known.step
-        sizes = WINDOW_BITS, SPAN_BITS, kernel.BLOCK_BITS
+        sizes = kernel.SMALL, WINDOW_BITS, SPAN_BITS, kernel.BLOCK_BITS
         rows, scores = kernel.best_rows(np.array(columns), *self._matrix, *bounds, len(self), k, *sizes)
         order = np.lexsort((rows, -scores))
         return rows[order], scores[order]
