@@ -191,7 +191,8 @@ def best_rows(
             powers of two, ascending.
     """
     if passages <= k * small:
-        return _best_of_all(query, indptr, rows, scores, passages, k)
+        ranked: tuple[Ints, Floats] = _best_of_all(query, indptr, rows, scores, passages, k)
+        return ranked
     # Each column once: where it begins and ends, how often the query has it, and where its bounds are, or -1.
     columns = np.unique(query)
     count = len(columns)
