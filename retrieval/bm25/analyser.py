@@ -44,7 +44,11 @@ class Analyser:
     def __call__(self, text: str) -> list[str]:
         """The tokens of `text`, in order."""
         stem = self.make_stem()
-        return [stem(word) for word in self.make_words()(text) if word not in self._left_out]
+        return [stem(word) for word in self.kept_words(text)]
+
+    def kept_words(self, text: str) -> list[str]:
+        """The words of `text` that have tokens, in order."""
+        return [word for word in self.make_words()(text) if word not in self._left_out]
 
     @cached_property
     def _left_out(self) -> frozenset[str]:

@@ -9,6 +9,8 @@ score summed in the order of the query's words, in float32, as bm25s sums it. Al
    block has a window that may reach the floor. A row whose sum and its window's bound on the columns put aside reach
    the floor is completed with these, and is given up when it no longer can.
 
+In a corpus that is small beside `k` all rows are summed at once instead.
+
 That is MAXSCORE (Turtle & Flood 1995) with bounds by windows of rows (Dimopoulos, Nepomnyachiy & Suel, SIGIR 2013).
 """
 
@@ -22,9 +24,10 @@ from numpy.typing import NDArray
 
 __all__ = ["best_rows", "is_compiled"]
 
+SMALL = 1 << 10  # passages for each of the k wanted: up to that the sums of all take less time than bounds
 BLOCK_BITS = 14  # rows summed at a time; their sums stay in the processor's cache
 
-_ASIDE = 0.9  # of the floor: what the columns put aside may add up to
+_ASIDE = 0.7  # of the floor: what the columns put aside may add up to
 _MORE = 8  # windows scored first, beside k
 _LEVELS = 1 << 16  # of bounds, when the highest are looked for
 _ROUNDING = 1e-6  # more than what a sum of float32 is off by, relative, per addend
@@ -142,6 +145,22 @@ def _highest_windows(sums: Ints, count: int) -> Ints:
 
 
 @_compiled
+def _best_of_all(query: Ints, indptr: Ints, rows: Ints, scores: Floats, passages: int, k: int) -> tuple[Ints, Floats]:
+    """What `best_rows` gives, without bounds."""
+    summed = np.zeros(passages, np.float32)
+    for column in query:
+        for place in range(indptr[column], indptr[column + 1]):
+            summed[rows[place]] += scores[place]
+    size, best, best_scores = 0, np.empty(min(k, passages), np.int64), np.empty(min(k, passages), np.float32)
+    least = np.float32(0)  # rows ascend: one that has no more than the worst of the best is behind it
+    for row in range(passages):
+        if summed[row] > least:
+            size = _push(best_scores, best, size, summed[row], row)
+            least = best_scores[0] if size == len(best) else least
+    return best[:size], best_scores[:size]
+
+
+@_compiled
 def best_rows(
     query: Ints,
     indptr: Ints,
@@ -154,6 +173,7 @@ def best_rows(
     step: float,
     passages: int,
     k: int,
+    small: int,
     window_bits: int,
     span_bits: int,
     block_bits: int,
@@ -166,9 +186,13 @@ def best_rows(
         dense, tops, bounds, starts, step: See `retrieval.bm25.bounds`.
         passages: Number of rows.
         k: At least 1.
+        small: Up to so many passages for each of `k`, all are summed.
         window_bits, span_bits, block_bits: Rows of a window, from one of the starts to the next, and of a block, as
             powers of two, ascending.
     """
+    if passages <= k * small:
+        ranked: tuple[Ints, Floats] = _best_of_all(query, indptr, rows, scores, passages, k)
+        return ranked
     # Each column once: where it begins and ends, how often the query has it, and where its bounds are, or -1.
     columns = np.unique(query)
     count = len(columns)
@@ -190,27 +214,28 @@ def best_rows(
             part = slice(begins[number], ends[number])
             _add_highest(sums, rows[part], scores[part], times[number] / step, window_bits)
 
-    size, best, best_scores = 0, np.empty(min(k, passages), np.int64), np.empty(min(k, passages), np.float32)
-    places, after = begins.copy(), begins.copy()
-    summed = np.zeros(1 << block_bits, np.float32)
-    summed_bits = summed.view(np.int32)  # in the same order as the sums, and compared many at a time
-    for window in _highest_windows(sums, k + _MORE):
-        first = window << window_bits
-        for number in range(count):
-            if bounded[number] >= 0:
-                span = starts[bounded[number], first >> span_bits]
-                places[number] = max(places[number], begins[number] + np.int64(span))
-            places[number] = _gallop(rows, places[number], ends[number], first)
-        for number in word_column:
-            place = places[number]
-            while place < ends[number] and rows[place] < first + (1 << window_bits):
-                summed[rows[place] - first] += scores[place]
+    promising = _highest_windows(sums, k + _MORE)
+    totals = np.zeros((len(promising), 1 << window_bits), np.float32)
+    for number in word_column:  # column by column, each of which is read onwards
+        place, end, dense_place = begins[number], ends[number], bounded[number]
+        for n in range(len(promising)):
+            first = promising[n] << window_bits
+            if dense_place >= 0:
+                if bounds[dense_place, promising[n]] == 0:
+                    continue
+                place = max(place, begins[number] + np.int64(starts[dense_place, first >> span_bits]))
+            place = _gallop(rows, place, end, first)
+            while place < end and rows[place] < first + (1 << window_bits):
+                totals[n, rows[place] - first] += scores[place]
                 place += 1
+    size, best, best_scores = 0, np.empty(min(k, passages), np.int64), np.empty(min(k, passages), np.float32)
+    least_score = np.float32(0)  # rows ascend: one that has no more than the worst of the best is behind it
+    for n in range(len(promising)):
         for offset in range(1 << window_bits):
-            if summed[offset] > 0:
-                size = _push(best_scores, best, size, summed[offset], first + offset)
-                summed[offset] = 0
-        sums[window] = 0  # done
+            if totals[n, offset] > least_score:
+                size = _push(best_scores, best, size, totals[n, offset], (promising[n] << window_bits) + offset)
+                least_score = best_scores[0] if size == len(best) else least_score
+        sums[promising[n]] = 0  # done
 
     floor = exact * best_scores[0] if size == len(best) else 0.0
     weights = np.full(count, np.inf)
@@ -223,6 +248,9 @@ def best_rows(
         put_aside += 1
     aside, others = by_weight[:put_aside][::-1].copy(), by_weight[put_aside:].copy()
 
+    places, after = begins.copy(), begins.copy()
+    summed = np.zeros(1 << block_bits, np.float32)
+    summed_bits = summed.view(np.int32)  # in the same order as the sums, and compared many at a time
     column_scores = np.zeros(count, np.float32)
     least_bits = np.empty(1, np.float32)
     aside_bounds = np.empty(1 << (block_bits - window_bits), np.int32)

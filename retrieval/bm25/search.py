@@ -58,7 +58,7 @@ except ModuleNotFoundError as missing:
 __all__ = ["BM25"]
 
 _BLOCK = 1 << 8  # scores of which only the best is looked at first
-_TOKENS = 1 << 15  # whose columns are remembered
+_WORDS = 1 << 15  # whose columns are remembered
 _BY_NUMPY = 10  # searches before compiled code is loaded, which takes half a second
 
 logger = logging.getLogger(__name__)
@@ -82,7 +82,7 @@ class BM25(Retriever):
         self.k1, self.b, analyser = description["k1"], description["b"], description["analyser"]
         self.analyser = Analyser(analyser["stemmer"], tuple(analyser["stop_words"]), analyser["pattern"])
         self._corpus = Corpus(self.path)
-        self._column = _columns(self.path)
+        self._column = _columns(self.path, self.analyser)
         self._bounds = Bounds(self.path, description["bound_step"])
         self._index = bm25s.BM25.load(self.path, mmap=True, load_vocab=False)
         self._matrix = [self._index.scores[name].view(np.ndarray) for name in ("indptr", "indices", "data")]
@@ -114,7 +114,7 @@ class BM25(Retriever):
 
     def rank(self, query: str, k: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         """The rows of the at most `k` best passages, best first, and their scores; the passages are not read."""
-        columns = [column for token in self.analyser(query) if (column := self._column(token)) is not None]
+        columns = [column for word in self.analyser.kept_words(query) if (column := self._column(word)) is not None]
         if not columns:
             return np.empty(0, np.int64), np.empty(0, np.float32)
         if kernel is None or (before := next(self._searches)) < _BY_NUMPY:
@@ -125,7 +125,7 @@ class BM25(Retriever):
             logger.warning("compiling the search of BM25, once: this takes some seconds")
         known = self._bounds
         bounds = known.columns, known.tops, known.values, known.starts, known.step
-        sizes = WINDOW_BITS, SPAN_BITS, kernel.BLOCK_BITS
+        sizes = kernel.SMALL, WINDOW_BITS, SPAN_BITS, kernel.BLOCK_BITS
         rows, scores = kernel.best_rows(np.array(columns), *self._matrix, *bounds, len(self), k, *sizes)
         order = np.lexsort((rows, -scores))
         return rows[order], scores[order]
@@ -154,8 +154,9 @@ class BM25(Retriever):
     def _check_analyser(self) -> None:
         # Searches would not show the difference: most words are treated alike by both analysers.
         for passage in map(self.passage, sample_rows(len(self))):
-            for token in self.analyser(f"{passage.title} {passage.text}"):
-                if self._column(token) is None:
+            for word in self.analyser.kept_words(f"{passage.title} {passage.text}"):
+                if self._column(word) is None:
+                    token = self.analyser.make_stem()(word)
                     raise RetrievalError(
                         f"the analyser of {self.path} is not the one it was built with, or PyStemmer has changed: the "
                         f"passage {passage.id!r} has the token {token!r}, the vocabulary has not; build the index again"
@@ -210,13 +211,13 @@ class BM25(Retriever):
         return cls(out)
 
 
-def _columns(path: Path) -> Callable[[str], int | None]:
-    """A function from a token to its column, or None, which reads the vocabulary on disk."""
+def _columns(path: Path, analyser: Analyser) -> Callable[[str], int | None]:
+    """A function from a word to its token's column, or None, which reads the vocabulary on disk."""
     lines, buckets = Lines(path / VOCABULARY), np.load(path / BUCKETS, mmap_mode="r")
 
-    @lru_cache(_TOKENS)
-    def column(token: str) -> int | None:
-        sought = token.encode()
+    @lru_cache(_WORDS)
+    def column(word: str) -> int | None:
+        sought = analyser.make_stem()(word).encode()
         number = bucket(sought, len(buckets) - 1)
         for line in range(buckets[number], buckets[number + 1]):
             _, found, value = lines[line].split(b'"')

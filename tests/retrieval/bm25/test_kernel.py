@@ -47,6 +47,7 @@ def ranked(index: BM25, query: str, k: int) -> tuple[list[int], list[float]]:
     dense=st.sampled_from([1, 4, 16, 128]),
     lengths=st.lists(st.integers(1, 40), min_size=1, max_size=4),
     k=st.integers(1, 50),
+    small=st.sampled_from([0, 0, 0, 10]),
     seed=st.integers(0, 1000),
 )
 def test_finds_what_numpy_finds_with_the_same_scores_and_ties(
@@ -57,6 +58,7 @@ def test_finds_what_numpy_finds_with_the_same_scores_and_ties(
     dense: int,
     lengths: list[int],
     k: int,
+    small: int,
     seed: int,
 ) -> None:
     random = np.random.default_rng(seed)
@@ -72,6 +74,7 @@ def test_finds_what_numpy_finds_with_the_same_scores_and_ties(
             patch.setattr(module, "WINDOW_BITS", window_bits)
             patch.setattr(module, "SPAN_BITS", span_bits)
         patch.setattr(kernel, "BLOCK_BITS", block_bits)
+        patch.setattr(kernel, "SMALL", small)
         patch.setattr(bounds, "DENSE", dense)
         patch.setattr(files, "_sync", lambda path: None)
         corpus = [Passage(str(n), text(int(random.choice([3, 8, 20])))) for n in range(passages)]
@@ -90,8 +93,12 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> BM25:
     return BM25.build(passages, tmp_path_factory.mktemp("large") / "index", stemmer=None)
 
 
+@pytest.mark.parametrize("small", [0, kernel.SMALL])
 @pytest.mark.parametrize("k", [1, 5, 100, 30_000])
-def test_finds_what_numpy_finds_in_a_corpus_of_several_blocks(large: BM25, k: int) -> None:
+def test_finds_what_numpy_finds_in_a_corpus_of_several_blocks(
+    large: BM25, k: int, small: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kernel, "SMALL", small)
     for row in range(0, len(large), 2000):
         words = large.passage(row).text.split()
         for query in (" ".join(words), " ".join(words[:4]), "w1", "w1 w2 w3", f"{words[0]} " * 300):
