@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
+from uuid import uuid4
 
 from retrieval.base import Retriever
 from retrieval.cluster import connected
@@ -19,7 +20,7 @@ from retrieval.specs import load
 
 __all__ = ["deployed"]
 
-_APPLICATION = "dspy-odqa-{}"
+_APPLICATION = "dspy-odqa-{}-{}"  # of a server, shard
 _IN_TIME = 0.8  # of the time in which the client gets a reply: left to a shard, for the error to name it
 
 
@@ -62,11 +63,17 @@ def deployed(spec: str, *, address: str | None, replicas: int = 1, timeout: floa
             raise UsageError(
                 f"the Ray cluster has {there} CPUs, and {len(shards)} shards with {replicas} processes need more"
             )
-        names = [_APPLICATION.format(number) for number in range(len(shards))]
+        server = uuid4().hex[:8]  # several servers may be in one cluster
+        names = [_APPLICATION.format(server, number) for number in range(len(shards))]
         logging.getLogger("ray.serve").setLevel(logging.WARNING)
         serve.start(proxy_location="Disabled", logging_config={"log_level": "ERROR"})
         try:
-            deployment = serve.deployment(_Shard, num_replicas=replicas, ray_actor_options={"num_cpus": 1})
+            deployment = serve.deployment(
+                _Shard,
+                num_replicas=replicas,
+                ray_actor_options={"num_cpus": 1},
+                logging_config={"log_level": "ERROR", "enable_access_log": False},  # one line for each search
+            )
             targets = [
                 serve.RunTarget(deployment.bind(shard), name, route_prefix=None)
                 for name, shard in zip(names, shards, strict=True)
