@@ -1,22 +1,15 @@
 """docs/scale.md: what a newcomer copies and pastes about workers and Ray works, on a small cluster of this machine."""
 
 import json
-import logging
-import os
 import re
 import shlex
-import signal
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
-from queue import SimpleQueue
-from threading import Thread
 from typing import Any
 
-import httpx
 import pytest
 from support.command_line import exit_code
-from support.patience import PATIENCE
 from support.ray_cluster import ray_cluster
 
 import eval.__main__
@@ -24,8 +17,6 @@ import retrieval.__main__
 from eval.runs.store import read as read_run
 from retrieval import Passage, load
 from retrieval.corpora import SAMPLE, read
-
-pytest.importorskip("starlette", reason="the search server needs the extra `serve`")
 
 pytestmark = [
     pytest.mark.xdist_group("ray"),
@@ -46,7 +37,6 @@ def cluster() -> Iterator[Any]:
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The directory of the commands, with a small corpus."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     passages = [Passage("page", "A question finds this."), *islice(read(SAMPLE), 40)]
     lines = [{"id": p.id, "title": p.title, "text": p.text} for p in passages]
     Path("corpus.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
@@ -70,38 +60,15 @@ def test_questions_are_asked_by_workers(cluster: Any) -> None:
         assert len(read_run(Path(directory)).rows) == 4
 
 
-def test_an_index_is_split_searched_and_served(cluster: Any, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_index_is_split_and_searched(capsys: pytest.CaptureFixture[str]) -> None:
     *first, searched, served = commands("An index in shards")
     assert [command[1] for command in first] == ["index", "shard"]
     for command in [*first, searched]:
         call(*command)
     assert '"text"' in capsys.readouterr().out
 
-    lines: SimpleQueue[str] = SimpleQueue()
-    statuses: list[int] = []
-
-    class Heard(logging.Handler):
-        def emit(self, record: logging.LogRecord) -> None:
-            lines.put(record.getMessage())
-
-    def ask() -> None:
-        try:
-            while not (found := re.search(r"Serving on (\S+),", lines.get(timeout=PATIENCE))):
-                pass
-            for path in "/health", "/?query=river":
-                statuses.append(httpx.get(f"{found[1]}{path}", timeout=PATIENCE).status_code)
-        finally:
-            os.kill(os.getpid(), signal.SIGTERM if statuses else signal.SIGINT)
-
-    heard, asking = Heard(), Thread(target=ask)
-    logging.getLogger("uvicorn.error").addHandler(heard)
-    asking.start()
-    try:
-        call(*served, "--port", "0")
-    finally:
-        logging.getLogger("uvicorn.error").removeHandler(heard)
-        asking.join()
-    assert statuses == [200, 200]
+    # It serves until a signal comes; test_serving.py has what it serves.
+    retrieval.__main__.make_parser().parse_args(served[1:])
 
 
 def test_passages_are_encoded_by_workers(cluster: Any, folder: Path) -> None:
