@@ -39,7 +39,7 @@ from programs.commands.flags import (
     settings_of,
 )
 from retrieval import UsageError
-from retrieval.command_line import Parser, run, say
+from retrieval.command_line import Parser, output, run, say
 from retrieval.secrets import without_secrets, without_url_secrets
 
 _PROG = "python -m optimizers"
@@ -199,12 +199,12 @@ def _compile(args: argparse.Namespace) -> None:
         )
     report = changes(program, outcome.program, outcome.parts)
     judged = compare([read(directory / name) for name in ("after", "before")], [metric.__name__])
-    print(f"{comparison_table(judged)}\n\n{report}\n")
+    output(f"{comparison_table(judged)}\n\n{report}\n")
     if outcome.failures:
-        print(f"{outcome.failures}; they count as wrong answers")
+        output(f"{outcome.failures}; they count as wrong answers")
     repeats = outcome.cost.lm_calls - outcome.paid_calls
     again = f" ({repeats} more were asked again and answered from the record)" if repeats else ""
-    print(f"compiled with {outcome.paid_calls} LM calls{again}" + (f"; wrote {args.out}" if args.out else ""))
+    output(f"compiled with {outcome.paid_calls} LM calls{again}" + (f"; wrote {args.out}" if args.out else ""))
 
 
 def _metric(args: argparse.Namespace, train: Sequence[dspy.Example]) -> Metric:

@@ -4,12 +4,12 @@ import argparse
 
 from programs import load, names
 from programs.commands.method import main
-from retrieval.command_line import Parser, run, say
+from retrieval.command_line import Parser, output, run, say
 
 
 def _list() -> None:
     for name in names():
-        print(f"{name:20} {(load(name).__doc__ or '').splitlines()[0]}")
+        output(f"{name:20} {(load(name).__doc__ or '').splitlines()[0]}")
     say(
         'python -m programs NAME "QUESTION" answers with one of them; python -m programs NAME --help lists its settings'
     )

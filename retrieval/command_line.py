@@ -1,9 +1,10 @@
-"""What all command lines share: the argument parser, exit codes, one-line errors, and talk on stderr.
+"""What all command lines share: the argument parser, exit codes, one-line errors, data on stdout and talk on stderr.
 
 An exit code is 0; 2 after a mistake or a failure that has a message of one line; or 130 after an interrupt.
 """
 
 import argparse
+import logging
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -14,16 +15,24 @@ from dspy.utils.exceptions import LMError
 from tqdm import tqdm
 
 from retrieval.errors import OdqaError
+from retrieval.printable import printable
 from retrieval.secrets import without_secrets
 
-__all__ = ["Parser", "progress_bar", "run", "say", "saying_on_interrupt"]
+__all__ = ["Parser", "output", "progress_bar", "run", "say", "saying_on_interrupt"]
 
 
 class Parser(argparse.ArgumentParser):
     """An argument parser whose errors are one line."""
 
     def error(self, message: str) -> NoReturn:
-        self.exit(2, f"{self.prog}: error: {message}; --help lists the flags\n")
+        self.exit(2, printable(f"{self.prog}: error: {message}; --help lists the flags\n"))
+
+
+class _Said(logging.Handler):
+    """Warnings that are logged, said as everything else is."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        say(self.format(record))
 
 
 def run(prog: str, command: Callable[[], None]) -> NoReturn:
@@ -36,6 +45,7 @@ def run(prog: str, command: Callable[[], None]) -> NoReturn:
         prog: The command as the user typed it, such as "python -m eval"; the line begins with it.
         command: What to run.
     """
+    logging.basicConfig(format="%(message)s", handlers=[_Said()])
     try:
         command()
         sys.stdout.flush()
@@ -52,8 +62,13 @@ def run(prog: str, command: Callable[[], None]) -> NoReturn:
 
 
 def say(line: str) -> None:
-    """Print a line on stderr. Stdout is for data."""
-    print(line, file=sys.stderr)
+    """Print a line on stderr, `printable`. Stdout is for data."""
+    print(printable(line), file=sys.stderr)
+
+
+def output(text: str, *, end: str = "\n", flush: bool = False) -> None:
+    """Print data on stdout, `printable`: what an LM, a corpus or a file says does nothing to a terminal."""
+    print(printable(text), end=end, flush=flush)
 
 
 @contextmanager

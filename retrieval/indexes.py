@@ -15,6 +15,7 @@ from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from tokenize import TokenError
 from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
@@ -38,6 +39,7 @@ __all__ = [
     "checked_passages",
     "kept_rows",
     "passage_line",
+    "read_array",
     "read_description",
     "stamp",
     "updating",
@@ -131,12 +133,22 @@ class LineWriter:
 
 
 class Lines(Sequence[bytes]):
-    """The lines that a `LineWriter` wrote, memory-mapped."""
+    """The lines that a `LineWriter` wrote, memory-mapped.
+
+    Raises:
+        RetrievalError: the files are damaged.
+    """
 
     def __init__(self, path: Path) -> None:
-        with path.open("rb") as file:
-            self._bytes = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        self._offsets = np.asarray(np.load(_offsets(path), mmap_mode="r"))  # mapped too; np.memmap is slow to index
+        try:
+            with path.open("rb") as file:
+                self._bytes = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        except ValueError as error:
+            raise RetrievalError(f"{path} is damaged: build the index again") from error
+        offsets = read_array(_offsets(path), mapped=True)
+        if offsets.dtype != np.int64 or offsets.ndim != 1 or not len(offsets) or offsets[-1] != len(self._bytes):
+            raise RetrievalError(f"{_offsets(path)} is damaged: build the index again")
+        self._offsets = np.asarray(offsets)  # mapped too; np.memmap is slow to index
 
     def __len__(self) -> int:
         return len(self._offsets) - 1
@@ -153,14 +165,35 @@ class Corpus:
     """
 
     def __init__(self, directory: Path) -> None:
-        self._lines = Lines(directory / CORPUS)
+        self._path = directory / CORPUS
+        self._lines = Lines(self._path)
 
     def __len__(self) -> int:
         return len(self._lines)
 
     def passage(self, row: int, score: float | None = None) -> Passage:
-        """The passage in that row, counted from 0, with this score."""
-        return Passage(**json.loads(self._lines[row]), score=score)
+        """The passage in that row, counted from 0, with this score.
+
+        Raises:
+            RetrievalError: the line is damaged.
+        """
+        try:
+            return Passage(**json.loads(self._lines[row]), score=score)
+        except (ValueError, TypeError) as error:
+            raise RetrievalError(f"{self._path}, line {row + 1} is damaged: build the index again") from error
+
+
+def read_array(path: Path, *, mapped: bool = False) -> NDArray[Any]:
+    """The array in a file that `numpy.save` wrote, memory-mapped or not. Nothing in it is unpickled.
+
+    Raises:
+        RetrievalError: the file is damaged.
+    """
+    try:
+        found: NDArray[Any] = np.load(path, mmap_mode="r" if mapped else None)
+    except (ValueError, EOFError, SyntaxError, TokenError) as error:  # NumPy reads the header as Python
+        raise RetrievalError(f"{path} is damaged: build the index again") from error
+    return found
 
 
 def kept_rows(index: UpdatableIndex | Corpus, delete: Iterable[str]) -> NDArray[np.int64]:
@@ -271,7 +304,7 @@ def read_description(directory: Path, name: str, kind: str, version: int) -> dic
         raise UsageError(f"there is no {kind} index in {directory}: build one with `python -m retrieval index`")
     try:
         description: dict[str, Any] = json.loads((directory / name).read_bytes())
-        found, sizes = description["format"], description["files"]
+        found, sizes = description["format"], dict(description["files"])
     except FileNotFoundError:
         raise UsageError(f"{directory} is no {kind} index, or its build was not finished: build it again") from None
     except (ValueError, TypeError, KeyError) as error:

@@ -2,8 +2,9 @@
 
 import os
 import re
+from typing import Any
 
-__all__ = ["names_a_secret", "without_secrets", "without_url_secrets"]
+__all__ = ["names_a_secret", "public", "without_secrets", "without_url_secrets"]
 
 _SECRET = re.compile(r"key|secret|password|credential|auth|header|cookie|token(?!s)", re.IGNORECASE)
 
@@ -28,3 +29,18 @@ def without_url_secrets(text: str) -> str:
     """
     text = re.sub(r"(\w://)[^/\s]*@", r"\1***@", text)
     return re.sub(r"(\w://[^?\s]*\?)(?!(?:(?:collection|search)=[\w.-]+&?)+(?:[\s\"')]|$))[^\s\"')]+", r"\1***", text)
+
+
+def public(value: Any) -> Any:
+    """A value of JSON without what its name, its form or the environment says is secret, at any depth; None is left out
+    of objects."""
+    match value:
+        case dict(items):
+            kept = {name: item for name, item in items.items() if item is not None and not names_a_secret(name)}
+            return {name: public(item) for name, item in kept.items()}
+        case list(items):
+            return [public(item) for item in items]
+        case str(text):
+            return without_url_secrets(without_secrets(text))
+        case other:
+            return other

@@ -12,6 +12,7 @@ from pydantic_core import to_jsonable_python
 from eval.commands.options import add_runs, read_runs
 from eval.figures.comparison import compare
 from eval.reports.text import comparison_table
+from retrieval.command_line import output
 
 
 def add_flags(parser: ArgumentParser) -> None:
@@ -22,4 +23,6 @@ def add_flags(parser: ArgumentParser) -> None:
 
 def main(args: Namespace) -> None:
     comparison = compare(read_runs(args), args.metric.split(",") if args.metric else [])
-    print(json.dumps(to_jsonable_python(comparison), ensure_ascii=False) if args.json else comparison_table(comparison))
+    output(
+        json.dumps(to_jsonable_python(comparison), ensure_ascii=False) if args.json else comparison_table(comparison)
+    )

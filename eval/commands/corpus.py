@@ -15,6 +15,7 @@ from eval.commands.options import add_data
 from eval.tasks import choose
 from eval.tasks.own_passages import write_corpus
 from retrieval import UsageError
+from retrieval.command_line import output
 from retrieval.corpora.reader import read
 
 
@@ -33,4 +34,4 @@ def main(args: Namespace) -> None:
     with tqdm(unit="passage", disable=None, file=sys.stderr) as bar:
         base = () if args.add_to is None else read(args.add_to)
         of_base, added = write_corpus(args.out, own, (bar.update() or passage for passage in base))
-    print(json.dumps({"passages": of_base + added, "added": added}))
+    output(json.dumps({"passages": of_base + added, "added": added}))

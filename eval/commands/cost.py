@@ -8,6 +8,7 @@ from argparse import ArgumentParser, Namespace
 from eval.commands.options import add_runs, read_runs
 from eval.figures.costs import costs
 from eval.reports.text import cost_table
+from retrieval.command_line import output
 
 
 def add_flags(parser: ArgumentParser) -> None:
@@ -15,4 +16,4 @@ def add_flags(parser: ArgumentParser) -> None:
 
 
 def main(args: Namespace) -> None:
-    print("\n\n".join(f"{run.name}\n{cost_table(costs(run.rows, run.manifest))}" for run in read_runs(args)))
+    output("\n\n".join(f"{run.name}\n{cost_table(costs(run.rows, run.manifest))}" for run in read_runs(args)))

@@ -7,6 +7,7 @@ import json
 from argparse import ArgumentParser, Namespace
 
 from eval.commands.options import add_runs, read_runs
+from retrieval.command_line import output
 
 
 def add_flags(parser: ArgumentParser) -> None:
@@ -17,4 +18,4 @@ def add_flags(parser: ArgumentParser) -> None:
 def main(args: Namespace) -> None:
     from eval.reports.export import export
 
-    print(json.dumps({"rows": export(read_runs(args), args.out)}))
+    output(json.dumps({"rows": export(read_runs(args), args.out)}))

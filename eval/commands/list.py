@@ -8,11 +8,11 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from eval.reports.formats import heading, interval, percent, usd
-from eval.reports.html.visible import visible
 from eval.reports.text import align
 from eval.runs.found import StateFile, find
 from eval.runs.store import Glance, glance
 from retrieval import UsageError
+from retrieval.command_line import output
 
 _RUN = ("run", "program", "task", "LM", "questions", "score", "", "USD", "LM calls", "state")
 
@@ -30,7 +30,7 @@ def main(args: Namespace) -> None:
         parts.append(align([("state file", "program", "recipe", "before", "after"), *map(_state, found.states)]))
     if found.reports:
         parts.append(align([("report", "title"), *((str(r.path), r.title) for r in found.reports)], left=(0, 1)))
-    print(visible("\n\n".join(parts)) or f"there are no runs, states or reports in {args.folder}")
+    output("\n\n".join(parts) or f"there are no runs, states or reports in {args.folder}")
 
 
 def _run(path: Path) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ import json
 from argparse import ArgumentParser, Namespace
 
 from eval.commands.options import add_runs, read_runs
+from retrieval.command_line import output
 
 
 def add_flags(parser: ArgumentParser) -> None:
@@ -21,4 +22,4 @@ def main(args: Namespace) -> None:
     from eval.reports.mlflow import log
 
     for run in read_runs(args):
-        print(json.dumps({"run": run.name, "mlflow_run": log(run, experiment=args.experiment)}))
+        output(json.dumps({"run": run.name, "mlflow_run": log(run, experiment=args.experiment)}))

@@ -32,7 +32,7 @@ from eval.runs.budget import Budget
 from programs.commands.flags import adapter_of, add_lm
 from retrieval import FORMS, Retriever, UsageError
 from retrieval import load as load_retriever
-from retrieval.command_line import say
+from retrieval.command_line import output, say
 from retrieval.secrets import without_secrets
 
 if TYPE_CHECKING:
@@ -95,11 +95,11 @@ def main(args: Namespace) -> None:
 
     tables = [find(name) for name in args.tables]
     if not tables:
-        print(printing.listing())
+        output(printing.listing())
         return
     tables = choose(tables, args.rows, args.columns)
     if args.show:
-        print("\n\n".join(map(printing.show, tables)))
+        output("\n\n".join(map(printing.show, tables)))
         return
     seeds, settings, states = seeds_of(args), setup.assigned(args.set), setup.states(args.state)
     setup.check_settings(settings, tables)
@@ -137,7 +137,7 @@ def main(args: Namespace) -> None:
         except KeyboardInterrupt:
             say("interrupted; to continue, repeat the command")
             raise
-    print("\n\n".join(results))
+    output("\n\n".join(results))
 
 
 def _lms(args: Namespace) -> "dict[str, MakeLM]":

@@ -16,7 +16,7 @@ from eval.reports.text import table
 from eval.runs.rescoring import rescore
 from eval.runs.store import Run, read
 from programs.instruments.adapters import load_adapter
-from retrieval.command_line import say
+from retrieval.command_line import output, say
 
 
 def add_flags(parser: ArgumentParser) -> None:
@@ -40,8 +40,8 @@ def main(args: Namespace) -> None:
             summary = rescore(
                 run, metrics=chosen, directory=directory, threads=args.threads, on_row=lambda row: progress.count()
             )
-    print(table(summary))
-    print(_changes(run, read(directory)))
+    output(table(summary))
+    output(_changes(run, read(directory)))
 
 
 def _changes(old: Run, new: Run) -> str:

@@ -17,7 +17,7 @@ from eval.tasks import load
 from programs.instruments.cost import measured
 from retrieval import FORMS
 from retrieval import load as load_retriever
-from retrieval.command_line import say
+from retrieval.command_line import output, say
 from retrieval.commands.asking import add_lm_flags, asking, bill
 from retrieval.secrets import without_url_secrets
 
@@ -56,4 +56,4 @@ def main(args: Namespace) -> None:
         )
     if asks:
         say(f"cost: {json.dumps(bill(cost))}")
-    print(retrieval_table(figures))
+    output(retrieval_table(figures))

@@ -45,7 +45,7 @@ from eval.tasks import SEED, load
 from eval.tasks.demonstrations.training import Shown, show
 from programs.commands.flags import adapter_of, add_environment, add_settings, load_retriever, make, settings_of
 from retrieval import OdqaError, Retriever, UsageError
-from retrieval.command_line import Parser, say
+from retrieval.command_line import Parser, output, say
 from retrieval.secrets import without_secrets, without_url_secrets
 
 
@@ -119,10 +119,10 @@ def _run(
     except KeyboardInterrupt:
         with suppress(UsageError):  # it was interrupted before it had a directory
             run = read(directory)
-            print(table(summarise(run.rows, len(examples), run.manifest, "interrupted")), flush=True)
+            output(table(summarise(run.rows, len(examples), run.manifest, "interrupted")), flush=True)
         say(f"interrupted; to continue, repeat the command with --run {args.run}")
         raise
-    print(table(summary))
+    output(table(summary))
     if summary.stopped:
         say(f"to continue, repeat the command with --run {args.run} and another limit")
 

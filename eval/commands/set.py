@@ -36,7 +36,7 @@ from eval.tasks import load
 from programs.commands.flags import adapter_of, load_retriever
 from programs.instruments.plan import Amount, plan, price
 from retrieval import OdqaError, Retriever, UsageError
-from retrieval.command_line import say
+from retrieval.command_line import output, say
 
 _LONGEST_NAME = 100  # characters of a directory's name before its hash
 _SERVERLESS = ("oracle", "extractive", "gguf:")  # LMs that the address of a server is not for
@@ -93,7 +93,7 @@ def planned(args: Namespace) -> list["Planned"]:
 
 def print_plan(runs: Sequence["Planned"]) -> None:
     """Print which runs there are, and what they will cost."""
-    print(plan_table(list(_prospects(runs))))
+    output(plan_table(list(_prospects(runs))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,10 +227,10 @@ def make(planned: Sequence[Planned], args: Namespace) -> None:
                 states[each.directory] = f"FAILED: {reason}"
                 say(f"{name} failed: {reason}")
     except KeyboardInterrupt:
-        print(_table(planned, states), flush=True)
+        output(_table(planned, states), flush=True)
         say("interrupted; to continue, repeat the command")
         raise
-    print(_table(planned, states), flush=True)
+    output(_table(planned, states), flush=True)
     _say_what_next(planned)
     if short:
         say("to continue, repeat the command with another limit")

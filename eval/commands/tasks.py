@@ -3,6 +3,7 @@
 from argparse import ArgumentParser, Namespace
 
 from eval.tasks import TASKS
+from retrieval.command_line import output
 
 
 def add_flags(parser: ArgumentParser) -> None:
@@ -10,7 +11,7 @@ def add_flags(parser: ArgumentParser) -> None:
 
 
 def main(args: Namespace) -> None:
-    print("sample\tthe packaged questions\tthe retriever sample")
+    output("sample\tthe packaged questions\tthe retriever sample")
     for name, task in TASKS.items():
         for variant, of in task.variants.items():
-            print(name if variant == "all" else f"{name}:{variant}", of.source, of.corpus, sep="\t")
+            output("\t".join([name if variant == "all" else f"{name}:{variant}", of.source, of.corpus]))

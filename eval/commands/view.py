@@ -13,13 +13,12 @@ from eval.figures.outcomes import REASONS, breakdown, reason
 from eval.figures.settings import settings
 from eval.figures.summary import summarise
 from eval.reports.formats import heading
-from eval.reports.html.visible import visible
 from eval.reports.text import align, table
 from eval.reports.trace import calls_text, question_text
 from eval.runs.found import StateFile, read_report, read_state
 from eval.runs.store import Run, read
 from retrieval import UsageError
-from retrieval.command_line import say
+from retrieval.command_line import output, say
 
 
 def add_flags(parser: ArgumentParser) -> None:
@@ -34,11 +33,11 @@ def main(args: Namespace) -> None:
     path = Path(args.path)
     if path.is_dir():
         run = read(path)
-        print(visible(_run(run) if args.question is None else _question(run, args.question, args.prompts)))
+        output(_run(run) if args.question is None else _question(run, args.question, args.prompts))
     elif args.question is not None:
         raise UsageError(f"only runs have questions, and {path} is no directory of a run")
     elif state := read_state(path):
-        print(visible(_state(state)))
+        output(_state(state))
     elif read_report(path):
         address = path.resolve().as_uri()
         say(f"report: {address}" if webbrowser.open(address) else f"no browser here; the report is {address}")

@@ -8,7 +8,7 @@ import dspy
 from eval.runs.ceiling import label, standing
 from eval.runs.record import plain
 from programs.instruments.adapters import adapter_name
-from retrieval.secrets import names_a_secret, without_secrets, without_url_secrets
+from retrieval.secrets import public
 
 __all__ = ["Asking", "draws", "how_asked"]
 
@@ -48,7 +48,7 @@ def how_asked(lm: dspy.LM) -> Asking:
     adapter = dspy.settings.adapter
     engine: dict[str, Any] = getattr(lm.engine, "dump_state", dict)()
     apart = {name: value for name, usual in _USUAL.items() if (value := getattr(lm, name)) != usual}
-    known = _public({**lm.kwargs, **engine, **apart})
+    known = public(plain({**lm.kwargs, **engine, **apart}))  # no secret changes a reply
     return Asking(
         lm=lm.model,
         api_base=known.pop("api_base", None),
@@ -67,18 +67,3 @@ def draws(lm: dspy.LM) -> bool:
         return what == "ceiling" and lm.model.startswith("oracle/error-rate")
     temperature = lm.kwargs.get("temperature")
     return isinstance(lm.engine, str) if temperature is None else temperature > 0
-
-
-def _public(value: Any) -> Any:
-    """The value as JSON, without what its name, its form or the environment says is secret: no secret changes a
-    reply. What is None is left out."""
-    match plain(value):
-        case dict(items):
-            kept = {name: item for name, item in items.items() if item is not None and not names_a_secret(name)}
-            return {name: _public(item) for name, item in kept.items()}
-        case list(items):
-            return [_public(item) for item in items]
-        case str(text):
-            return without_url_secrets(without_secrets(text))
-        case other:
-            return other

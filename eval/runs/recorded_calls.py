@@ -108,7 +108,6 @@ class RecordedCalls(Watcher):
         self._stop = threading.Event()
         self._at_once = at_once
         self._free = threading.Semaphore(at_once)
-        self._writing = threading.Lock()  # guards the file: who looks a reply up need not wait for the disk
         self._lock = threading.Lock()  # guards what follows, and `paid`
         self._replies: dict[str, dict[str, list[Any]]] = defaultdict(lambda: defaultdict(list))  # by question and key
         for spent in before:
@@ -170,8 +169,7 @@ class RecordedCalls(Watcher):
     def take(self, line: bytes) -> None:
         """Record a call that a worker paid for, given as a line of the file."""
         call = PaidCall.model_validate_json(line)
-        with self._writing:
-            self._write(line)
+        self._write(line)
         with self._lock:
             self._replies[call.question][call.key].append(call.reply)
             self._count(call.usd)
@@ -270,8 +268,7 @@ class RecordedCalls(Watcher):
             )
             # The reply is plain JSON: pydantic would look through it, for as long as all the rest takes.
             line = json_line({**dict(call), "prompt": call.prompt and [dict(message) for message in call.prompt]})
-            with self._writing:
-                self._write(line)
+            self._write(line)
             with self._lock:
                 self._replies[current.question][key].append(reply)
                 self._count(usd)

@@ -12,6 +12,7 @@ removes it.
 
 import json
 import os
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -295,9 +296,23 @@ class CallLog:
 
     @contextmanager
     def appending(self) -> Iterator[Callable[[bytes], object]]:
-        """Gives a function that writes a call, as a line; when it returns, the call outlives this process."""
-        with self._path.open("ab", buffering=0) as file:
-            yield file.write
+        """Gives a function that writes a call, as a line; when it returns, the call outlives this process.
+
+        Any thread may write, and writes after the block are refused with a ValueError: a question that was left behind
+        may still be under way.
+        """
+        file, lock = self._path.open("ab", buffering=0), threading.Lock()
+
+        def write(line: bytes) -> None:
+            with lock:
+                while line:  # a disk that is nearly full takes a part, and refuses the rest
+                    line = line[file.write(line) :]
+
+        try:
+            yield write
+        finally:
+            with lock:  # closed under a writer, the file's number could be another file's by the time it writes
+                file.close()
 
 
 @contextmanager

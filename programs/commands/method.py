@@ -21,7 +21,7 @@ from programs.commands.way import NEXT, no_answer, way
 from programs.instruments.cost import measured
 from programs.instruments.plan import QUESTIONS, plan, price, promise
 from retrieval import UsageError
-from retrieval.command_line import Parser, run, say
+from retrieval.command_line import Parser, output, run, say
 
 __all__ = ["main", "make_parser"]
 
@@ -74,17 +74,17 @@ def _answer(program: type[dspy.Module], args: argparse.Namespace) -> None:
         prediction = made(question=args.question)
     if args.trace:
         record = {"question": args.question, **prediction.toDict(), "cost": asdict(cost)}
-        print(json.dumps(record, ensure_ascii=False))
+        output(json.dumps(record, ensure_ascii=False))
         return
     watched = sys.stdout.isatty() and not args.quiet
     if prediction.answer or not watched:
-        print(prediction.answer, flush=True)
+        output(str(prediction.answer), flush=True)
     if args.quiet:
         return
     if not prediction.answer:
         say(no_answer(retriever, args.retriever))
     if watched:
-        print(f"\n{way(prediction, cost)}\n", flush=True)
+        output(f"\n{way(prediction, cost)}\n", flush=True)
     if lm.model.startswith("extractive/"):
         say(NEXT)
 
@@ -95,18 +95,18 @@ def _plan(program: type[dspy.Module], args: argparse.Namespace) -> None:
     lm = load_lm(args)
     made = make(program, args, load_retriever(args))
     amounts = plan(made, lms.load("extractive"), [args.question] if args.question else QUESTIONS)
-    print(f"{'per question':20}{'least':>10}{'typical':>10}{'most':>10}")
+    output(f"{'per question':20}{'least':>10}{'typical':>10}{'most':>10}")
     for name, amount in amounts.items():
         label = name.replace("lm_calls", "LM calls").replace("_", " ")
-        print(f"{label:20}{amount.least:>10,.0f}{amount.typical:>10,.0f}{amount.most:>10,.0f}")
+        output(f"{label:20}{amount.least:>10,.0f}{amount.typical:>10,.0f}{amount.most:>10,.0f}")
     tokens = amounts["input_tokens"], amounts["output_tokens"]
     dollars = [price(lm, *(getattr(amount, bound) for amount in tokens)) for bound in ("least", "typical", "most")]
-    print(f"\n{args.questions:,} questions with {lm.model}:", end=" ")
+    output(f"\n{args.questions:,} questions with {lm.model}:", end=" ")
     if None in dollars:
-        print("the price is unknown")
+        output("the price is unknown")
     else:
-        print(", ".join(f"${args.questions * usd:,.2f}" for usd in dollars if usd is not None))
-    print(f"\nPromised: {promise(program)}")
+        output(", ".join(f"${args.questions * usd:,.2f}" for usd in dollars if usd is not None))
+    output(f"\nPromised: {promise(program)}")
     say(
         "Counted with stand-ins for the LM: a reader that copies from the passages (typical), and one that replies "
         "nothing. A token is taken as 4 characters. An LM's replies are longer than the reader's, above all when it "

@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from retrieval.command_line import saying_on_interrupt
+from retrieval.command_line import output, saying_on_interrupt
 from retrieval.commands.index import bytes_of, reading
 from retrieval.errors import UsageError
 from retrieval.indexes import UpdatableIndex
@@ -34,13 +34,13 @@ def main(args: argparse.Namespace) -> None:
     with saying_on_interrupt(how_it_stands(args.index)), reading(args.corpus) as passages:
         updated = index.update(add=passages)
     added = len(updated) - before
-    print(json.dumps({"passages": len(updated), "added": added} | bytes_of(updated.path)))
+    output(json.dumps({"passages": len(updated), "added": added} | bytes_of(updated.path)))
 
 
 def how_it_stands(spec: str) -> str:
     """What to say of an index after an interrupt."""
     if spec.startswith(_QDRANT):
-        return f"a part of {without_url_secrets(spec)} may be changed; adding again leaves what is there as it is"
+        return f"a part of {without_url_secrets(spec)} may be changed; what is there already is not added again"
     return f"{spec} is as it was before; try again"
 
 

@@ -7,7 +7,7 @@ import logging
 from itertools import count
 from pathlib import Path
 
-from retrieval.command_line import progress_bar
+from retrieval.command_line import output, progress_bar
 from retrieval.errors import UsageError
 from retrieval.files import replaced
 from retrieval.indexes import checked_passages, passage_line
@@ -68,7 +68,7 @@ def main(args: argparse.Namespace) -> None:
             )
         if lines is not file:
             lines.close()
-    print(
+    output(
         json.dumps(
             {"corpus": str(args.out), "files": folder.files, "passages": passages, "problems": len(folder.problems)}
         )

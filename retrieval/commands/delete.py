@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
-from retrieval.command_line import saying_on_interrupt
+from retrieval.command_line import output, saying_on_interrupt
 from retrieval.commands.add import how_it_stands, open_index
 from retrieval.commands.index import bytes_of
 from retrieval.errors import UsageError
@@ -41,7 +41,7 @@ def main(args: argparse.Namespace) -> None:
     with saying_on_interrupt(how_it_stands(args.index)):
         updated = index.update(delete=ids)
     deleted = before - len(updated)
-    print(json.dumps({"passages": len(updated), "deleted": deleted} | bytes_of(updated.path)))
+    output(json.dumps({"passages": len(updated), "deleted": deleted} | bytes_of(updated.path)))
 
 
 def _listed(file: Path | None) -> list[str]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from tqdm import tqdm
 
-from retrieval.command_line import progress_bar, say, saying_on_interrupt
+from retrieval.command_line import output, progress_bar, say, saying_on_interrupt
 
 __all__ = ["add_flags", "main"]
 
@@ -46,4 +46,4 @@ def main(args: argparse.Namespace) -> None:
         close()
     if got.unchecked:
         say(f"not checked, because no checksum is known: {', '.join(got.unchecked)}")
-    print(json.dumps({"corpus": str(got.corpus), "passages": got.passages, "left_out": got.left_out}))
+    output(json.dumps({"corpus": str(got.corpus), "passages": got.passages, "left_out": got.left_out}))

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from retrieval.command_line import progress_bar, say, saying_on_interrupt
+from retrieval.command_line import output, progress_bar, say, saying_on_interrupt
 from retrieval.commands.asking import add_lm_flags, asking, bill, given_lm_flags, measured, price
 from retrieval.corpora.reader import naming_lines, read
 from retrieval.encoding import Cluster
@@ -119,7 +119,7 @@ def main(args: argparse.Namespace) -> None:
     with saying_on_interrupt(f"{stands}; {goes_on}"), reading(args.corpus) as passages:
         index = build(passages, args.out, overwrite=args.overwrite, **settings)
     seconds = round(time.monotonic() - start, 3)
-    print(json.dumps({"passages": len(index), "seconds": seconds} | bytes_of(index.path)))
+    output(json.dumps({"passages": len(index), "seconds": seconds} | bytes_of(index.path)))
 
 
 @contextmanager
@@ -229,7 +229,7 @@ def _hipporag(args: argparse.Namespace, *, plan: bool = False, **settings: Any) 
         )
     seconds = round(time.monotonic() - start, 3)
     done = {"passages": len(index), "facts": index.facts, "unread": len(index.unread), "seconds": seconds}
-    print(json.dumps(done | bytes_of(Path(args.out)) | bill(cost)))
+    output(json.dumps(done | bytes_of(Path(args.out)) | bill(cost)))
 
 
 def _print_plan(args: argparse.Namespace, lm: Any) -> None:
@@ -237,16 +237,16 @@ def _print_plan(args: argparse.Namespace, lm: Any) -> None:
 
     with reading(args.corpus) as passages:
         plan = make_plan(passages, Path(args.out), lm)
-    print(f"{f'{plan.passages:,} passages':20}{'least':>14}{'typical':>14}{'most':>14}")
+    output(f"{f'{plan.passages:,} passages':20}{'least':>14}{'typical':>14}{'most':>14}")
     for label, amounts in (
         ("LM calls", plan.lm_calls),
         ("input tokens", plan.input_tokens),
         ("output tokens", plan.output_tokens),
     ):
-        print(f"{label:20}" + "".join(f"{amount:>14,.0f}" for amount in amounts))
+        output(f"{label:20}" + "".join(f"{amount:>14,.0f}" for amount in amounts))
     dollars = [price(lm, *tokens) for tokens in zip(plan.input_tokens, plan.output_tokens, strict=True)]
     prices = ", ".join(f"${usd:,.2f}" for usd in dollars if usd is not None)
-    print(f"\nwith {lm.model}: {'the price is unknown' if None in dollars else prices}")
+    output(f"\nwith {lm.model}: {'the price is unknown' if None in dollars else prices}")
     say(
         "A token is taken as 4 characters. Least: empty replies. Typical: replies as long as those on encyclopedic "
         "passages. Most: replies that cannot be read, each asked for again and cut off at its limit."

@@ -4,6 +4,7 @@ import argparse
 import json
 from contextlib import nullcontext
 
+from retrieval.command_line import output
 from retrieval.commands.asking import add_lm_flags, asking
 from retrieval.errors import UsageError
 from retrieval.specs import FORMS, load
@@ -27,4 +28,4 @@ def main(args: argparse.Namespace) -> None:
     with asking(args) if retriever.asks_lm else nullcontext():
         found = retriever(args.query, args.k)
     for p in found:
-        print(json.dumps({"id": p.id, "title": p.title, "text": p.text, "score": p.score}, ensure_ascii=False))
+        output(json.dumps({"id": p.id, "title": p.title, "text": p.text, "score": p.score}, ensure_ascii=False))

@@ -4,6 +4,7 @@ import argparse
 import json
 from pathlib import Path
 
+from retrieval.command_line import output
 from retrieval.specs import load
 
 __all__ = ["add_flags", "main"]
@@ -26,4 +27,4 @@ def main(args: argparse.Namespace) -> None:
     from retrieval.shards import split
 
     directories = split(load(args.index), args.out, args.shards, overwrite=args.overwrite)
-    print(json.dumps({"shards": [str(directory) for directory in directories]}))
+    output(json.dumps({"shards": [str(directory) for directory in directories]}))

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retrieval.errors import RetrievalError
+from retrieval.indexes import read_array
 from retrieval.models import import_package, loading, without_surrogates
 from retrieval.passage import Passage
 
@@ -104,8 +105,12 @@ class LoadedEncoder:
 
 
 def same_probe(path: Path, probe: NDArray[np.float32]) -> bool:
-    """Whether there is a probe in the file `path` that equals this one, up to differences between machines."""
+    """Whether there is a probe in the file `path` that equals this one, up to differences between machines.
+
+    Raises:
+        RetrievalError: the file is damaged.
+    """
     if not path.exists():
         return False
-    known = np.load(path)
+    known = read_array(path)
     return known.shape == probe.shape and bool(np.linalg.norm(known - probe) < 0.02 * np.linalg.norm(known))

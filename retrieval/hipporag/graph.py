@@ -115,6 +115,10 @@ class Graph:
         self._alone = strength == 0
         self._share = np.divide(1, strength, out=np.zeros_like(strength), where=~self._alone)
 
+    def __len__(self) -> int:
+        """How many nodes it has."""
+        return len(self._alone)
+
     @classmethod
     def of_arrays(cls, arrays: Any) -> "Graph":
         """The graph that `arrays` gave.
@@ -123,9 +127,15 @@ class Graph:
             UsageError: the extra `hipporag` is not installed.
             KeyError, ValueError: it is none.
         """
-        weights = arrays["data"], arrays["indices"], arrays["indptr"]
-        size = len(weights[2]) - 1
-        return cls(_scipy_sparse().csr_array(weights, (size, size)), arrays["holders"])
+        parts, holders = (arrays["data"], arrays["indices"], arrays["indptr"]), arrays["holders"]
+        size = len(parts[2]) - 1
+        weights = _scipy_sparse().csr_array(parts, (size, size))
+        weights.check_format(full_check=True)  # else a search would read memory of others
+        if not (weights.dtype == np.float64 and np.isfinite(weights.data).all() and (weights.data > 0).all()):
+            raise ValueError("weights are numbers above 0")
+        if not (holders.dtype == np.int64 and holders.ndim == 1 and (holders > 0).all()):
+            raise ValueError("each phrase is in a passage")
+        return cls(weights, holders)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """All that the graph is made of, for `numpy.savez`."""

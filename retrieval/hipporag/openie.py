@@ -22,7 +22,7 @@ from retrieval.errors import OdqaError, RetrievalError
 from retrieval.files import json_line
 from retrieval.indexes import Corpus
 from retrieval.passage import Passage
-from retrieval.secrets import names_a_secret, without_secrets, without_url_secrets
+from retrieval.secrets import public, without_secrets, without_url_secrets
 from signatures.extract import ExtractTriples, NameEntities
 
 __all__ = ["Found", "OpenIE", "Replies", "Unfinished", "extract_all", "identity", "prompts"]
@@ -224,12 +224,7 @@ def as_lines(entities: list[str]) -> str:
 def identity(lm: dspy.LM) -> dict[str, Any]:
     """What decides the LM's replies: its name and its settings, without secrets."""
     settings = {**lm.kwargs, **getattr(lm.engine, "dump_state", dict)()}
-    public = {
-        name: without_url_secrets(value) if isinstance(value, str) else value
-        for name, value in settings.items()
-        if value is not None and not names_a_secret(name)
-    }
-    known: dict[str, Any] = json.loads(json.dumps({"model": lm.model, **public}, default=repr))
+    known: dict[str, Any] = public(json.loads(json.dumps({"model": lm.model, **settings}, default=repr)))
     return known
 
 
@@ -277,8 +272,22 @@ def _whole_lines(path: Path) -> Iterator[bytes]:
 
 def _lines(path: Path) -> Iterator[dict[str, Any]]:
     try:
-        for line in _whole_lines(path):
-            found = json.loads(line)
-            yield {name: found[name] for name in ("key", "found", "calls")}
-    except (ValueError, TypeError, KeyError) as error:
+        for line in map(json.loads, _whole_lines(path)):
+            if not (isinstance(line["key"], str) and type(line["calls"]) is int and _is_found(line["found"])):
+                raise ValueError("it is no line of ours")
+            yield line
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise RetrievalError(f"{path} is damaged: remove it, and what it holds is asked for again") from error
+
+
+def _is_found(value: Any) -> bool:
+    """Whether it is names, triples, or None. Pydantic does not tell: it takes no lone surrogates, which LMs write."""
+
+    def is_texts(some: Any) -> bool:
+        return isinstance(some, list) and all(isinstance(one, str) for one in some)
+
+    return (
+        value is None
+        or is_texts(value)
+        or (isinstance(value, list) and all(is_texts(one) and len(one) == 3 for one in value))
+    )

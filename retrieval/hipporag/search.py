@@ -18,8 +18,10 @@ by nearness alone.
 
 import contextvars
 import json
-from collections.abc import Callable, Iterable, Sequence
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -46,7 +48,7 @@ from retrieval.hipporag.build import (
     write_index,
 )
 from retrieval.hipporag.graph import Graph, Triple
-from retrieval.indexes import Corpus, Lines, building, check_target, read_description
+from retrieval.indexes import Corpus, Lines, building, check_target, read_array, read_description
 from retrieval.known_item import is_checking
 from retrieval.passage import Passage, number
 from signatures.select import SelectFacts
@@ -76,6 +78,10 @@ class HippoRAG(Retriever):
         filter: Whether the LM chooses among the facts; else all are taken, and no LM is asked.
         device: Where to encode queries, such as "cpu" or "cuda:1"; by default the best one there is.
 
+    Attributes:
+        unread: The ids of the passages of which the LM's replies could not all be read.
+        facts: How many there are.
+
     Raises:
         UsageError: the extra is not installed, `path` holds no finished index or one of another format, a setting is
             out of range, or the model cannot be loaded or is not the one that the passages were encoded with.
@@ -100,29 +106,32 @@ class HippoRAG(Retriever):
             )
         self.path = Path(path)
         description = read_description(self.path, DESCRIPTION, "HippoRAG", FORMAT)
-        self.encoder = Encoder(**description["encoder"])
-        self.unread: list[str] = description["unread"]
-        """The ids of the passages of which the LM's replies could not all be read."""
-        self.facts: int = description["facts"]
-        """How many there are."""
+        with _undamaged(self.path / DESCRIPTION):
+            self.encoder = Encoder(**description["encoder"])
+            self.unread = [str(id) for id in description["unread"]]
+            self.facts = int(description["facts"])
         self._corpus = Corpus(self.path)
         self._most, self._passage_weight, self._damping = facts, passage_weight, damping
         self._filter = FactFilter(SelectFacts) if filter else None
         self.asks_lm = filter
-        self._passage_vectors = np.load(self.path / PASSAGE_VECTORS, mmap_mode="r")
-        self._fact_vectors = np.load(self.path / FACT_VECTORS, mmap_mode="r" if self.facts else None)
         self._triples: Sequence[bytes] = Lines(self.path / FACTS) if self.facts else ()
-        try:
-            with np.load(self.path / GRAPH) as arrays:
-                self._graph, self._ends = Graph.of_arrays(arrays), arrays["ends"]
-        except (BadZipFile, KeyError, ValueError) as error:
-            raise RetrievalError(f"{self.path / GRAPH} is damaged: build the index again") from error
         self._encoder = LoadedEncoder(replace(self.encoder, model=model or self.encoder.model), device)
-        if not same_probe(self.path / PROBE, self._encoder.probe()):
+        probe = self._encoder.probe()
+        if not same_probe(self.path / PROBE, probe):
             raise UsageError(
                 f"the model {model or self.encoder.model!r} is not the one that the passages in {path} were encoded "
                 "with: open the index with that model, or build it again"
             )
+        self._passage_vectors = _vectors(self.path / PASSAGE_VECTORS, len(self._corpus), probe.shape[1])
+        self._fact_vectors = _vectors(self.path / FACT_VECTORS, len(self._triples), probe.shape[1])
+        with _undamaged(self.path / GRAPH), np.load(self.path / GRAPH) as arrays:
+            self._graph, self._ends = Graph.of_arrays(arrays), arrays["ends"]
+            phrases = len(self._graph.holders)
+            if len(self._graph) != phrases + len(self._corpus):
+                raise ValueError("it has other nodes")
+            whole = self._ends.shape == (len(self._triples), 2) and self._ends.dtype == np.int32
+            if not whole or not ((self._ends >= 0) & (self._ends < phrases)).all():
+                raise ValueError("the phrases of its triples are not there")
 
     def __len__(self) -> int:
         return len(self._corpus)
@@ -192,7 +201,8 @@ class HippoRAG(Retriever):
         return reset
 
     def _triple(self, n: int) -> Triple:
-        subject, relation, object = json.loads(self._triples[n])
+        with _undamaged(self.path / FACTS):
+            subject, relation, object = map(str, json.loads(self._triples[n]))
         return subject, relation, object
 
     @classmethod
@@ -278,7 +288,36 @@ def _as_passage(triple: Triple) -> Passage:
 
 
 def _scaled(scores: NDArray[np.float32]) -> NDArray[np.float64]:
-    """The scores brought to 0 … 1; all 1 where they are equal."""
+    """The scores brought to 0 … 1; all 1 where they are equal.
+
+    Raises:
+        RetrievalError: one is no number.
+    """
     exact = scores.astype(np.float64)
     low, high = exact.min(), exact.max()
+    if not np.isfinite(high - low):
+        raise RetrievalError("the vectors of the index are damaged, some values are no numbers: build it again")
     return (exact - low) / (high - low) if high > low else np.ones_like(exact)
+
+
+def _vectors(path: Path, rows: int, size: int) -> NDArray[np.float32]:
+    """The table of vectors in a file, memory-mapped.
+
+    Raises:
+        RetrievalError: it is damaged.
+    """
+    found = read_array(path, mapped=rows > 0)
+    if found.shape != (rows, size) or found.dtype != np.float32:
+        raise RetrievalError(f"{path} is damaged: build the index again")
+    return found
+
+
+@contextmanager
+def _undamaged(path: Path) -> Iterator[None]:
+    """What goes wrong in the block, in which the file is read, says that the file is damaged."""
+    try:
+        yield
+    except (ValueError, TypeError, LookupError, EOFError, OSError, RuntimeError, BadZipFile, zlib.error) as error:
+        if isinstance(error, UsageError):  # which is a ValueError
+            raise
+        raise RetrievalError(f"{path} is damaged: build the index again") from error

@@ -59,5 +59,5 @@ def api_key() -> str | None:
 
 
 def is_url(location: str) -> bool:
-    """Whether it is the URL of a server, and not a directory."""
-    return re.match(r"https?://", location) is not None
+    """Whether it is a URL, that of a server, and not a directory."""
+    return re.match(r"\w+://", location) is not None

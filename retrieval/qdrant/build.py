@@ -15,11 +15,12 @@ from uuid import NAMESPACE_URL, uuid5
 
 from retrieval.bm25 import Analyser
 from retrieval.dense.encoder import LoadedEncoder
-from retrieval.errors import UsageError
+from retrieval.errors import RetrievalError, UsageError
 from retrieval.indexes import CORPUS, Corpus, DuplicateId, LineWriter, Progress, checked_passages, passage_line
+from retrieval.models import without_surrogates
 from retrieval.passage import Passage
-from retrieval.qdrant.connection import Connection, models
-from retrieval.qdrant.description import FORMAT, NAME, built_with, settings_of
+from retrieval.qdrant.connection import Connection, models, values_of
+from retrieval.qdrant.description import FORMAT, NAME, built_with, checked, settings_of
 from retrieval.qdrant.terms import Statistics, Tokens, tokens_of_probe
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ _TOKENS = 5_000  # whose frequencies are in a point
 
 def point_of(id: str) -> str:
     """The number of the point of the passage with this id."""
-    return str(uuid5(_NAMESPACE, f"passage:{id}"))
+    return str(uuid5(_NAMESPACE, without_surrogates(f"passage:{id}")))
 
 
 class Writer:
@@ -75,7 +76,7 @@ class Writer:
         """
         ids = [point_of(passage.id) for passage in passages]
         found = self._connection.call("retrieve", ids=ids, with_payload=["id", "title", "text"])
-        there = {point.payload["id"]: (point.payload["title"], point.payload["text"]) for point in found}
+        there = {id: (title, text) for id, title, text in (values_of(p, "id", "title", "text") for p in found)}
         for passage in passages:
             if there.get(passage.id, (passage.title, passage.text)) != (passage.title, passage.text):
                 raise DuplicateId(passage.id)
@@ -180,7 +181,7 @@ def _check_target(connection: Connection, overwrite: bool) -> None:
         return
     if NAME not in metadata:
         raise UsageError(f"{connection} exists and was built by something else: choose another name")
-    if metadata[NAME]["finished"] and not overwrite:
+    if not overwrite and checked(connection, metadata)["finished"]:
         raise UsageError(f"{connection} exists: choose another name, or say --overwrite (overwrite=True)")
 
 
@@ -202,11 +203,10 @@ def _begin(connection: Connection, description: dict[str, Any], resume: bool, la
     """Make the collection, unless an unfinished build of the same is there; returns whether it is."""
     metadata = connection.description()
     if metadata is not None:
-        known = metadata[NAME]
-        unfinished = resume and not known["finished"]
-        if unfinished and settings_of(known) == settings_of(description):
-            return True
-        if unfinished:
+        known = checked(connection, metadata) if resume else {"finished": True}
+        if not known["finished"]:
+            if settings_of(known) == settings_of(description):
+                return True
             raise UsageError(
                 f"{connection} has an unfinished build of other passages or with other settings, with "
                 f"{built_with(known)}: give those to finish it, or build without resuming to delete it"
@@ -244,8 +244,10 @@ def read_statistics(connection: Connection, description: dict[str, Any]) -> Stat
     """The statistics that the weights of BM25 were made of when the collection was built."""
     statistics = Statistics(description["counted"], description["bm25"]["tokens"])
     for n in range(-(-description["bm25"]["different"] // _TOKENS)):
-        (point,) = connection.call("retrieve", ids=[_part(n)], with_payload=True)
-        statistics.frequencies.update(point.payload["frequencies"])
+        found = connection.call("retrieve", ids=[_part(n)], with_payload=True)
+        if not found:
+            raise RetrievalError(f"{connection} has lost the statistics of BM25: build it again")
+        statistics.frequencies.update(*values_of(found[0], "frequencies"))
     return statistics
 
 

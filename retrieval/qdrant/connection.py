@@ -3,14 +3,15 @@
 import atexit
 import json
 import pickle
+import re
 import sqlite3
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
+from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import Any, NoReturn
 from weakref import WeakValueDictionary
 
 import httpx
@@ -23,10 +24,11 @@ try:
     from qdrant_client import QdrantClient, models
     from qdrant_client.common.client_exceptions import QdrantException
     from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
+    from qdrant_client.local import persistence
 except ModuleNotFoundError as error:
     raise UsageError(f"{error.name} is not installed, get it by: pip install 'dspy-odqa[qdrant]'") from error
 
-__all__ = ["Connection", "models"]
+__all__ = ["Connection", "models", "values_of"]
 
 _PAGE = 256  # points in one reply
 _LONGEST_WAIT = 30.0  # seconds between two attempts, whatever the server asks for
@@ -36,6 +38,9 @@ _CLASSES = {
     ("qdrant_client.http.models.models", "PointStruct"),
     ("qdrant_client.http.models.models", "SparseVector"),
 }
+
+_NO_NAME = re.compile(r'[<>:"/\\|?*\x00-\x1f]|^\.{0,2}$')  # of a collection: it is a part of paths and URLs
+_TYPES = {"id": str, "title": str, "text": str, "row": int, "frequencies": dict}
 
 _embedded: WeakValueDictionary[Path, QdrantClient] = WeakValueDictionary()
 _opening = Lock()
@@ -56,9 +61,9 @@ class Connection:
         create: Whether a directory may be made.
 
     Raises:
-        UsageError: the URL is malformed, a setting out of range, there is no such directory, or another process has it
-            open.
-        RetrievalError: the directory is damaged.
+        UsageError: the URL is malformed, no collection can have that name, a setting is out of range, there is no such
+            directory, or another process has it open.
+        RetrievalError: the directory is damaged, or may not be written to.
     """
 
     def __init__(
@@ -76,6 +81,8 @@ class Connection:
             raise UsageError(
                 f"timeout must be above 0, retries and backoff 0 or more, not {timeout}, {retries}, {backoff}"
             )
+        if _NO_NAME.search(collection):
+            raise UsageError(f"no collection can have the name {collection!r}: use letters, digits, - and _")
         self.collection, self.embedded = collection, not is_url(str(location))
         self._timeout, self._retries, self._backoff = timeout, retries, backoff
         if self.embedded:
@@ -100,8 +107,8 @@ class Connection:
         """What is known of the collection: the metadata that are kept with it; None if there is none."""
         return dict(self.call("get_collection").config.metadata or {}) if self.exists() else None
 
-    def scroll(self, only: models.Filter, fields: Sequence[str]) -> Iterator[dict[str, Any]]:
-        """The payloads of points, in no order.
+    def scroll(self, only: models.Filter, fields: Sequence[str]) -> Iterator[Any]:
+        """Points, in no order.
 
         Args:
             only: Which points.
@@ -110,7 +117,7 @@ class Connection:
         offset = None
         while True:
             found, offset = self.call("scroll", scroll_filter=only, limit=_PAGE, offset=offset, with_payload=fields)
-            yield from (point.payload for point in found)
+            yield from found
             if offset is None:
                 return
 
@@ -119,7 +126,8 @@ class Connection:
 
         Raises:
             UsageError: the server refuses the key, or asks for one.
-            RetrievalError: the server is down or too slow, refuses the request, or answers nonsense.
+            RetrievalError: the server is down or too slow, refuses the request, or answers nonsense; a directory is
+                damaged or cannot be written to.
         """
         function: Callable[..., Any] = getattr(self._client, name)
         for attempt in range(self._retries + 1):
@@ -138,14 +146,17 @@ class Connection:
                 if error.status_code not in TRY_AGAIN:
                     raise RetrievalError(problem) from None
             except ResponseHandlingException as error:
-                problem = self._failure(error.source)
-            except json.JSONDecodeError as error:
-                problem = self._failure(error)
+                problem = self._failure(error.source) or self._fail(error.source)
+            except (ValueError, LookupError, TypeError, AttributeError, AssertionError, RecursionError) as error:
+                # What the client stumbles over in a reply or in a directory: it checks only a part of either.
+                self._fail(error)
+            except sqlite3.Error as error:
+                raise RetrievalError(f"{self} cannot be read or written: {one_line(error)}") from error
             if attempt < self._retries:
                 time.sleep(seconds_to_wait(attempt, self._backoff, wait, _LONGEST_WAIT))
         raise RetrievalError(problem)
 
-    def _failure(self, source: Exception) -> str:
+    def _failure(self, source: Exception) -> str | None:
         match source:
             case httpx.ConnectError() | httpx.ConnectTimeout():
                 return f"no Qdrant server answers at {self._shown} ({one_line(source)})"
@@ -154,7 +165,12 @@ class Connection:
             case httpx.TransportError():
                 return f"the server at {self._shown} broke off ({one_line(source)})"
             case _:
-                raise RetrievalError(f"the server at {self._shown} answers nonsense; is it Qdrant?") from None
+                return None
+
+    def _fail(self, error: Exception) -> NoReturn:
+        if self.embedded:
+            raise RetrievalError(f"{self} is damaged: build it again ({one_line(error)})") from error
+        raise RetrievalError(f"the server at {self._shown} answers nonsense; is it Qdrant?") from None
 
     def _refusal(self, error: UnexpectedResponse) -> str:
         try:
@@ -185,28 +201,50 @@ def _open_directory(path: Path, create: bool) -> QdrantClient:
                     f"there is no Qdrant collection in {path}: build one with `python -m retrieval index --backend "
                     "qdrant`"
                 )
-            _check_rows(path)
             try:
-                client = QdrantClient(path=str(path))
-            except RuntimeError as error:
-                raise UsageError(
-                    f"{path} is open in another process, and only one can have it: start a Qdrant server for several"
-                ) from error
-            except (OSError, ValueError, KeyError, sqlite3.Error) as error:
-                raise RetrievalError(f"{path} is damaged: {one_line(error)}") from error
+                _check_names(path / "meta.json")
+                with _unpickling_points():
+                    client = QdrantClient(path=str(path))
+            except Exception as error:  # of whatever kind: the client does not check what it reads
+                if isinstance(error, RuntimeError) and "already accessed" in str(error):
+                    raise UsageError(
+                        f"{path} is open in another process, and only one can have it: start a Qdrant server for "
+                        "several"
+                    ) from error
+                reason = one_line(error) or type(error).__name__
+                raise RetrievalError(f"{path} is damaged, or may not be written to: {reason}") from error
             _embedded[path] = client
         return client
 
 
-def _check_rows(path: Path) -> None:
-    """Check that the rows of a directory, which Qdrant's client unpickles, hold nothing but points."""
-    for file in sorted(path.glob("collection/*/storage.sqlite")):
-        try:
-            with closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)) as rows:
-                for (row,) in rows.execute("SELECT point FROM points"):
-                    _Points(BytesIO(row)).load()
-        except (sqlite3.Error, pickle.UnpicklingError, EOFError) as error:
-            raise RetrievalError(f"{file} is damaged, or no file of Qdrant: {one_line(error)}") from error
+def _check_names(meta: Path) -> None:
+    """Check that the collections of a directory are in it: the client makes paths of their names."""
+    names = json.loads(meta.read_bytes())["collections"] if meta.exists() else ()
+    if wrong := [name for name in names if _NO_NAME.search(name)]:
+        raise ValueError(f"no collection can have the name {wrong[0]!r}")
+
+
+@contextmanager
+def _unpickling_points() -> Iterator[None]:
+    """While Qdrant's client reads the rows of a directory, it can unpickle nothing but points.
+
+    To read the rows before it does would not be enough: a view of SQLite may give others the second time.
+    """
+    persistence.pickle = _PicklingPoints
+    try:
+        yield
+    finally:
+        persistence.pickle = pickle
+
+
+class _PicklingPoints:
+    """What Qdrant's client uses of the module `pickle`."""
+
+    dumps = staticmethod(pickle.dumps)
+
+    @staticmethod
+    def loads(row: bytes) -> Any:
+        return _Points(BytesIO(row)).load()
 
 
 class _Points(pickle.Unpickler):
@@ -214,3 +252,17 @@ class _Points(pickle.Unpickler):
         if (module, name) not in _CLASSES:
             raise pickle.UnpicklingError(f"its rows name {module}.{name}")
         return super().find_class(module, name)
+
+
+def values_of(point: Any, *names: str) -> list[Any]:
+    """The values of a point's payload with these names: id, title, text, row, frequencies.
+
+    Raises:
+        RetrievalError: it has none, or one of another type.
+    """
+    payload = point.payload or {}
+    if wrong := [name for name in names if type(payload.get(name)) is not _TYPES[name]]:
+        raise RetrievalError(
+            f"the point {point.id} has no good {wrong[0]}, another program has changed it: build the collection again"
+        )
+    return [payload[name] for name in names]

@@ -13,18 +13,71 @@ colbert                         checkpoint, doc_maxlen, datatype, probe; null wi
 import hashlib
 import json
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from retrieval.errors import UsageError
+from retrieval.errors import RetrievalError, UsageError
 from retrieval.qdrant.connection import Connection
 
-__all__ = ["FORMAT", "NAME", "built_with", "fingerprint", "read", "same_probe", "settings_of"]
+__all__ = ["FORMAT", "NAME", "built_with", "checked", "fingerprint", "read", "same_probe", "settings_of"]
 
 NAME = "dspy-odqa"
 FORMAT = 1
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+
+
+class _Analyser(_Part):
+    stemmer: str | None
+    stop_words: list[str]
+    pattern: str
+
+
+class _BM25(_Part):
+    k1: float
+    b: float
+    analyser: _Analyser
+    probe: list[str]
+    tokens: Annotated[int, Field(ge=1)]
+    different: Annotated[int, Field(ge=1)]
+    moved: dict[str, Annotated[int, Field(ge=0, lt=2**32)]]
+
+
+class _Encoder(_Part):
+    model: str
+    pooling: Literal["mean", "cls"] | None
+    normalize: bool
+    query_prefix: str | None
+    passage_prefix: str | None
+
+
+class _Dense(_Part):
+    encoder: _Encoder
+    approximate: bool
+    probe: list[float]
+
+
+class _ColBERT(_Part):
+    checkpoint: str
+    doc_maxlen: int
+    datatype: str
+    probe: list[float]
+
+
+class _Description(_Part):
+    format: int
+    finished: bool
+    passages: int
+    counted: Annotated[int, Field(ge=1)]
+    corpus: str
+    bm25: _BM25
+    dense: _Dense | None
+    colbert: _ColBERT | None
 
 
 def read(connection: Connection) -> dict[str, Any]:
@@ -32,7 +85,7 @@ def read(connection: Connection) -> dict[str, Any]:
 
     Raises:
         UsageError: there is no such collection, or it is not ours, of another format or not finished.
-        RetrievalError: the server could not answer.
+        RetrievalError: the description is damaged, or the server could not answer.
     """
     metadata = connection.description()
     if metadata is None:
@@ -41,14 +94,30 @@ def read(connection: Connection) -> dict[str, Any]:
         raise UsageError(
             f"{connection} is no index of this project: build one with `python -m retrieval index --backend qdrant`"
         )
-    description: dict[str, Any] = metadata[NAME]
-    if description.get("format") != FORMAT:
-        raise UsageError(
-            f"{connection} has format {description.get('format')}, this version reads {FORMAT}: build it again"
-        )
+    description = checked(connection, metadata)
     if not description["finished"]:
         raise UsageError(f"{connection} is not finished: start the same build again to go on with it")
     return description
+
+
+def checked(connection: Connection, metadata: dict[str, Any]) -> dict[str, Any]:
+    """The description in the metadata of a collection of ours: whoever may write to a server can have changed it.
+
+    Raises:
+        UsageError: it is of another format.
+        RetrievalError: it is damaged.
+    """
+    description = metadata[NAME]
+    if isinstance(description, dict) and isinstance(found := description.get("format"), int) and found != FORMAT:
+        raise UsageError(f"{connection} has format {found}, this version reads {FORMAT}: build it again")
+    try:
+        return _Description.model_validate(description).model_dump()
+    except ValidationError as error:
+        part = ".".join(map(str, error.errors()[0]["loc"]))
+        raise RetrievalError(
+            f"the description of {connection} is damaged{part and f' in {part}'}: build it again, with --overwrite "
+            "--no-resume"
+        ) from error
 
 
 def fingerprint(connection: Connection) -> str:

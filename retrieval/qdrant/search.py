@@ -10,6 +10,7 @@ One collection serves all that it was built for, and says with what: `retrieval.
 """
 
 import math
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -25,7 +26,7 @@ from retrieval.indexes import Progress
 from retrieval.passage import Passage
 from retrieval.qdrant.address import COLLECTION, SEARCHES
 from retrieval.qdrant.build import DATATYPES, PASSAGES, write_collection
-from retrieval.qdrant.connection import Connection, models
+from retrieval.qdrant.connection import Connection, models, values_of
 from retrieval.qdrant.description import built_with, read, same_probe
 from retrieval.qdrant.terms import number_of, tokens_of_probe
 from retrieval.qdrant.update import update_collection
@@ -121,7 +122,11 @@ class Qdrant(Retriever):
     def _load_analyser(self) -> Analyser:
         bm25 = self._description["bm25"]
         analyser = Analyser(**bm25["analyser"] | {"stop_words": tuple(bm25["analyser"]["stop_words"])})
-        if tokens_of_probe(analyser) != bm25["probe"]:
+        try:
+            same = tokens_of_probe(analyser) == bm25["probe"]
+        except (KeyError, re.error):  # no such stemmer, or no such pattern
+            same = False
+        if not same:
             raise RetrievalError(
                 f"the analyser of {self._connection} is not the one it was built with, or PyStemmer has changed: it "
                 f"was built with {built_with(self._description)}; build it again"
@@ -163,12 +168,14 @@ class Qdrant(Retriever):
             limit=1,
             with_payload=_FIELDS,
         )
+        if not found:
+            raise RetrievalError(f"{self._connection} has no passage in row {row} or behind it")
         return _passage(found[0])
 
     def ids(self) -> Iterator[str]:
         """The ids of all passages, in no order."""
         for point in self._connection.scroll(PASSAGES, ["id"]):
-            yield point["id"]
+            yield from values_of(point, "id")
 
     def search(self, query: str, k: int) -> list[Passage]:
         return self.search_batch([query], k)[0]
@@ -228,7 +235,7 @@ class Qdrant(Retriever):
         if len(found) != len(requests):
             raise RetrievalError(f"{self._connection} gives {len(found)} lists for {len(requests)} searches")
         return [
-            [_passage(point, point.score) for point in sorted(reply.points, key=lambda p: (-p.score, p.payload["row"]))]
+            [_passage(p, p.score) for p in sorted(reply.points, key=lambda p: (-p.score, *values_of(p, "row")))]
             for reply in found
         ]
 
@@ -346,5 +353,5 @@ class Qdrant(Retriever):
 
 
 def _passage(point: Any, score: float | None = None) -> Passage:
-    payload = point.payload
-    return Passage(payload["id"], payload["text"], payload["title"], score)
+    id, text, title = values_of(point, "id", "text", "title")
+    return Passage(id, text, title, score)

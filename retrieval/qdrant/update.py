@@ -10,7 +10,7 @@ from retrieval.errors import UsageError
 from retrieval.indexes import checked_passages
 from retrieval.passage import Passage
 from retrieval.qdrant.build import PASSAGES, Writer, point_of, read_statistics
-from retrieval.qdrant.connection import Connection, models
+from retrieval.qdrant.connection import Connection, models, values_of
 from retrieval.qdrant.description import NAME
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def _check_there(connection: Connection, ids: Sequence[str]) -> None:
     for begin in range(0, len(ids), _POINTS):
         some = ids[begin : begin + _POINTS]
         found = connection.call("retrieve", ids=[point_of(id) for id in some], with_payload=["id"])
-        missing += sorted({*some} - {point.payload["id"] for point in found})
+        missing += sorted({*some} - {id for point in found for id in values_of(point, "id")})
     if missing:
         shown = ", ".join(map(repr, missing[:5])) + (" …" if len(missing) > 5 else "")
         raise UsageError(f"the index has no passage with the id {shown}: nothing was deleted")
@@ -78,7 +78,7 @@ def _check_there(connection: Connection, ids: Sequence[str]) -> None:
 def _add(connection: Connection, writer: Writer, passages: Iterator[Passage], batch_size: int) -> None:
     order = models.OrderBy(key="row", direction=models.Direction.DESC)
     last, _ = connection.call("scroll", scroll_filter=PASSAGES, order_by=order, limit=1, with_payload=["row"])
-    row = last[0].payload["row"] + 1 if last else 0
+    row = values_of(last[0], "row")[0] + 1 if last else 0
     while some := list(islice(passages, batch_size)):
         if missing := writer.missing(some):
             writer.write(missing, range(row, row + len(missing)))

@@ -34,6 +34,24 @@ def test_an_error_is_one_line_without_secrets_and_2(
     assert capsys.readouterr() == ("", "python -m x: error: the key *** is wrong\n")
 
 
+def test_nothing_from_outside_reaches_the_terminal_as_an_order() -> None:
+    code = """
+import logging
+from retrieval.command_line import output, run
+from retrieval.errors import UsageError
+
+def command():
+    output("an answer\\x1b[2J", flush=True)
+    logging.getLogger("any").warning("a title\\x9b2J")
+    raise UsageError("a name\\x1b]0;")
+
+run("x", command)
+"""
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert ended.stdout == "an answer\\u001b[2J\n"
+    assert ended.stderr == "a title\\u009b2J\nx: error: a name\\u001b]0;\n"
+
+
 def test_an_interrupt_is_130_and_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     assert exit_code(KeyboardInterrupt()) == 130
     assert capsys.readouterr() == ("", "")

@@ -1,6 +1,6 @@
 import pytest
 
-from retrieval.secrets import names_a_secret, without_secrets, without_url_secrets
+from retrieval.secrets import names_a_secret, public, without_secrets, without_url_secrets
 
 
 def test_secrets_are_the_values_of_variables_with_telling_names(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -24,3 +24,9 @@ def test_secrets_in_urls() -> None:
 )
 def test_names_of_arguments_tell_secrets(name: str, secret: bool) -> None:
     assert names_a_secret(name) is secret
+
+
+def test_no_secret_is_left_at_any_depth(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOME_KEY", "sk-0123456789")
+    value = {"top": 1, "none": None, "body": [{"api_key": "x", "user": "sk-0123456789"}], "at": "http://me:pw@host"}
+    assert public(value) == {"top": 1, "body": [{"user": "***"}], "at": "http://***@host"}

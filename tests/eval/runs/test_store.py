@@ -1,4 +1,6 @@
 import json
+import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -6,7 +8,7 @@ import pytest
 from support.records import a_row
 
 from eval.figures.summary import summarise
-from eval.runs.store import Run, Store, read
+from eval.runs.store import CallLog, Run, Store, read
 from retrieval import Passage, UsageError
 
 
@@ -132,3 +134,36 @@ def test_another_run_is_refused(tmp_path: Path) -> None:
     made(tmp_path)
     with pytest.raises(UsageError, match="holds another run, with different questions, k; choose another directory"):
         taken_up(tmp_path, k=5, questions="others")
+
+
+def test_a_thread_that_is_left_behind_writes_to_no_other_file(tmp_path: Path) -> None:
+    log, other = CallLog(tmp_path / "calls.jsonl"), tmp_path / "rows.jsonl"
+    written: list[int] = []
+    refused: list[str] = []
+
+    def write_on(write: Callable[[bytes], object], begun: threading.Event) -> None:
+        lines = 0
+        try:
+            while True:
+                write(b"x" * 20_000 + b"\n")
+                lines += 1
+                begun.set()
+        except ValueError as error:
+            refused.append(str(error))
+        written.append(lines)
+
+    for _ in range(50):
+        begun = threading.Event()
+        with log.appending() as write:
+            threads = [threading.Thread(target=write_on, args=(write, begun)) for _ in range(2)]
+            for thread in threads:
+                thread.start()
+            begun.wait()
+        with other.open("ab", buffering=0):  # often with the number that the log's file had
+            for thread in threads:
+                thread.join()
+    assert other.read_bytes() == b""
+    assert len(refused) == 100
+    lines = (tmp_path / "calls.jsonl").read_bytes().splitlines()
+    assert len(lines) == sum(written)
+    assert {len(line) for line in lines} == {20_000}

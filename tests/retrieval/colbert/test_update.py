@@ -12,4 +12,4 @@ def test_it_is_said_that_an_index_cannot_be_changed(path: Path) -> None:
     with pytest.raises(
         UsageError, match=r"is a ColBERT index, whose centroids are trained on its passages: .* build it"
     ):
-        open_index(path)
+        open_index(str(path))

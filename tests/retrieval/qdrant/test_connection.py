@@ -94,14 +94,34 @@ def test_a_server_that_does_not_answer_in_time_or_at_all_is_said(server: StandIn
     server.faults = [hangs]
     with pytest.raises(RetrievalError, match="did not answer within 1 s"):
         index("a city", 3)
-    server.faults = [lambda handler: handler.answer(200, b"<html>welcome</html>")]
-    with pytest.raises(RetrievalError, match="answers nonsense; is it Qdrant"):
-        index("a city", 3)
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{free.getsockname()[1]}"
         with pytest.raises(RetrievalError, match=f"no Qdrant server answers at {url}"):
             Qdrant(url, collection="wiki", retries=0)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"<html>welcome</html>",
+        b"\xff",
+        b"[" * 100_000,
+        b'{"result": null}',
+        b'{"result": [1]}',
+        b'{"result": {"points": 3}}',
+        b'{"result": [{"points": [{"id": 1, "version": 1, "score": 1, "payload": {"row": "first"}}]}]}',
+        b'{"result": [{"points": [{"id": 1, "version": 1, "score": 1, "payload": {"row": 1, "id": 7}}]}]}',
+        b'{"result": []}',
+    ],
+    ids=["html", "no unicode", "nested", "null", "a number", "an object", "no row", "no id", "no list"],
+)
+def test_nonsense_is_one_line(body: bytes, server: StandIn) -> None:
+    index = Qdrant.build(PASSAGES[:3], server.url, collection="wiki")
+    server.faults = [lambda handler: handler.answer(200, body)]
+    with pytest.raises(RetrievalError, match=r"answers nonsense; is it Qdrant|has no good|gives 0 lists") as caught:
+        index("a city", 3)
+    assert "\n" not in str(caught.value)
 
 
 def test_a_collection_that_is_not_there_is_one_clear_line(server: StandIn) -> None:

@@ -2,6 +2,7 @@
 
 import re
 import shlex
+import shutil
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,9 @@ def test_the_commands_for_a_directory_work_one_after_the_other(
     page = (ROOT / "docs" / "scale.md").read_text(encoding="utf-8")
     section = page[page.index("## Qdrant\n") :].partition("A server does the")[0]
     commands = [shlex.split(line) for line in re.findall(r"^    python -m retrieval (.*)$", section, re.M)]
-    (tmp_path / "docs").symlink_to(ROOT / "docs")
+    (tmp_path / "docs").mkdir()
+    for name in "scale.md", "hipporag.md":  # all of the pages take ten times as long
+        shutil.copy(ROOT / "docs" / name, tmp_path / "docs")
     monkeypatch.chdir(tmp_path)
     for command in commands:
         assert exit_code(main, command) == 0, command

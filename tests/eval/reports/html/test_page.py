@@ -441,6 +441,6 @@ def test_in_a_browser_prompts_and_replies_are_unpacked_as_text(run: Run, tmp_pat
     dom, console = browser(with_script(page([run]), script, tmp_path))
     assert console == ""
     parsed = Parsed(dom)
-    assert re.search(r"1\. read.*system.*user.*two wrong </script>.*reply.*Paris </script>", parsed.text, re.DOTALL)
+    assert re.search(r"1\. read.*system.*user.*two wrong < /script>.*reply.*Paris </script>", parsed.text, re.DOTALL)
     assert "img" not in [name for name, _ in parsed.elements]
     assert '"prompts":null' in page([run], prompts=False)

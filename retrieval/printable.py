@@ -1,0 +1,16 @@
+"""Text from outside, on a terminal or a page, with nothing in it that is not seen."""
+
+import re
+
+__all__ = ["printable"]
+
+# Control characters, those that turn the direction of what follows, and lone surrogates, which UTF-8 cannot hold.
+_UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def printable(text: str) -> str:
+    r"""The text with every character that is not seen, or that changes how others are seen, written as \u202e is.
+
+    Line breaks and tabs stay. JSON stays the same JSON, since strings in it may be written so.
+    """
+    return _UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
