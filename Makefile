@@ -19,7 +19,7 @@ answer: .venv/base
 	@$(BIN)/python -m programs blendfilter "$$QUESTION"
 
 test: check
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+	$(BIN)/python -m pytest -n 2 --dist loadgroup
 
 check: .venv/dev
 	$(BIN)/ruff check .

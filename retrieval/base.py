@@ -33,6 +33,13 @@ class Retriever(ABC):
         """`search` for each query, in the order of the queries."""
         return [self.search(query, k) for query in queries]
 
+    def check(self) -> None:  # noqa: B027 - most have nothing to ask
+        """Do nothing, or raise what a search would raise now: a server asks this for its `/health`.
+
+        Raises:
+            ShardError: a part of the index does not answer.
+        """
+
     @with_callbacks
     def __call__(self, query: str, k: int = 5) -> list[Passage]:
         """Search for one query.

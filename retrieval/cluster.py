@@ -50,7 +50,7 @@ def connected(address: str | None, *, cpus: int | None = None) -> Iterator[Any]:
     with _same_signals():
         try:
             _connect(ray, address, cpus)
-        except (OSError, ValueError, RuntimeError) as error:
+        except Exception as error:  # Ray raises a plain one where its processes do not start in time
             where = f"at {address}" if address else "here"
             raise UsageError(f"no Ray cluster {where} can be used: {one_line(error)}") from error
         try:

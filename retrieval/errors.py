@@ -4,11 +4,12 @@
     ├── UsageError            the caller's mistake; the message says what to do instead (also a ValueError)
     └── RetrievalError        a correct search could not be answered: a server is down, too slow or sends
                               nonsense, or an index is damaged
+        └── ShardError        a part of an index is down
 
 An LM's mistake is never an error here: it is data, and evaluations count it.
 """
 
-__all__ = ["OdqaError", "RetrievalError", "UsageError"]
+__all__ = ["OdqaError", "RetrievalError", "ShardError", "UsageError"]
 
 
 class OdqaError(Exception):
@@ -21,3 +22,20 @@ class UsageError(OdqaError, ValueError):
 
 class RetrievalError(OdqaError):
     """A retriever could not answer a correct search."""
+
+
+class ShardError(RetrievalError):
+    """A part of an index, on another machine or in another process, does not answer.
+
+    Args:
+        public: Which one, in words that a server may tell anyone.
+        detail: What happened, for the one who runs it.
+    """
+
+    def __init__(self, public: str, detail: str) -> None:
+        super().__init__(public, detail)
+        self.public = public
+        self.detail = detail
+
+    def __str__(self) -> str:
+        return f"{self.public}: {self.detail}"

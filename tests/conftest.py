@@ -27,10 +27,13 @@ settings.load_profile("any machine")
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "xdist_group(name): runs in the same process as others of that name")
     config.addinivalue_line("markers", "leaves_sockets: uses clients of servers that DSPy and LiteLLM never close")
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
+    if not item.get_closest_marker("xdist_group"):  # with --dist loadgroup, the tests of a file are a group
+        item.add_marker(pytest.mark.xdist_group(str(item.path)))
     if item.get_closest_marker("leaves_sockets"):
         for kind in ("ResourceWarning", "DeprecationWarning", "UserWarning", "pytest.PytestUnraisableExceptionWarning"):
             item.add_marker(pytest.mark.filterwarnings(f"ignore::{kind}"))

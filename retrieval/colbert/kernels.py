@@ -82,7 +82,7 @@ def best_candidates(
     gains: NDArray[np.float32],
     passages: int,
     limit: int,
-) -> NDArray[np.int64]:
+) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
     """The passages with the highest sum of gains, each query token counting once: with the first list that names it.
 
     Args:
@@ -95,7 +95,7 @@ def best_candidates(
         limit: At most so many are found; of equal ones those in lower rows.
 
     Returns:
-        Rows, in no order.
+        Rows, in no order, and their sums.
     """
     limit = min(limit, passages)
     places = begins.copy()
@@ -131,7 +131,7 @@ def best_candidates(
                 lowest = best[0]
         sums[:] = 0
         seen[:] = 0
-    return rows[:size]
+    return rows[:size], best[:size]
 
 
 @njit(cache=True, nogil=True)

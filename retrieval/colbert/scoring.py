@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from retrieval.candidates import Candidates, chosen
 from retrieval.colbert.libraries import torch
 from retrieval.colbert.storage import Storage
 
@@ -45,45 +46,71 @@ class Scorer:
         self._storage = storage
 
     def search(self, queries: Sequence[torch.Tensor], pruning: Pruning | None, k: int) -> list[list[tuple[int, float]]]:
-        """What `find` finds for each query, given by the vectors of its tokens."""
-        found: list[list[tuple[int, float]]] = []
-        cosines = len(self._storage.codec.centroids) * max(map(len, queries))
-        together = max(1, _COSINES // cosines)
-        for begin in range(0, len(queries), together):
-            some = queries[begin : begin + together]
-            firsts = np.cumsum([0, *map(len, some)])[:-1].tolist()
-            find = partial(self.find, nearness=self.nearness(torch.cat(list(some))), pruning=pruning, k=k)
-            found += (self._map if len(some) > 1 else map)(find, some, firsts)
-        return found
-
-    def nearness(self, queries: torch.Tensor) -> torch.Tensor:
-        """Cosine of each centroid and each token of some queries: centroids x tokens."""
-        with torch.inference_mode():
-            return self._storage.codec.on_device @ queries.T
-
-    def find(
-        self, query: torch.Tensor, first: int, *, nearness: torch.Tensor, pruning: Pruning | None, k: int
-    ) -> list[tuple[int, float]]:
-        """The rows of the `k` best passages, the best first, and their scores.
+        """The rows of the `k` best passages for each query, the best first, and their scores.
 
         Args:
-            query: The vectors of the query's tokens.
-            first: Its first token among those of several queries.
-            nearness: Of the centroids and these tokens.
+            queries: The vectors of the tokens of each.
             pruning: What is looked at; by default all passages.
             k: How many passages at most.
 
         Raises:
             RetrievalError: the index is damaged.
         """
+        if pruning is None:
+            return self.rank([(query, np.arange(len(self._storage))) for query in queries], k)
+        found = self.candidates(queries, pruning)
+        return self.rank([(query, chosen([part])[0]) for query, part in zip(queries, found, strict=True)], k)
+
+    def candidates(self, queries: Sequence[torch.Tensor], pruning: Pruning) -> list[Candidates]:
+        """The first two steps of a search for each query: what they know, before any is left out by the second.
+
+        Raises:
+            RetrievalError: the index is damaged.
+        """
+        found: list[Candidates] = []
+        cosines = len(self._storage.codec.centroids) * max(map(len, queries))
+        together = max(1, _COSINES // cosines)
+        for begin in range(0, len(queries), together):
+            some = queries[begin : begin + together]
+            firsts = np.cumsum([0, *map(len, some)])[:-1].tolist()
+            find = partial(self.find, nearness=self.nearness(torch.cat(list(some))), pruning=pruning)
+            found += (self._map if len(some) > 1 else map)(find, some, firsts)
+        return found
+
+    def rank(self, asked: Sequence[tuple[torch.Tensor, NDArray[np.int64]]], k: int) -> list[list[tuple[int, float]]]:
+        """The last step of a search for each query: the `k` best passages of those in some rows, which are in order.
+
+        Raises:
+            RetrievalError: the index is damaged.
+        """
+        return list((self._map if len(asked) > 1 else map)(partial(self._best, k=k), *zip(*asked, strict=True)))
+
+    def nearness(self, queries: torch.Tensor) -> torch.Tensor:
+        """Cosine of each centroid and each token of some queries: centroids x tokens."""
         with torch.inference_mode():
-            if pruning is None:
-                rows = np.arange(len(self._storage))
-            else:
-                rows = np.sort(self._candidates(*self._probe(nearness, first, len(query), pruning), pruning.ndocs))
-                if len(rows) > pruning.ndocs // 4:
-                    scores = self._centroid_scores(rows, nearness, first, len(query))
-                    rows = np.sort(rows[np.lexsort((rows, -scores))[: pruning.ndocs // 4]])
+            return self._storage.codec.on_device @ queries.T
+
+    def find(self, query: torch.Tensor, first: int, *, nearness: torch.Tensor, pruning: Pruning) -> Candidates:
+        """The candidates for a query.
+
+        Args:
+            query: The vectors of the query's tokens.
+            first: Its first token among those of several queries.
+            nearness: Of the centroids and these tokens.
+            pruning: What is looked at.
+
+        Raises:
+            RetrievalError: the index is damaged.
+        """
+        with torch.inference_mode():
+            rows, votes = self._candidates(*self._probe(nearness, first, len(query), pruning), pruning.ndocs)
+            order = np.argsort(rows)
+            rows, votes = rows[order], votes[order]
+            ranks = self._centroid_scores(rows, nearness, first, len(query)) if len(rows) else votes
+        return Candidates(query.cpu().numpy(), rows, votes, ranks, pruning.ndocs)
+
+    def _best(self, query: torch.Tensor, rows: NDArray[np.int64], k: int) -> list[tuple[int, float]]:
+        with torch.inference_mode():
             scores = self._scores(rows, query)
         best = np.lexsort((rows, -scores))[:k]
         return list(zip(rows[best].tolist(), scores[best].tolist(), strict=True))
@@ -105,11 +132,12 @@ class Scorer:
 
     def _candidates(
         self, cells: NDArray[np.int64], tokens: NDArray[np.int64], gains: NDArray[np.float32], limit: int
-    ) -> NDArray[np.int64]:
+    ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        """The rows of the passages that gain most, at most so many, in no order; and what they gain."""
         storage = self._storage
         begins, ends = storage.cells[cells], storage.cells[cells + 1]
         if not (ends - begins).sum():
-            return np.empty(0, np.int64)
+            return np.empty(0, np.int64), np.empty(0, np.float32)
         spans = zip(begins.tolist(), ends.tolist(), strict=True)
         found = np.concatenate([storage.ivf[begin:end] for begin, end in spans]).astype(np.int64)
         count = int(tokens.max()) + 1
@@ -119,8 +147,8 @@ class Scorer:
         most = torch.zeros(len(pairs), device=each.device).scatter_reduce(0, inverse, each, "amax")
         rows, inverse = (pairs // count).unique_consecutive(return_inverse=True)
         sums = torch.zeros(len(rows), device=each.device).index_add(0, inverse, most)
-        best: NDArray[np.int64] = rows[sums.topk(min(limit, len(rows))).indices].cpu().numpy()
-        return best
+        best = sums.sort(descending=True, stable=True).indices[:limit]  # topk takes any of equal ones
+        return rows[best].cpu().numpy(), sums[best].cpu().numpy()
 
     def _centroid_scores(
         self, rows: NDArray[np.int64], nearness: torch.Tensor, first: int, tokens: int
@@ -158,10 +186,10 @@ class CompiledScorer(Scorer):
 
     def _candidates(
         self, cells: NDArray[np.int64], tokens: NDArray[np.int64], gains: NDArray[np.float32], limit: int
-    ) -> NDArray[np.int64]:
+    ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         storage = self._storage
         begins, ends = storage.cells[cells], storage.cells[cells + 1]
-        found: NDArray[np.int64] = self._kernels.best_candidates(
+        found: tuple[Any, Any] = self._kernels.best_candidates(
             storage.ivf, begins, ends, tokens, gains, len(storage), limit
         )
         return found

@@ -31,15 +31,20 @@ real passages, the farthest probed centroid is as good as the paper's t', and ne
 """
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from retrieval.base import Retriever
+from retrieval.candidates import Candidates
 from retrieval.colbert.build import DESCRIPTION, FORMAT, METADATA, Builder
 from retrieval.colbert.codec import reading
 from retrieval.colbert.collection import open_passages
 from retrieval.colbert.encoder import Checkpoint, checkpoint_directory, find_device
+from retrieval.colbert.libraries import torch
 from retrieval.colbert.scoring import Pruning, best_scorer
 from retrieval.colbert.storage import Storage
 from retrieval.encoding import Cluster
@@ -140,16 +145,43 @@ class ColBERT(Retriever):
         return self.search_batch([query], k)[0]
 
     def search_batch(self, queries: Sequence[str], k: int) -> list[list[Passage]]:
-        batches = [queries[n : n + _BATCH] for n in range(0, len(queries), _BATCH)]
-        return [
-            [self._passages.passage(row, score) for row, score in best]
-            for batch in batches
-            for best in self._scorer.search(self._checkpoint.encode_queries(batch), self._pruning(k), k)
-        ]
+        pruning = None if self._exact else self._pruning(k)
+        return self._named(
+            best for vectors in self._encoded(queries) for best in self._scorer.search(vectors, pruning, k)
+        )
 
-    def _pruning(self, k: int) -> Pruning | None:
-        if self._exact:
-            return None
+    def candidates(self, queries: Sequence[str], k: int) -> list[Candidates]:
+        """What a search for `k` passages knows of its candidates for each query, for one that has parts of an index.
+
+        `retrieval.candidates.chosen` says which of them `rank` is to score; `exact` has no part in this.
+
+        Raises:
+            RetrievalError: the index is damaged.
+        """
+        pruning = self._pruning(k)
+        return [found for vectors in self._encoded(queries) for found in self._scorer.candidates(vectors, pruning)]
+
+    def rank(self, asked: Sequence[tuple[NDArray[np.float32], NDArray[np.int64]]], k: int) -> list[list[Passage]]:
+        """The `k` best of some passages for each query.
+
+        Args:
+            asked: For each query the vectors of its tokens, tokens x numbers, and the rows of the passages, in order.
+            k: How many passages at most.
+
+        Raises:
+            RetrievalError: the index is damaged.
+        """
+        device = self._storage.codec.device
+        return self._named(self._scorer.rank([(torch.tensor(query, device=device), rows) for query, rows in asked], k))
+
+    def _encoded(self, queries: Sequence[str]) -> Iterator[list[torch.Tensor]]:
+        for n in range(0, len(queries), _BATCH):
+            yield self._checkpoint.encode_queries(queries[n : n + _BATCH])
+
+    def _named(self, found: Iterable[list[tuple[int, float]]]) -> list[list[Passage]]:
+        return [[self._passages.passage(row, score) for row, score in best] for best in found]
+
+    def _pruning(self, k: int) -> Pruning:
         return Pruning(self._ncells, self._threshold, self._ndocs or max(_NDOCS, 4 * k))
 
     @classmethod

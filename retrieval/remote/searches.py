@@ -18,19 +18,20 @@ from pydantic_core import PydanticSerializationError, to_json
 from starlette.exceptions import HTTPException
 
 from retrieval.base import Retriever
-from retrieval.errors import OdqaError
+from retrieval.errors import OdqaError, ShardError
 from retrieval.passage import Passage
 
 __all__ = ["Searches", "as_json"]
 
 _log = logging.getLogger("uvicorn.error")  # the server's own log, on stderr
+_FAILED = "the retriever failed; the server's log says why"
 
 
 @dataclass(eq=False)
 class _Search:
     query: str
     k: int
-    result: asyncio.Future[bytes | None]  # None: the retriever failed
+    result: asyncio.Future[bytes | str]  # text: why the retriever failed
 
 
 class Searches:
@@ -51,6 +52,7 @@ class Searches:
         self._batch, self._waiting, self._timeout = batch, waiting, timeout
         self._queue: asyncio.Queue[_Search] = asyncio.Queue()
         self._busy_since: float | None = None
+        self._check: asyncio.Task[None] | None = None
         self._sizes = Histogram(
             "search_batch_queries", "Queries searched together", buckets=(1, 2, 4, 8, 16, 32, 64), registry=registry
         )
@@ -78,10 +80,20 @@ class Searches:
         finally:
             for search in searches:  # nobody waits for them any more
                 search.result.cancel()
-        found = [entries for entries in results if entries is not None]
-        if len(found) < len(results):
-            raise HTTPException(502, "the retriever failed; the server's log says why")
-        return found
+        for reason in results:
+            if isinstance(reason, str):
+                raise HTTPException(502, reason)
+        return [entries for entries in results if isinstance(entries, bytes)]
+
+    async def ailing(self) -> str | None:
+        """Which part of the retriever is down, if one is. Whoever asks meanwhile gets the same answer."""
+        if self._check is None or self._check.done():
+            self._check = asyncio.create_task(asyncio.to_thread(self._retriever.check))
+        try:
+            await asyncio.shield(self._check)
+        except ShardError as error:
+            return error.public
+        return None
 
     def stuck(self) -> bool:
         """Whether a search takes longer than the timeout."""
@@ -111,14 +123,19 @@ class Searches:
             for search in group:
                 await self._answer([search], thread)
             return
-        for n, search in enumerate(group):
+        replies: Sequence[bytes | str] = [found or _FAILED] * len(group) if not isinstance(found, list) else found
+        for search, reply in zip(group, replies, strict=True):
             if not search.result.done():
-                search.result.set_result(found[n] if found else None)
+                search.result.set_result(reply)
 
-    def _find(self, queries: list[str], k: int) -> list[bytes] | None:
+    def _find(self, queries: list[str], k: int) -> list[bytes] | str | None:
+        """What was found for each query, or for all of them which part is down; None where the retriever failed."""
         try:
             found = self._retriever.batch(queries, k)
             return [as_json(_entries(passages)) for _, passages in zip(queries, found, strict=True)]
+        except ShardError as error:
+            _log.error("%s", error)
+            return error.public
         except OdqaError as error:
             _log.error("The retriever failed: %s", error)
         except Exception:

@@ -178,6 +178,8 @@ def make_app(retriever: Retriever, limits: ServerLimits = ServerLimits()) -> Sta
     async def health(_: Request) -> Response:
         if searches.stuck():
             raise HTTPException(503, "the retriever is stuck in a search")
+        if part := await searches.ailing():
+            raise HTTPException(503, part)
         return _json(as_json({"status": "ok"}))
 
     async def metrics(_: Request) -> Response:

@@ -1,18 +1,24 @@
 """Searching all shards of an index at once."""
 
+import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 from retrieval.base import Retriever
+from retrieval.candidates import chosen
 from retrieval.passage import Passage
 from retrieval.shards.build import directories_of
 
-__all__ = ["Shard", "Sharded", "open_shards"]
+__all__ = ["STAGED", "Shard", "Sharded", "open_shards"]
 
-Shard = Callable[[Sequence[str], int], Callable[[], list[list[Passage]]]]
-"""Begins a search of one shard for each query, and gives what waits for its end and returns the results."""
+STAGED = ("colbert",)  # kinds of index whose candidates the shards choose together, with `candidates` and `rank`
+
+Shard = Callable[..., Callable[[float | None], Any]]
+"""Begins what a method of one shard's retriever does, given its name and arguments, and gives what waits for its end,
+for so many seconds at most, and returns the result."""
 
 
 class Sharded(Retriever):
@@ -23,21 +29,43 @@ class Sharded(Retriever):
 
     Args:
         shards: The shards, in the order of their passages.
+        staged: Whether a search has stages: first each shard names its candidates, then each scores those of them that
+            are the best of all, as the whole index would. See `retrieval.candidates`.
+        timeout: Seconds in which the shards have to answer; without it they may take as long as they like.
 
     Raises:
         RetrievalError: (in searches) a shard does not answer.
     """
 
-    def __init__(self, shards: Sequence[Shard]) -> None:
+    def __init__(self, shards: Sequence[Shard], *, staged: bool = False, timeout: float | None = None) -> None:
         self._shards = list(shards)
+        self._staged = staged
+        self._timeout = timeout
 
     def search(self, query: str, k: int) -> list[Passage]:
         return self.search_batch([query], k)[0]
 
     def search_batch(self, queries: Sequence[str], k: int) -> list[list[Passage]]:
-        begun = [shard(queries, k) for shard in self._shards]
-        found = [wait() for wait in begun]
+        end = self._end()
+        if self._staged:
+            parts = self._ask("candidates", [(queries, k)] * len(self._shards), end)
+            rows = zip(*(chosen(of_all) for of_all in zip(*parts, strict=True)), strict=True)
+            asked = [
+                [(candidates.query, some) for candidates, some in zip(part, of_part, strict=True)]
+                for part, of_part in zip(parts, rows, strict=True)
+            ]
+            found = self._ask("rank", [(some, k) for some in asked], end)
+        else:
+            found = self._ask("batch", [(queries, k)] * len(self._shards), end)
         return [_best(lists, k) for lists in zip(*found, strict=True)]
+
+    def _end(self) -> float | None:
+        return None if self._timeout is None else time.monotonic() + self._timeout
+
+    def _ask(self, method: str, arguments: Sequence[tuple[Any, ...]], end: float | None) -> list[Any]:
+        """What that method of each shard returns for its arguments."""
+        begun = [shard(method, *some) for shard, some in zip(self._shards, arguments, strict=True)]
+        return [wait(None if end is None else max(end - time.monotonic(), 0.0)) for wait in begun]
 
 
 def open_shards(path: str | Path, load: Callable[[str], Retriever]) -> Sharded:
@@ -51,13 +79,14 @@ def open_shards(path: str | Path, load: Callable[[str], Retriever]) -> Sharded:
         UsageError: there are none, or one cannot be opened.
         RetrievalError: one is damaged.
     """
-    opened = [load(f"{kind}:{directory}") for kind, directory in directories_of(path)]
+    directories = directories_of(path)
+    opened = [load(f"{kind}:{directory}") for kind, directory in directories]
     threads = ThreadPoolExecutor(len(opened), "shard")
 
     def shard(retriever: Retriever) -> Shard:
-        return lambda queries, k: threads.submit(retriever.batch, queries, k).result
+        return lambda method, *args: threads.submit(getattr(retriever, method), *args).result
 
-    return Sharded([shard(retriever) for retriever in opened])
+    return Sharded([shard(retriever) for retriever in opened], staged=directories[0][0] in STAGED)
 
 
 def _best(lists: Iterable[list[Passage]], k: int) -> list[Passage]:

@@ -4,23 +4,23 @@ The front, which merges, is a retriever like any other: `retrieval.remote.server
 """
 
 import logging
-import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
+from uuid import uuid4
 
 from retrieval.base import Retriever
 from retrieval.cluster import connected
-from retrieval.errors import OdqaError, RetrievalError, UsageError
+from retrieval.errors import OdqaError, RetrievalError, ShardError, UsageError
 from retrieval.http import one_line
-from retrieval.passage import Passage
 from retrieval.shards.build import directories_of
-from retrieval.shards.search import Sharded
+from retrieval.shards.search import STAGED, Sharded
 from retrieval.specs import load
 
 __all__ = ["deployed"]
 
-_APPLICATION = "dspy-odqa-{}"
+_APPLICATION = "dspy-odqa-{}-{}"  # of a server, shard
 _IN_TIME = 0.8  # of the time in which the client gets a reply: left to a shard, for the error to name it
 
 
@@ -37,12 +37,23 @@ def deployed(spec: str, *, address: str | None, replicas: int = 1, timeout: floa
 
     Raises:
         UsageError: the extra is not installed, there is no such cluster, it is too small, or a shard cannot be opened.
-        RetrievalError: (in searches) a shard does not answer.
+        ShardError: (in searches) a shard does not answer.
+        RetrievalError: (in searches) the index of a shard is damaged.
     """
     if replicas < 1:
         raise UsageError(f"each shard needs at least 1 process, not {replicas}")
     scheme, _, path = spec.partition(":")
-    shards = [f"{kind}:{folder.resolve()}" for kind, folder in directories_of(path)] if scheme == "shards" else [spec]
+    staged = False
+    if scheme == "shards":
+        directories = directories_of(path)
+        shards = [f"{kind}:{folder.resolve()}" for kind, folder in directories]
+        staged = directories[0][0] in STAGED
+    else:
+        shards = [spec]
+        if load(spec).asks_lm:
+            raise UsageError(
+                f"{spec} asks an LM, which processes of a Ray cluster are not told: serve it without --ray"
+            )
     needed = len(shards) * replicas
     with connected(address, cpus=needed) as ray:
         from ray import serve
@@ -52,11 +63,17 @@ def deployed(spec: str, *, address: str | None, replicas: int = 1, timeout: floa
             raise UsageError(
                 f"the Ray cluster has {there} CPUs, and {len(shards)} shards with {replicas} processes need more"
             )
-        names = [_APPLICATION.format(number) for number in range(len(shards))]
+        server = uuid4().hex[:8]  # several servers may be in one cluster
+        names = [_APPLICATION.format(server, number) for number in range(len(shards))]
         logging.getLogger("ray.serve").setLevel(logging.WARNING)
         serve.start(proxy_location="Disabled", logging_config={"log_level": "ERROR"})
         try:
-            deployment = serve.deployment(_Shard, num_replicas=replicas, ray_actor_options={"num_cpus": 1})
+            deployment = serve.deployment(
+                _Shard,
+                num_replicas=replicas,
+                ray_actor_options={"num_cpus": 1},
+                logging_config={"log_level": "ERROR", "enable_access_log": False},  # one line for each search
+            )
             targets = [
                 serve.RunTarget(deployment.bind(shard), name, route_prefix=None)
                 for name, shard in zip(names, shards, strict=True)
@@ -66,12 +83,20 @@ def deployed(spec: str, *, address: str | None, replicas: int = 1, timeout: floa
             except RuntimeError as error:
                 raise UsageError(f"{spec} cannot be opened in the Ray cluster: {one_line(error)}") from error
             asked = [
-                _Asked(ray, handle, shard, _IN_TIME * timeout) for handle, shard in zip(handles, shards, strict=True)
+                _Asked(ray, handle, number, shard)
+                for number, (handle, shard) in enumerate(zip(handles, shards, strict=True))
             ]
-            yield Sharded(asked)
+            yield _Front(asked, staged=staged, timeout=_IN_TIME * timeout)
         finally:
             for name in names:
                 serve.delete(name, _blocking=False)  # else it waits for ever where the cluster has just been ended
+
+
+class _Front(Sharded):
+    """Says for `/health` whether all shards answer."""
+
+    def check(self) -> None:
+        self._ask("check", [()] * len(self._shards), self._end())
 
 
 class _Shard:
@@ -80,9 +105,9 @@ class _Shard:
     def __init__(self, spec: str) -> None:
         self._retriever = load(spec)
 
-    def __call__(self, queries: Sequence[str], k: int) -> list[list[Passage]] | OdqaError:
+    def __call__(self, method: str, *args: Any) -> Any:
         try:
-            return self._retriever.batch(queries, k)
+            return getattr(self._retriever, method)(*args)
         except OdqaError as error:
             return error
 
@@ -90,35 +115,24 @@ class _Shard:
 class _Asked:
     """A shard as the front sees it; see `retrieval.shards.search.Shard`."""
 
-    def __init__(self, ray: Any, handle: Any, name: str, timeout: float) -> None:
+    def __init__(self, ray: Any, handle: Any, number: int, spec: str) -> None:
         self._ray = ray
         self._handle = handle
-        self._name = name
-        self._timeout = timeout
+        self._name = f"shard {number}"
+        self._spec = spec
 
-    def __call__(self, queries: Sequence[str], k: int) -> "_Begun":
-        return _Begun(self, self._handle.remote(list(queries), k), time.monotonic() + self._timeout)
+    def __call__(self, method: str, *args: Any) -> Callable[[float | None], Any]:
+        return partial(self._wait, self._handle.remote(method, *args))
 
-    def wait(self, answer: Any, end: float) -> list[list[Passage]]:
-        """What the shard answers until then.
-
-        Raises:
-            RetrievalError: it does not, or its index is damaged.
-        """
+    def _wait(self, answer: Any, seconds: float | None) -> Any:
         try:
-            found: list[list[Passage]] | OdqaError = answer.result(timeout_s=max(end - time.monotonic(), 0.0))
+            found = answer.result(timeout_s=seconds)
         except TimeoutError as error:
-            raise RetrievalError(f"the shard {self._name} does not answer within {self._timeout:g} s") from error
+            raise ShardError(f"{self._name} does not answer in time", self._spec) from error
+        except self._ray.exceptions.RayTaskError:
+            raise  # a fault of the program there: its traceback is wanted
         except self._ray.exceptions.RayError as error:
-            raise RetrievalError(f"the shard {self._name} is down: {one_line(error)}") from error
+            raise ShardError(f"{self._name} is down", f"{self._spec}: {one_line(error)}") from error
         if isinstance(found, OdqaError):
-            raise RetrievalError(f"the shard {self._name} failed: {found}") from found
+            raise RetrievalError(f"{self._name} failed, {self._spec}: {found}") from found
         return found
-
-
-class _Begun:
-    def __init__(self, asked: _Asked, answer: Any, end: float) -> None:
-        self._asked, self._answer, self._end = asked, answer, end
-
-    def __call__(self) -> list[list[Passage]]:
-        return self._asked.wait(self._answer, self._end)

@@ -36,13 +36,14 @@ def test_a_token_counts_once_for_a_passage(seed: int, limit: int, passages: int)
             sums.setdefault(row, {}).setdefault(token, gain)
     expected = sorted(sums, key=lambda row: (-sum(sums[row].values()), row))[:limit]
     begins = ends - [len(part) for part in lists]
-    found = kernels.best_candidates(np.concatenate(lists), begins, ends, tokens, gains, passages, limit)
+    found, gained = kernels.best_candidates(np.concatenate(lists), begins, ends, tokens, gains, passages, limit)
     assert sorted(found.tolist()) == sorted(expected)
+    assert gained.tolist() == [sum(sums[row].values()) for row in found.tolist()]
 
 
 def test_lists_that_are_out_of_order_are_read_within_their_bounds() -> None:
     ivf = np.array([70_000, -5, 3, 2**31 - 1, 40_000], np.int32)
-    found = kernels.best_candidates(
+    found, _ = kernels.best_candidates(
         ivf, np.array([0]), np.array([5]), np.array([0]), np.ones(1, np.float32), 80_000, 10
     )
     assert set(found.tolist()) <= set(range(80_000))

@@ -39,7 +39,7 @@ def queries(index: ColBERT) -> list[torch.Tensor]:
 
 
 def find(scorer: Scorer, query: torch.Tensor, pruning: Pruning | None, k: int = 50) -> list[tuple[int, float]]:
-    return scorer.find(query, 0, nearness=scorer.nearness(query), pruning=pruning, k=k)
+    return scorer.search([query], pruning, k)[0]
 
 
 def test_scores_are_maxsim_of_the_decompressed_vectors(scorer: Scorer, queries: list[torch.Tensor]) -> None:
@@ -60,9 +60,7 @@ def test_with_and_without_numba_the_ranking_is_the_same(
 ) -> None:
     pytest.importorskip("numba", reason="the extra `fast` is not installed")
     one, other = scoring.CompiledScorer(index._storage), Scorer(index._storage)
-    together = one.nearness(torch.cat(queries))
-    for n, query in enumerate(queries):
-        found = one.find(query, n * len(query), nearness=together, pruning=pruning, k=5)
+    for query, found in zip(queries, one.search(queries, pruning, 5), strict=True):
         expected = find(other, query, pruning, 5)
         assert [row for row, _ in found] == [row for row, _ in expected]
         assert dict(found) == pytest.approx(dict(expected), rel=1e-5)

@@ -4,10 +4,29 @@ from typing import TYPE_CHECKING
 import pytest
 
 import retrieval
-from retrieval.shards import split
+from retrieval.shards import Sharded, split
 
 if TYPE_CHECKING:
     from retrieval.colbert import ColBERT
+
+
+def test_shards_prune_together_as_the_whole_does(
+    index: "ColBERT", tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from retrieval.colbert import search
+
+    monkeypatch.setattr(search, "_NDOCS", 12)  # of which 3 are scored
+    split(index, tmp_path / "parts", 4)
+    merged = retrieval.load(f"shards:{tmp_path / 'parts'}")
+    alone = Sharded(merged._shards)  # each shard prunes for itself
+    queries = [" ".join(index.passage(row).text.split()[3:7]) for row in range(len(index))]
+    expected = ids(index.batch(queries, 3))
+    assert ids(merged.batch(queries, 3)) == expected
+    assert ids(alone.batch(queries, 3)) != expected
+
+
+def ids(found: list[list[retrieval.Passage]]) -> list[list[str]]:
+    return [[passage.id for passage in passages] for passages in found]
 
 
 def test_shards_find_what_the_whole_finds(index: "ColBERT", tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 from support.patience import PATIENCE, eventually
 
 from retrieval import Memory, Passage, RetrievalError, Retriever, UsageError
+from retrieval.errors import ShardError
 from retrieval.remote import ColBERTv2
 
 for module in ("starlette", "uvicorn", "prometheus_client"):
@@ -251,6 +252,34 @@ def test_a_retriever_that_fails_is_a_502_without_details(
         assert failed.json() == {"error": True, "message": "the retriever failed; the server's log says why"}
     assert "The retriever failed" in caplog.text
     assert str(error) in caplog.text
+
+
+def test_a_shard_that_is_down_is_named(caplog: pytest.LogCaptureFixture) -> None:
+    class Down(Gated):
+        def search_batch(self, queries: Sequence[str], k: int) -> list[list[Passage]]:
+            super().search_batch(queries, k)
+            raise ShardError("shard 1 is down", "/secret/path")
+
+        def check(self) -> None:
+            if self.gate.is_set():
+                raise ShardError("shard 1 is down", "/secret/path")
+
+    down = Down()
+    with serving(down) as url, ThreadPoolExecutor(8) as pool:
+        assert httpx.get(f"{url}/health").status_code == 200
+        first = pool.submit(httpx.get, url, params={"query": "w0"})
+        eventually(lambda: down.batches)
+        rest = [pool.submit(httpx.get, url, params={"query": query}) for query in ("w1", "w2")]
+        eventually(lambda: waiting(url) == 2)
+        down.gate.set()
+        for search in [first, *rest]:
+            assert (search.result().status_code, search.result().json()["message"]) == (502, "shard 1 is down")
+        assert [len(queries) for queries, _ in down.batches] == [1, 2]  # they are not tried one by one
+        with pytest.raises(RetrievalError, match="502 Bad Gateway: shard 1 is down"):
+            ColBERTv2(url, retries=0)("w3")
+        health = httpx.get(f"{url}/health")
+        assert (health.status_code, health.json()["message"]) == (503, "shard 1 is down")
+    assert "/secret/path" in caplog.text
 
 
 @pytest.mark.parametrize("found", [[], [[Passage("a", "no score")]], [[Passage("a", "", score=math.nan)]]])

@@ -1,3 +1,4 @@
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -6,10 +7,11 @@ from typing import Any
 import pytest
 from support.ray_cluster import ray_cluster
 
-from retrieval import RetrievalError, UsageError
+from retrieval import Memory, Passage, UsageError
 from retrieval.bm25 import BM25
 from retrieval.corpora import SAMPLE, read
-from retrieval.shards import split
+from retrieval.errors import ShardError
+from retrieval.shards import serving, split
 from retrieval.shards.serving import deployed
 
 pytestmark = [
@@ -22,7 +24,7 @@ QUERIES = ["chemist who discovered samarium", "the river in the city"]
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Any]:
-    with ray_cluster(2) as cluster:
+    with ray_cluster(3) as cluster:
         yield cluster
 
 
@@ -35,19 +37,32 @@ def test_a_cluster_finds_what_the_whole_index_finds_and_says_which_shard_is_down
         for k in (3, 10):
             assert front.batch(QUERIES, k) == whole.batch(QUERIES, k)
             assert [p.score for p in front(QUERIES[0], k)] == [p.score for p in whole(QUERIES[0], k)]
+        front.check()
+        other = BM25.build([Passage("other", "Samarium in another index")], tmp_path / "other")
+        with deployed(f"bm25:{tmp_path / 'other'}", address=None, timeout=20) as beside:
+            assert beside.batch(QUERIES, 3) == other.batch(QUERIES, 3)
+            assert front.batch(QUERIES, 3) == whole.batch(QUERIES, 3)
 
         shutil.rmtree(directories[1])  # so that it cannot be started again
-        (replica,) = [a for a in ray.util.list_named_actors(all_namespaces=True) if "dspy-odqa-1#" in a["name"]]
+        (replica,) = [
+            a for a in ray.util.list_named_actors(all_namespaces=True) if re.search(r"dspy-odqa-\w+-1#", a["name"])
+        ]
         ray.kill(ray.get_actor(replica["name"], namespace=replica["namespace"]))
-        with pytest.raises(RetrievalError, match=r"the shard bm25:.*/parts/1 (is down|does not answer)"):
-            front(QUERIES[0], 3)
+        for ask in front.check, lambda: front(QUERIES[0], 3):
+            with pytest.raises(ShardError, match=r"^shard 1 (is down|does not answer in time): bm25:.*/parts/1"):
+                ask()
 
 
-def test_what_cannot_be_deployed_is_refused(cluster: Any, tmp_path: Path) -> None:
+def test_what_cannot_be_deployed_is_refused(cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     BM25.build(read(SAMPLE), tmp_path / "whole")
     with pytest.raises(UsageError, match="at least 1 process, not 0"), deployed("sample", address=None, replicas=0):
         pass
-    with pytest.raises(UsageError, match="has 2 CPUs"), deployed("sample", address=None, replicas=3):
+    with pytest.raises(UsageError, match="has 3 CPUs"), deployed("sample", address=None, replicas=4):
         pass
     with pytest.raises(UsageError, match="there are no shards"), deployed(f"shards:{tmp_path}", address=None):
+        pass
+    asking = Memory([])
+    asking.asks_lm = True
+    monkeypatch.setattr(serving, "load", {"hipporag:here": asking}.__getitem__)
+    with pytest.raises(UsageError, match="hipporag:here asks an LM"), deployed("hipporag:here", address=None):
         pass

