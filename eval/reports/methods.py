@@ -29,7 +29,7 @@ is kept.
 
     python -m retrieval index --backend bm25 --corpus hotpotqa.corpus.jsonl.gz --out indexes/hotpotqa
     python -m eval table docs/methods/table.toml --data DIR
-    python -m eval table docs/methods/table.toml --data DIR --limit 100
+    python -m eval table docs/methods/table.toml --data DIR --limit 10   # a first look
     python -m eval table docs/methods/table.toml --data DIR --lm openai/my-model --max-usd 5
 """
 
