@@ -24,6 +24,8 @@ def ray_cluster(*cpus: int) -> Iterator[Any]:
     to it. Yields `ray.cluster_utils.Cluster`."""
     with short_folder() as folder, warnings.catch_warnings(), pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", os.pathsep.join(filter(None, sys.path)))  # where the doubles are
+        patch.setenv("RAY_TMPDIR", str(folder))  # the file with the cluster's address is in its folder `ray`
+        (folder / "ray").mkdir()
         warnings.simplefilter("ignore")  # Ray's own
         import ray
         from ray.cluster_utils import Cluster

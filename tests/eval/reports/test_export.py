@@ -93,7 +93,7 @@ def test_the_columns_of_two_runs() -> None:
     assert list(first) == [
         *("run", "task", "program", "lm", "retriever", "id", "question", "type", "answers", "answer", "queries"),
         *("em", "acc_judge:x", "error", "lm_calls", "cached_calls", "input_tokens", "output_tokens", "usd"),
-        *("paid_input_tokens", "paid_output_tokens", "paid_usd", "searches", "unparsable", "seconds"),
+        *("paid_input_tokens", "paid_output_tokens", "paid_usd", "searches", "unparsable", "depth", "seconds"),
         *("judge_lm_calls", "judge_cached_calls", "judge_input_tokens", "judge_output_tokens", "judge_usd"),
         *("judge_paid_input_tokens", "judge_paid_output_tokens", "judge_paid_usd"),
     ]

@@ -46,7 +46,9 @@ def test_runs_that_rest_on_far_more_passages_than_others_are_said_to() -> None:
 
 def test_lines_of_costs_say_which_are_parts() -> None:
     rows = [
-        a_row("1", cost=Cost(3, 1, 300, 30, 0.5, 200, 20, 0.25, 2, 0, 1.0, {"read": SPENT}), judging={"judge": SPENT}),
+        a_row(
+            "1", cost=Cost(3, 1, 300, 30, 0.5, 200, 20, 0.25, 2, 0, 3, 1.0, {"read": SPENT}), judging={"judge": SPENT}
+        ),
         a_row("2", trace=Trace(steps=(Turn(number=1, shown=("1", "lm:2")),))),
     ]
     lines = cost_lines(costs(rows, a_manifest()))
