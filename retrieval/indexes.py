@@ -13,7 +13,7 @@ import mmap
 import shutil
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from tokenize import TokenError
 from typing import Any, Protocol, Self, runtime_checkable
@@ -274,7 +274,13 @@ def building(out: Path) -> Iterator[Path]:
     work.mkdir(parents=True, exist_ok=True)
     with locked(work / "lock", f"{work} is in use: another process is building that index"):
         yield work
-        shutil.rmtree(work)
+        for path in work.iterdir():
+            if path.is_dir():
+                shutil.rmtree(path)
+            elif path.name != "lock":
+                path.unlink()
+    with suppress(OSError):  # another process has begun to build in it
+        work.rmdir()
 
 
 def write_description(directory: Path, name: str, description: dict[str, Any]) -> None:
