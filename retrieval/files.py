@@ -1,18 +1,37 @@
-"""Files that are written whole or not at all, lines of JSON, and locks between processes."""
+"""Files that are written whole or not at all, lines of JSON, locks between processes, and files that are damaged."""
 
 import json
 import os
 import shutil
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tokenize import TokenError
 from typing import Any, BinaryIO
+from zipfile import BadZipFile
 
 from filelock import FileLock, Timeout
 
-from retrieval.errors import UsageError
+from retrieval.errors import OdqaError, RetrievalError, UsageError
 
-__all__ = ["json_line", "json_page", "locked", "replace_directory", "replaced", "replaced_directory", "write_whole"]
+__all__ = [
+    "json_line",
+    "json_page",
+    "locked",
+    "replace_directory",
+    "replaced",
+    "replaced_directory",
+    "undamaged",
+    "write_whole",
+]
+
+
+# What libraries raise at a file that is damaged; NumPy reads the header of an array as Python.
+_DAMAGE = (
+    *(ValueError, TypeError, LookupError, AttributeError, ArithmeticError, EOFError, OSError, RuntimeError),
+    *(MemoryError, SyntaxError, TokenError, BadZipFile, zlib.error),
+)
 
 
 @contextmanager
@@ -85,6 +104,21 @@ def locked(path: Path, in_use: str) -> Iterator[None]:
         if os.name != "nt":  # there an open file cannot be removed, and `FileLock` does it afterwards
             path.unlink(missing_ok=True)
         lock.release()
+
+
+@contextmanager
+def undamaged(path: Path) -> Iterator[None]:
+    """What goes wrong in the block, in which the file or directory is read, says that it is damaged.
+
+    Raises:
+        RetrievalError: it is.
+    """
+    try:
+        yield
+    except OdqaError:
+        raise
+    except _DAMAGE as error:
+        raise RetrievalError(f"{path} is damaged: build the index again") from error
 
 
 def replace_directory(path: Path, new: Path) -> None:

@@ -13,7 +13,6 @@ from programs.instruments.cost import REPLAYED, stated_price
 __all__ = ["again", "check", "is_nothing", "recorded", "texts", "usd"]
 
 
-
 class _Said(BaseModel):
     """An answer of an LM; that of a model that completes text is `text`."""
 

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from retrieval import Passage, RetrievalError, UsageError
+from retrieval.descriptions import read_description, write_description
 from retrieval.indexes import (
     CORPUS,
     Corpus,
@@ -20,8 +21,6 @@ from retrieval.indexes import (
     checked_passages,
     kept_rows,
     passage_line,
-    read_description,
-    write_description,
 )
 
 texts = st.text(st.characters(exclude_categories=["Cs"]))
