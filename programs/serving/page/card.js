@@ -8,8 +8,8 @@ export function answer_card(answering, actions) {
   if (state === "failed") return card("failed", "No answer", make("p", {}, error), actions);
   if (state === "stopped") return card("stopped", "Stopped", make("p", { class: "quiet" }, "The question was stopped before it was answered. What had happened by then stands below."), actions);
   const none = answer === null || answer === "";
-  return card("", "Answer",
-    make("p", { class: `answer-text${none ? " quiet" : ""}`, dir: "auto" }, none ? answering.record?.note || "The method gave no answer." : answer),
+  return card(none ? "none" : "", none ? "No answer" : "Answer",
+    make("p", { class: none ? "" : "answer-text", dir: "auto" }, none ? answering.record?.note || "The method gave none." : answer),
     ...statements(answering), ...sources(answering), actions, cost && costs(cost));
 }
 

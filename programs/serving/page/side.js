@@ -150,7 +150,10 @@ export class Side {
     this.differences();
     const asked = this.sides.some(({ answering }) => answering.calls.length);
     const stated = this.sides.some(({ answering }) => answering.statements.length);
-    if (asked) this.row("calls", "Language model", ({ answering }) => calls_of(answering));
+    for (const [key, row] of this.rows) {
+      if (key.startsWith("search-")) for (const side of this.sides) if (row.cells[side.place].childElementCount === 1) this.fill_cell(row, side, [nothing("No further search")]);
+    }
+    if (asked) this.row("calls", "LM calls", ({ answering }) => calls_of(answering));
     if (stated) this.row("statements", "Statements", ({ answering }) => [answering.statements.length ? make("ol", {}, answering.statements.map(({ text }) => make("li", { dir: "auto" }, text))) : nothing("None")]);
     this.row("cost", "Cost", ({ answering }) => [answering.cost ? costs(answering.cost) : nothing("Unknown: it did not end")]);
   }

@@ -55,7 +55,7 @@ export class Trace {
   call({ predictor, seconds: took, input_tokens, output_tokens, prompt }) {
     const tokens = `${whole(input_tokens ?? 0)} tokens in, ${whole(output_tokens ?? 0)} out`;
     const about = make("span", { class: "quiet" }, `${seconds(took)} · ${tokens}`);
-    this.step("call", make("span", {}, "Language model: ", make("code", {}, predictor)), about, prompt ? folded_prompt(prompt) : null);
+    this.step("call", make("span", {}, "LM call: ", make("code", {}, predictor)), about, prompt ? folded_prompt(prompt) : null);
   }
 
   turn({ number, shown }) {

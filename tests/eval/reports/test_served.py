@@ -3,28 +3,14 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
-from support.records import a_manifest, a_row
+from support.runs_on_disk import add_rows, begin_run, make_run
 
-from eval.figures.summary import summarise
 from eval.reports.served import run_routes
-from eval.runs.store import Store
 from retrieval import UsageError
-
-
-def make_run(directory: Path, *scores: float, asked: int | None = None, **manifest: Any) -> None:
-    """A run on disk; one that asks more questions than it has scores is under way."""
-    said = {"task": "quiz", "program": "reader", "lm": "made/up", "metrics": ["em"], "questions": "hash", **manifest}
-    entries = {key: value for key, value in a_manifest(**said).entries().items() if key not in Store.OWN}
-    store = Store(directory, entries, asked=asked or len(scores), self_tests={}, resumable=True)
-    for number, score in enumerate(scores):
-        store.add(a_row(f"q{number}", scores={"em": score}))
-    if asked is None:
-        store.conclude(summarise(store.rows, len(scores), store.manifest))
 
 
 @pytest.fixture
@@ -32,7 +18,7 @@ def runs(tmp_path: Path) -> Path:
     folder = tmp_path / "runs"
     make_run(folder / "first", 1, 1, 0, settings={"k": 3})
     make_run(folder / "set" / "second", 0, 1, 0, settings={"k": 5})
-    make_run(folder / "going", 1, asked=4, lm="extractive/reader")
+    add_rows(begin_run(folder / "going", 4, lm="extractive/reader"), 1)
     make_run(folder / "damaged", 1)
     (folder / "damaged" / "manifest.json").write_text("{}")
     return folder
