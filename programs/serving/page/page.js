@@ -51,7 +51,7 @@ function next_theme() {
 
 function ask_for_token(refused) {
   const dialog = get("token");
-  get("token-why").textContent = refused ? "The token was not accepted." : "Whoever started the server has it.";
+  get("token-why").textContent = refused ? "It was not accepted." : "Whoever started the server has it.";
   get("token-value").value = "";
   dialog.returnValue = "";
   dialog.showModal();

@@ -364,3 +364,33 @@ def test_where_there_is_no_language_model_it_is_said(browser: Browser, url: str)
         browser.wait("document.querySelector('#runs .empty h2')?.checkVisibility()")
         assert browser.text("#runs .empty h2") == "This server shows no runs"
         assert refused(browser, 404)
+
+
+def test_a_token_is_asked_for_and_kept_in_this_tab_alone(browser: Browser, runs: Path) -> None:
+    with serving(answering_with(lms.load("extractive"), "direct"), run_routes(runs), token="open-sesame") as guarded:
+        browser.open(guarded)
+        for token, said in (("wrong", "Whoever started the server has it."), ("open-sesame", "It was not accepted.")):
+            browser.wait(f"document.querySelector('#token-why').textContent === '{said}'")
+            browser.wait("document.querySelector('#token').open")
+            browser.write("#token-value", token)
+            browser.press(Keys.ENTER)
+        browser.wait("'ready' in document.documentElement.dataset")
+        assert len(refused(browser, 401)) == 2
+        browser.write("#ask textarea", QUESTION + "\n")
+        answered(browser)
+        assert browser.run("Object.values(sessionStorage)") == ["open-sesame"]
+        assert browser.run("document.cookie + Object.values(localStorage)") == ""
+        browser.click("nav a", "Runs")
+        browser.wait("document.querySelector('[data-run=first] td:last-child button')")  # a link would carry no token
+        browser.run("(URL.createObjectURL = (blob) => { window.saved = blob; return '#'; }) && 0")
+        browser.click("[data-run=first] td:last-child button")
+        browser.wait("window.saved")
+        assert "<title>reader on quiz</title>" in browser.run("window.saved.text()")
+
+
+def test_a_report_runs_its_own_script_and_reaches_nothing_of_the_server(browser: Browser, url: str) -> None:
+    browser.open(f"{url}/v1/runs/first/report")
+    browser.wait("'ready' in document.documentElement.dataset")
+    assert browser.run("self.origin") == "null"
+    assert browser.count("details.entry") == 20
+    opened(browser, url)
