@@ -38,7 +38,7 @@ from eval.reports.progress import Progress
 from eval.reports.text import table
 from eval.runs.asking import how_asked
 from eval.runs.fingerprints import fingerprints
-from eval.runs.recorded_calls import Limits
+from eval.runs.limits import Limits
 from eval.runs.runner import evaluate
 from eval.runs.store import answered, read
 from eval.tasks import SEED, load

@@ -18,7 +18,7 @@ from eval.figures.summary import Summary, judges
 from eval.metrics import Metric, acc_judge, em, self_test_of
 from eval.papers.tables import Column, TableRow, find
 from eval.reports.text import cost_table, table
-from eval.runs.recorded_calls import Limits
+from eval.runs.limits import Limits
 from eval.runs.runner import evaluate
 from eval.runs.store import read
 from programs.instruments.adapters import load_adapter
