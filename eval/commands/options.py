@@ -148,10 +148,16 @@ def add_threads(parser: ArgumentParser) -> None:
 def add_limits(parser: ArgumentParser, what: str) -> None:
     """Add --max-calls, --max-usd and --max-minutes; `what` says what stops."""
     parser.add_argument(
-        "--max-calls", type=int, metavar="N", help=f"stop {what} after N paid LM calls, including a judge's"
+        "--max-calls",
+        type=int,
+        metavar="N",
+        help=f"pay for at most N LM calls, a judge's included, and stop {what} then",
     )
     parser.add_argument(
-        "--max-usd", type=float, metavar="USD", help=f"stop {what} after USD dollars, including a judge's"
+        "--max-usd",
+        type=float,
+        metavar="USD",
+        help=f"stop {what} after USD dollars, a judge's included, which may be exceeded by less than one call",
     )
     parser.add_argument("--max-minutes", type=float, metavar="MIN", help=f"stop {what} after MIN minutes")
 

@@ -243,10 +243,10 @@ class _Try:
 def _key(request: Mapping[str, Any], adapter: str) -> str:
     """A hash of the request, its server and settings included, and of the adapter that will read the reply.
 
-    DSPy's own hash leaves the server out, and some requests have none. Only the provider's key may change from sitting
-    to sitting.
+    DSPy's own hash leaves the server out, and some requests have none. Only the provider's key, and how long its server
+    is waited for, may change from sitting to sitting.
     """
-    kept = {name: value for name, value in request.items() if name != "api_key"}
+    kept = {name: value for name, value in request.items() if name not in ("api_key", "timeout")}
     kept["adapter"] = adapter
     return hashlib.sha256(json.dumps(kept, sort_keys=True, default=repr).encode()).hexdigest()
 
