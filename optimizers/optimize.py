@@ -16,7 +16,6 @@ from dspy.utils.exceptions import AdapterParseError
 from eval.figures.summary import Figures, Score, Summary
 from eval.metrics import Metric, standard
 from eval.metrics.squad import normalise
-from eval.runs.distributed.driver import Workers
 from eval.runs.limits import Limits, Stopped
 from eval.runs.recorded_calls import RecordedCalls
 from eval.runs.runner import evaluate
@@ -27,6 +26,7 @@ from optimizers.predictors import learning, restricted, unrestricted
 from programs.instruments.cost import Cost, measured
 from programs.instruments.state import check_writable, save_state
 from retrieval import OdqaError, UsageError
+from retrieval.cluster import Workers
 
 __all__ = ["Outcome", "optimize"]
 
