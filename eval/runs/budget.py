@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from eval.runs.call_log import CallLog
-from eval.runs.recorded_calls import Limits
+from eval.runs.limits import Limits
 from eval.runs.store import glance
 from retrieval import OdqaError
 
