@@ -1,6 +1,7 @@
 """A run beside dspy.Evaluate, beside DSPy's own calls one after the other, and beside the ideal.
 
     python benchmarks/evaluation.py [--program blendfilter] [--questions 200] [--seconds 0.3] [--in-flight 64]
+    python benchmarks/evaluation.py --questions 800 --seconds 0.2 --in-flight 256 --workers 1 2 --rounds 1
     python benchmarks/evaluation.py --small
 
 Every LM call goes to a server on this machine that answers after that time. All take turns, for what else the machine
@@ -8,14 +9,18 @@ does to slow down all alike: compare rows of one run only.
 
 calls one by one   the LM calls of a question, each by a dspy.Predict with DSPy's own ChatAdapter and the same prompt:
                    same instructions, fields and inputs, plain types; one after the other, cache off, nothing recorded
-program            the program in a loop: with its searches, nothing recorded
+calls, no waiting  the same, from an LM that answers at once: a processor that has waited finds its caches cold, so that
+                   the same call takes up to twice the CPU
+program            the program in a loop, from that LM too: with its searches, nothing recorded
 dspy.Evaluate      as many threads as calls in flight, exact match
 run                `eval.runs.runner.evaluate`: records, accounts, standard metrics; no more calls in flight than that
+run, N workers     the same in N processes on Ray; the CPU is that of the process that was started
 
 dspy.Evaluate bounds the questions in flight and not the calls: where methods make calls side by side, it has more calls
 in flight than the run, and may be faster than the ideal.
 
-CPU is that of this process, per LM call. The ideal time is calls times seconds, divided by the calls in flight.
+CPU is that of this process, per LM call. The ideal time is calls times seconds, divided by the calls in flight. Calls a
+second of a run are those between a quarter and three quarters of its calls, so without its beginning and its end.
 """
 
 import argparse
@@ -24,7 +29,9 @@ import statistics
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
 from itertools import cycle, islice
 from pathlib import Path
 from typing import Any
@@ -38,8 +45,10 @@ from eval.runs.runner import evaluate
 from eval.tasks import load as load_task
 from programs import load
 from retrieval import load as load_retriever
+from retrieval.cluster import Workers
 
-ALONE = 400  # calls, or at least so many, of the two loops that have one call in flight
+ALONE = 400  # calls, or at least so many, of the loops that have one call in flight
+ALONE_WAITING = 60  # the same where each call takes its time
 
 
 class Prompts(BaseCallback):
@@ -61,6 +70,39 @@ class Prompts(BaseCallback):
             self._begun.last = None
 
 
+@contextmanager
+def arriving(path: Path) -> Iterator[list[tuple[float, int]]]:
+    """How many lines the file has by which time, read while the block runs."""
+    counted: list[tuple[float, int]] = [(time.perf_counter(), 0)]
+    ended = threading.Event()
+
+    def count() -> None:
+        offset = 0
+        while not ended.wait(0.1):
+            if path.exists():
+                with path.open("rb") as file:
+                    file.seek(offset)
+                    read = file.read()
+                offset += len(read)
+                counted.append((time.perf_counter(), counted[-1][1] + read.count(b"\n")))
+
+    thread = threading.Thread(target=count)
+    thread.start()
+    try:
+        yield counted
+    finally:
+        ended.set()
+        thread.join()
+
+
+def rate(counted: list[tuple[float, int]]) -> float:
+    """Lines per second between a quarter and three quarters of the lines."""
+    last = counted[-1][1]
+    begin = next(entry for entry in counted if entry[1] >= last / 4)
+    end = next(entry for entry in counted if entry[1] >= 3 * last / 4)
+    return (end[1] - begin[1]) / (end[0] - begin[0]) if end[0] > begin[0] else float("nan")
+
+
 def main(arguments: argparse.Namespace) -> None:
     program = load(arguments.program)(load_retriever("sample"))
     known = load_task("sample")
@@ -80,11 +122,11 @@ def main(arguments: argparse.Namespace) -> None:
         per_question = len(prompts.calls) / len(known)
         few = examples[: max(1, round(ALONE / per_question))]
 
-        def calls() -> float:
-            with dspy.context(lm=lm(0), adapter=dspy.ChatAdapter()):
-                for predictor, fields in islice(cycle(prompts.calls), ALONE):
+        def calls(seconds: float, count: int) -> float:
+            with dspy.context(lm=lm(seconds), adapter=dspy.ChatAdapter()):
+                for predictor, fields in islice(cycle(prompts.calls), count):
                     predictor(**fields)
-            return ALONE
+            return count
 
         def loop() -> float:
             with dspy.context(lm=lm(0)):
@@ -99,8 +141,12 @@ def main(arguments: argparse.Namespace) -> None:
                 )(program)
             return per_question * len(examples)
 
-        def run() -> float:
-            with tempfile.TemporaryDirectory() as directory, dspy.context(lm=lm(arguments.seconds)):
+        def run(workers: int | None = None) -> float:
+            with (
+                tempfile.TemporaryDirectory() as directory,
+                dspy.context(lm=lm(arguments.seconds)),
+                arriving(Path(directory) / "run" / "calls.jsonl") as arrivals,
+            ):
                 summary = evaluate(
                     program,
                     examples,
@@ -108,14 +154,25 @@ def main(arguments: argparse.Namespace) -> None:
                     directory=Path(directory) / "run",
                     threads=arguments.in_flight,
                     lm_calls=arguments.in_flight,
+                    workers=None if workers is None else Workers(workers),
                 )
             assert summary.total.failed == 0
+            rates.append(rate(arrivals))
             return summary.total.cost["lm_calls"] * len(examples)
 
-        print(f"{'':18} {'calls':>6} {'CPU ms/call':>11} {'beside plain':>12} {'seconds':>8} {'ideal':>7} {'share':>6}")
+        print(
+            f"{'':18} {'calls':>6} {'CPU ms/call':>11} {'beside plain':>12} {'seconds':>8} {'ideal':>7} {'share':>6} "
+            f"{'calls/s':>8}"
+        )
+        rates: list[float] = []
         rows: dict[str, Callable[[], float]] = {
-            "calls one by one": calls, "program": loop, "dspy.Evaluate": peer, "run": run
-        }  # fmt: skip
+            "calls one by one": partial(calls, arguments.seconds, ALONE_WAITING),
+            "calls, no waiting": partial(calls, 0, ALONE),
+            "program": loop,
+            "dspy.Evaluate": peer,
+            "run": run,
+        }
+        rows |= {f"run, {workers} workers": partial(run, workers) for workers in arguments.workers}
         cpu: dict[str, list[float]] = {name: [] for name in rows}
         for _ in range(arguments.rounds):
             for name, measure in rows.items():
@@ -124,9 +181,11 @@ def main(arguments: argparse.Namespace) -> None:
                 seconds, each = time.perf_counter() - began, 1000 * (time.process_time() - spent) / made
                 cpu[name].append(each)
                 line = f"{name:18} {made:6.0f} {each:11.2f} {each / cpu['calls one by one'][-1]:12.2f}"
-                if name in ("dspy.Evaluate", "run"):
+                if name == "dspy.Evaluate" or name.startswith("run"):
                     ideal = made * arguments.seconds / arguments.in_flight
                     line += f" {seconds:8.2f} {ideal:7.2f} {ideal / seconds:6.2f}"
+                if name.startswith("run"):
+                    line += f" {rates[-1]:8.0f}"
                 print(line, flush=True)
         medians = {name: statistics.median(values) for name, values in cpu.items()}
         said = ", ".join(f"{name} {value / medians['calls one by one']:.2f}" for name, value in medians.items())
@@ -140,6 +199,7 @@ if __name__ == "__main__":
     parser.add_argument("--questions", type=int, default=200)
     parser.add_argument("--seconds", type=float, default=0.3, help="per LM call (default: %(default)s)")
     parser.add_argument("--in-flight", type=int, default=64, help="LM calls at once (default: %(default)s)")
+    parser.add_argument("--workers", type=int, nargs="+", default=[], help="also runs in so many processes")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--small", action="store_true", help="one short round, in half a minute")
     arguments = parser.parse_args()

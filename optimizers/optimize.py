@@ -16,7 +16,6 @@ from dspy.utils.exceptions import AdapterParseError
 from eval.figures.summary import Figures, Score, Summary
 from eval.metrics import Metric, standard
 from eval.metrics.squad import normalise
-from eval.runs.distributed.driver import Workers
 from eval.runs.recorded_calls import Limits, RecordedCalls, Stopped
 from eval.runs.runner import evaluate
 from eval.runs.store import CallLog
@@ -26,6 +25,7 @@ from optimizers.predictors import learning, restricted, unrestricted
 from programs.instruments.cost import Cost, measured
 from programs.instruments.state import check_writable, save_state
 from retrieval import OdqaError, UsageError
+from retrieval.cluster import Workers
 
 __all__ = ["Outcome", "optimize"]
 

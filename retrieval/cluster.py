@@ -5,14 +5,33 @@ import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 from retrieval.errors import UsageError
 from retrieval.http import one_line
 
-__all__ = ["connected", "gpus_each", "import_ray", "workers_in"]
+__all__ = ["Workers", "connected", "gpus_each", "import_ray", "workers_in"]
 
 _STORE = 256 * 2**20  # bytes of memory for what processes hand each other; indexes and models are not there
+
+
+@dataclass(frozen=True, slots=True)
+class Workers:
+    """Processes that share work.
+
+    Raises:
+        UsageError: there is to be none.
+    """
+
+    count: int | None = None
+    """How many; by default one for each CPU, or where GPUs can be of use one for each, if there are any."""
+    address: str | None = None
+    """Of a Ray cluster, as `connected` takes it; None for processes on this machine alone."""
+
+    def __post_init__(self) -> None:
+        if self.count is not None and self.count < 1:
+            raise UsageError(f"there must be at least 1 worker, not {self.count}")
 
 
 def import_ray() -> Any:

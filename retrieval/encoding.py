@@ -7,44 +7,23 @@ on, and a build that is repeated does only the tasks whose files are not there.
 import logging
 import pickle
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
-from retrieval.cluster import connected, gpus_each, workers_in
-from retrieval.errors import OdqaError, UsageError
+from retrieval.cluster import Workers, connected, gpus_each, workers_in
+from retrieval.errors import OdqaError
 from retrieval.http import one_line
 from retrieval.indexes import Progress
 
-__all__ = ["Cluster", "do_tasks"]
-
-
-@dataclass(frozen=True, slots=True)
-class Cluster:
-    """Where passages are encoded.
-
-    Attributes:
-        address: See `retrieval.cluster.connected`.
-        workers: How many processes; by default one for each CPU, or for each GPU if there are any.
-
-    Raises:
-        UsageError: there is to be none.
-    """
-
-    address: str | None = None
-    workers: int | None = None
-
-    def __post_init__(self) -> None:
-        if self.workers is not None and self.workers < 1:
-            raise UsageError(f"there must be at least 1 worker, not {self.workers}")
+__all__ = ["do_tasks"]
 
 
 def do_tasks(
-    cluster: Cluster, worker: type, arguments: Sequence[Any], tasks: Sequence[Any], *, progress: Progress, stage: str
+    workers: Workers, worker: type, arguments: Sequence[Any], tasks: Sequence[Any], *, progress: Progress, stage: str
 ) -> None:
     """Have workers do all tasks, in any order.
 
     Args:
-        cluster: The workers.
+        workers: How many, and where.
         worker: Their class. An object of it is called with a task, and leaves its result in files that this machine
             sees.
         arguments: What the class is called with; not large.
@@ -58,9 +37,9 @@ def do_tasks(
     """
     if not tasks:
         return
-    with connected(cluster.address, cpus=cluster.workers) as ray:
+    with connected(workers.address, cpus=workers.count) as ray:
         gpus = int(ray.cluster_resources().get("GPU", 0))
-        count = min(workers_in(ray, cluster.workers or gpus or None), len(tasks))
+        count = min(workers_in(ray, workers.count or gpus or None), len(tasks))
         from ray import data  # which connecting does not import
 
         logging.getLogger("ray.data").setLevel(logging.WARNING)

@@ -14,6 +14,7 @@ import shutil
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from hashlib import sha256
 from pathlib import Path
 from tokenize import TokenError
 from typing import Any, Protocol, Self, runtime_checkable
@@ -41,7 +42,9 @@ __all__ = [
     "passage_line",
     "read_array",
     "read_description",
+    "refuse_missing",
     "stamp",
+    "store_passages",
     "updating",
     "write_description",
 ]
@@ -132,6 +135,26 @@ class LineWriter:
         np.save(_offsets(self._path), np.frombuffer(self._offsets, np.int64))
 
 
+def store_passages(directory: Path, passages: Iterable[Passage]) -> str:
+    """Write the corpus of an index, which `Corpus` reads.
+
+    Returns:
+        A digest of all passages.
+
+    Raises:
+        UsageError: a passage cannot be written, or there is none.
+    """
+    digest = sha256()
+    with LineWriter(directory / CORPUS) as corpus:
+        for passage in passages:
+            line = passage_line(passage)
+            corpus.write(line)
+            digest.update(line)
+    if not (directory / CORPUS).stat().st_size:
+        raise UsageError("there is nothing to index: the corpus has no passages")
+    return digest.hexdigest()
+
+
 class Lines(Sequence[bytes]):
     """The lines that a `LineWriter` wrote, memory-mapped.
 
@@ -208,10 +231,19 @@ def kept_rows(index: UpdatableIndex | Corpus, delete: Iterable[str]) -> NDArray[
         if (found := index.passage(row).id) in missing:
             kept[row] = False
             missing.remove(found)
-    if missing:
-        some = ", ".join(map(repr, sorted(missing)[:5])) + (" …" if len(missing) > 5 else "")
-        raise UsageError(f"the index has no passage with the id {some}: nothing was deleted")
+    refuse_missing(missing)
     return np.flatnonzero(kept)
+
+
+def refuse_missing(missing: Iterable[str]) -> None:
+    """Refuse to delete passages of which these are not there.
+
+    Raises:
+        UsageError: there is any.
+    """
+    if first := sorted(missing):
+        some = ", ".join(map(repr, first[:5])) + (" …" if len(first) > 5 else "")
+        raise UsageError(f"the index has no passage with the id {some}: nothing was deleted")
 
 
 def stamp(directory: Path, name: str) -> tuple[int, int]:

@@ -6,9 +6,12 @@ from contextlib import contextmanager
 from threading import Lock
 from typing import Any
 
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
 from retrieval.errors import UsageError
 
-__all__ = ["LanguageModel", "import_package", "load_classifier", "loading", "without_surrogates"]
+__all__ = ["LanguageModel", "import_package", "load_classifier", "loading", "same_vectors", "without_surrogates"]
 
 
 def import_package(name: str) -> Any:
@@ -134,3 +137,9 @@ class LanguageModel:
             "attention_mask": [[1] * len(row) + [0] * (longest - len(row)) for row in rows],
         }
         return {name: self._torch.tensor(values, device=self._model.device) for name, values in table.items()}
+
+
+def same_vectors(known: ArrayLike, made: NDArray[Any]) -> bool:
+    """Whether these are the vectors of the same model, up to differences between machines."""
+    values = np.asarray(known)
+    return values.shape == made.shape and bool(np.linalg.norm(values - made) < 0.02 * np.linalg.norm(values))

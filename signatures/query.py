@@ -107,3 +107,14 @@ class AskForHop(dspy.Signature):
     question: str = dspy.InputField()
     notes: str = dspy.InputField(desc="numbered notes on what was found so far, one per line; empty at the beginning")
     query: str = dspy.OutputField(desc="what to search for next")
+
+
+# A conversation's last question, as in conversational search (Elgohary et al. 2019, CANARD).
+class MakeStandAlone(dspy.Signature):
+    """Write the question so that it can be understood without the conversation before it: in the place of words that
+    point back, put the names of people, works and places that the conversation gives. Do not answer it, and add nothing
+    that it does not ask for. A question that can be understood by itself stays as it is."""
+
+    conversation: str = dspy.InputField(desc="what was said before, the oldest first, one turn per line")
+    question: str = dspy.InputField()
+    alone: str = dspy.OutputField(desc="the question that can be understood by itself")

@@ -10,12 +10,12 @@ import dspy
 from eval.figures.comparison import best_of
 from eval.runs.asking import draws
 from eval.runs.ceiling import is_oracle, load_oracle, standing
-from eval.runs.distributed.driver import Workers
 from eval.runs.recorded_calls import Limits
 from eval.runs.store import Run, read
 from programs.commands import flags
 from programs.instruments.plan import price
 from retrieval import Retriever, UsageError
+from retrieval.cluster import Workers
 
 __all__ = [
     "add_attempts",

@@ -13,13 +13,13 @@ import programs
 from eval.papers.migres_studies import STUDIES
 from eval.papers.tables import Table
 from eval.runs.budget import Budget
-from eval.runs.distributed.driver import Workers
 from eval.runs.record import Row
 from eval.runs.recorded_calls import Limits
 from eval.tasks import choose
 from eval.tasks.demonstrations.training import Shown
 from programs.steps.settings import check
 from retrieval import Retriever, UsageError
+from retrieval.cluster import Workers
 
 __all__ = ["MakeLM", "Setup", "State", "assigned", "check_settings", "program_of", "settings_of", "states"]
 

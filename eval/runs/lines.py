@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from retrieval import UsageError
 from retrieval.files import write_whole
+from retrieval.http import one_line
 
 __all__ = ["Line", "merged", "read_lines", "write_lines"]
 
@@ -80,7 +81,7 @@ def read_lines(file: Path) -> list[Line]:
     except OSError as error:
         raise UsageError(f"cannot read {file}: {error.strerror}") from error
     except (ValueError, csv.Error, ValidationError) as error:
-        raise UsageError(f"{file} is not as this command writes it: {' '.join(str(error).split())[:200]}") from error
+        raise UsageError(f"{file} is not as this command writes it: {one_line(error)}") from error
 
 
 def write_lines(file: Path, lines: Iterable[Line]) -> None:

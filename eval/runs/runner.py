@@ -24,13 +24,14 @@ import dspy
 
 from eval.figures.summary import Summary, summarise
 from eval.metrics import Metric, self_test_of
-from eval.runs.distributed.driver import Workers, employed
+from eval.runs.distributed.driver import employed
 from eval.runs.distributed.job import Job
 from eval.runs.question import Questioner
 from eval.runs.record import Row, plain
 from eval.runs.recorded_calls import Limits, RecordedCalls, Stopped
 from eval.runs.store import Store
 from retrieval import Passage, UsageError
+from retrieval.cluster import Workers
 
 __all__ = ["evaluate", "fingerprint"]
 

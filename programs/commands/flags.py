@@ -1,16 +1,12 @@
 """Flags for the LM, the retriever and a program's settings, and what is made from them.
 
-A program's flags are the keyword-only arguments of its `__init__`: type and default come from the signature, the help
-text from the Args section of the class docstring.
+A program's flags are the keyword-only arguments of its `__init__`: see `programs.instruments.settings`.
 """
 
 import argparse
-import inspect
 import json
 import math
 import os
-import re
-import types
 import typing
 from collections.abc import Callable
 from typing import Any
@@ -19,6 +15,7 @@ import dspy
 
 import lms
 import retrieval
+from programs.instruments import settings as instruments
 from programs.instruments.adapters import NAMES, Structured, load_adapter
 from programs.instruments.state import load_state
 from retrieval import FORMS, Retriever, UsageError
@@ -124,24 +121,21 @@ def add_settings(parser: argparse.ArgumentParser, made_with: Callable[..., Any])
     """Add one flag for each setting of a program, given as its class, or of another callable such as a recipe."""
     whose = made_with.__name__ if isinstance(made_with, type) else made_with.__module__
     group = parser.add_argument_group(f"settings of {whose}")
-    hints, helps = typing.get_type_hints(_function(made_with)), _argument_helps(made_with)
-    for name, parameter in _settings(made_with).items():
-        help_ = f"{helps[name]} (default: {parameter.default})".replace("%", "%%")
-        flag = "--" + name.replace("_", "-")
-        hint = hints[name]
-        if isinstance(hint, types.UnionType):  # X | None
-            (hint,) = (kind for kind in typing.get_args(hint) if kind is not type(None))
-        if hint is bool:
-            group.add_argument(flag, action=argparse.BooleanOptionalAction, default=parameter.default, help=help_)
-        elif typing.get_origin(hint) is typing.Literal:
-            group.add_argument(flag, choices=typing.get_args(hint), default=parameter.default, help=help_)
+    for setting in instruments.settings_of(made_with):
+        help_ = f"{setting.help} (default: {setting.default})".replace("%", "%%")
+        flag, default = "--" + setting.name.replace("_", "-"), setting.default
+        if setting.type is bool:
+            group.add_argument(flag, action=argparse.BooleanOptionalAction, default=default, help=help_)
+        elif setting.choices:
+            group.add_argument(flag, choices=setting.choices, default=default, help=help_)
         else:
-            group.add_argument(flag, type=hint, default=parameter.default, metavar=hint.__name__.upper(), help=help_)
+            metavar = setting.type.__name__.upper()
+            group.add_argument(flag, type=setting.type, default=default, metavar=metavar, help=help_)
 
 
 def settings_of(made_with: Callable[..., Any], args: argparse.Namespace) -> dict[str, Any]:
     """The settings that the flags give to a program or another callable, by name."""
-    return {name: getattr(args, name) for name in _settings(made_with)}
+    return {setting.name: getattr(args, setting.name) for setting in instruments.settings_of(made_with)}
 
 
 def make(program: type[dspy.Module], args: argparse.Namespace, retriever: Retriever | None) -> dspy.Module:
@@ -150,7 +144,7 @@ def make(program: type[dspy.Module], args: argparse.Namespace, retriever: Retrie
     Raises:
         UsageError: The program needs a retriever and there is none, or a setting or the state file does not fit it.
     """
-    if retriever is None and type(None) not in typing.get_args(typing.get_type_hints(program.__init__)["retriever"]):
+    if retriever is None and instruments.needs_retriever(program):
         raise UsageError(f"{program.__name__} needs a retriever: --retriever none is for programs that can do without")
     made = program(retriever, **settings_of(program, args))
     if args.state:
@@ -223,19 +217,3 @@ def _assignment(text: str) -> tuple[str, Any]:
         return name, json.loads(value)
     except ValueError:
         return name, value
-
-
-def _settings(made_with: Callable[..., Any]) -> dict[str, inspect.Parameter]:
-    parameters = inspect.signature(_function(made_with)).parameters
-    return {name: p for name, p in parameters.items() if p.kind is inspect.Parameter.KEYWORD_ONLY}
-
-
-def _function(made_with: Callable[..., Any]) -> Callable[..., Any]:
-    return made_with.__init__ if isinstance(made_with, type) else made_with  # type: ignore[misc]
-
-
-def _argument_helps(made_with: Callable[..., Any]) -> dict[str, str]:
-    """What the Args section of the docstring says about each argument."""
-    _, _, section = inspect.getdoc(made_with).partition("\nArgs:\n")  # type: ignore[union-attr]
-    entries = re.findall(r"^    (\w+): (.*(?:\n {8}.*)*)", section, re.MULTILINE)
-    return {name: " ".join(text.split()).rstrip(".") for name, text in entries}

@@ -14,7 +14,20 @@ from programs.steps.side_by_side import chained
 from retrieval import Retriever
 from retrieval.watching import Watcher, watching
 
-__all__ = ["REPLAYED", "Cost", "PredictorNames", "Spent", "caller", "measured", "stated_price"]
+__all__ = [
+    "REPLAYED",
+    "Cost",
+    "PredictorNames",
+    "Recorder",
+    "Reply",
+    "Spent",
+    "caller",
+    "measured",
+    "read_record",
+    "recording",
+    "stated_price",
+    "without_history",
+]
 
 REPLAYED = "replayed"
 """Key in a cached reply's cost details. The reply was paid for earlier in the same run, and counts as paid now."""
@@ -91,8 +104,7 @@ def measured(names: PredictorNames | None = None) -> Iterator[Cost]:
     meter = _Meter(names or PredictorNames())
     started = time.perf_counter()
     try:
-        # DSPy appends each LM call's record to the history of every calling module: the meter poses as one.
-        with watching(meter, caller_modules=[*(dspy.settings.caller_modules or []), meter]):
+        with recording(meter):
             yield cost
     finally:
         cost.seconds = time.perf_counter() - started
@@ -106,9 +118,48 @@ def measured(names: PredictorNames | None = None) -> Iterator[Cost]:
             _add_up(cost.predictors[name], calls, [reply for reply in meter.replies if reply.predictor == name])
 
 
-class _Reply(NamedTuple):
+class Recorder(Watcher):
+    """A watcher that, while it is `recording`, is given DSPy's record of each LM call too, before the call ends.
+
+    DSPy appends the record to the history of every calling module: the recorder poses as one.
+    """
+
+    def __init__(self) -> None:
+        self.history = _History(self.on_record)
+
+    def on_record(self, record: dict[str, Any]) -> None:
+        """An LM call was answered: the record, as DSPy's history has it."""
+
+
+@contextmanager
+def recording(recorder: Recorder, **settings: Any) -> Iterator[None]:
+    """`watching`, for a recorder."""
+    with watching(recorder, caller_modules=[*(dspy.settings.caller_modules or []), recorder], **settings):
+        yield
+
+
+def without_history(lm: dspy.LM) -> dspy.LM:
+    """A copy of the LM that gives the records of its calls to recorders alone.
+
+    DSPy keeps the last 10,000 prompts and replies of a process, which is for people at a prompt, not for a server.
+    """
+    copied = lm.copy()
+
+    def hand_on(record: dict[str, Any]) -> None:
+        for module in dspy.settings.caller_modules or ():
+            if isinstance(module, Recorder):
+                module.history.append(record)
+
+    copied.update_history = hand_on
+    return copied
+
+
+class Reply(NamedTuple):
+    """What an LM call cost."""
+
     predictor: str
     cached: bool
+    """Whether DSPy's cache answered it."""
     input_tokens: int
     output_tokens: int
     usd: float | None
@@ -125,19 +176,22 @@ class _History(list[Any]):
         self._take(record)
 
 
-class _Meter(Watcher):
+class _Meter(Recorder):
     """Many threads add to its lists; they only use `append`, which is safe."""
 
     def __init__(self, names: PredictorNames) -> None:
+        super().__init__()
         self._names = names
         self.calls: list[str] = []  # the predictors' names
-        self.replies: list[_Reply] = []
+        self.replies: list[Reply] = []
         self.searches: list[str] = []
         self.unparsable: list[None] = []
         self.depths: list[int] = []  # how many calls of the block led to each call, itself included
         self._before, _ = chained.get()
-        self.history = _History(lambda record: self.replies.append(_reply(self._caller(), record)))
         self._predictors: set[str] = set()
+
+    def on_record(self, record: dict[str, Any]) -> None:
+        self.replies.append(read_record(self._caller(), record))
 
     def on_lm_start(self, call_id: str, instance: Any, inputs: dict[str, Any]) -> None:
         self.calls.append(self._caller())
@@ -167,12 +221,12 @@ class _Meter(Watcher):
 
 def _name_of_caller(modules: Sequence[Any], names: PredictorNames) -> str:
     """The innermost of these modules, by its name in the outermost one."""
-    inside = [module for module in modules if not isinstance(module, _Meter)]
+    inside = [module for module in modules if not isinstance(module, Recorder)]
     return names(inside[0], inside[-1]) if inside else "no module"
 
 
-def _reply(predictor: str, record: dict[str, Any]) -> _Reply:
-    """From a record of an LM's history.
+def read_record(predictor: str, record: dict[str, Any]) -> Reply:
+    """What a call cost, from its record in an LM's history.
 
     On a cache hit DSPy leaves the record's usage empty. The native engine's stored response still has it; LiteLLM's is
     marked as a hit instead. The record's cost is there in both cases.
@@ -188,7 +242,7 @@ def _reply(predictor: str, record: dict[str, Any]) -> _Reply:
     usd = record["cost"]
     if usd is None:
         usd = stated_price(getattr(response, "provider_data", None) for response in responses)
-    return _Reply(predictor, bool(hit) and not replayed, input_tokens, output_tokens, usd)
+    return Reply(predictor, bool(hit) and not replayed, input_tokens, output_tokens, usd)
 
 
 def caller(names: PredictorNames) -> str:
@@ -211,7 +265,7 @@ def _tokens(usage: Any, *names: str) -> int:
     return next((int(value) for value in found if value), 0)
 
 
-def _add_up(spent: Spent, calls: Sequence[str], replies: Sequence[_Reply]) -> None:
+def _add_up(spent: Spent, calls: Sequence[str], replies: Sequence[Reply]) -> None:
     paid = [reply for reply in replies if not reply.cached]
     spent.lm_calls = len(calls)
     spent.cached_calls = len(replies) - len(paid)
@@ -223,6 +277,6 @@ def _add_up(spent: Spent, calls: Sequence[str], replies: Sequence[_Reply]) -> No
     spent.paid_usd = _dollars(paid)
 
 
-def _dollars(replies: Sequence[_Reply]) -> float | None:
+def _dollars(replies: Sequence[Reply]) -> float | None:
     prices = [reply.usd for reply in replies]
     return None if None in prices else fsum(price for price in prices if price is not None)

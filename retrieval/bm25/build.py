@@ -15,11 +15,11 @@ from zlib import crc32
 
 import bm25s
 import numpy as np
-from bm25s.scoring import _select_idf_scorer, _select_tfc_scorer
 from numpy.typing import NDArray
 
 from retrieval.bm25.analyser import Analyser
 from retrieval.bm25.bounds import BoundsWriter, open_array
+from retrieval.bm25.weights import METHOD, rarity, saturation
 from retrieval.errors import UsageError
 from retrieval.indexes import CORPUS, LineWriter, Progress, checked_passages, passage_line, write_description
 from retrieval.passage import Passage
@@ -30,7 +30,6 @@ FORMAT = 2
 DESCRIPTION = "bm25.json"
 VOCABULARY = "vocab.index.json"
 BUCKETS = "vocab.buckets.npy"
-_METHOD = "lucene"  # bm25s's default
 _POSTING = "columns", "rows", "counts"
 
 _CHUNK = 1 << 23  # words read before their postings are sorted and written down
@@ -77,7 +76,7 @@ def write_index(
         raise UsageError("there is nothing to index: no passages, or none with a word that is not a stop word")
     bound_step = postings.score(list(columns.tokens), k1, b, progress, whole)
     _write_vocabulary(directory, columns.tokens)
-    params = {"k1": k1, "b": b, "delta": 0.5, "method": _METHOD, "idf_method": _METHOD, "dtype": "float32"}
+    params = {"k1": k1, "b": b, "delta": 0.5, "method": METHOD, "idf_method": METHOD, "dtype": "float32"}
     params |= {"int_dtype": "int32", "num_docs": postings.passages, "version": bm25s.__version__}
     (directory / "params.index.json").write_text(json.dumps(params))
     description = {"format": FORMAT, "passages": postings.passages, "k1": k1, "b": b, "analyser": asdict(analyser)}
@@ -173,16 +172,15 @@ class _Postings:
         starts = np.zeros(width + 1, np.int64)
         np.cumsum(frequencies, out=starts[1:])
         if whole is None:
-            idf = _idf(frequencies, self.passages)
+            idf = rarity(frequencies, self.passages)
         else:
-            idf = _idf(np.array([whole.frequency(token) for token in tokens]), whole.passages)
-        term = _select_tfc_scorer(_METHOD)
+            idf = rarity(np.array([whole.frequency(token) for token in tokens]), whole.passages)
 
         files = self._matrix("data", np.float32, starts[-1]), self._matrix("indices", np.int32, starts[-1])
         with files[0] as data, files[1] as indices, BoundsWriter(self._out, frequencies, idf, self.passages) as bounds:
             for first, last in progress(list(_groups(starts))):
                 columns, rows, counts = self._gather(first, last)
-                tf = term(counts.astype(np.float32), l_d=lengths[rows], l_avg=mean_length, k1=k1, b=b)
+                tf = saturation(counts.astype(np.float32), lengths[rows], mean_length, k1, b)
                 scores = (idf[columns] * tf).astype(np.float32)
                 scores.tofile(data)
                 rows.tofile(indices)
@@ -210,12 +208,6 @@ class _Postings:
 
     def _matrix(self, name: str, dtype: type[np.generic], size: int) -> BinaryIO:
         return open_array(self._out / f"{name}.csc.index.npy", dtype, size)
-
-
-def _idf(frequencies: NDArray[np.int64], passages: int) -> NDArray[np.float32]:
-    score = _select_idf_scorer(_METHOD)
-    different, inverse = np.unique(frequencies, return_inverse=True)
-    return np.array([score(int(n), N=passages) for n in different], np.float32)[inverse]
 
 
 def _groups(starts: NDArray[np.int64]) -> Iterator[tuple[int, int]]:

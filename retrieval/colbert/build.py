@@ -1,6 +1,5 @@
 """Building a ColBERT index, step by step: a build that was interrupted goes on after its last finished step."""
 
-import hashlib
 import json
 import math
 import random
@@ -13,16 +12,29 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from retrieval.cluster import Workers
 from retrieval.colbert.codec import Codec, load_lengths, load_tensors
 from retrieval.colbert.encoder import Checkpoint, find_device
 from retrieval.colbert.libraries import faiss, torch
-from retrieval.encoding import Cluster, do_tasks
+from retrieval.encoding import do_tasks
 from retrieval.errors import UsageError
 from retrieval.files import replaced, write_whole
-from retrieval.indexes import CORPUS, Corpus, LineWriter, Progress, checked_passages, passage_line, write_description
+from retrieval.indexes import Corpus, Progress, checked_passages, store_passages, write_description
 from retrieval.passage import Passage
 
-__all__ = ["DESCRIPTION", "FORMAT", "IVF", "METADATA", "Builder", "write_inverted_lists"]
+__all__ = [
+    "DESCRIPTION",
+    "FORMAT",
+    "IVF",
+    "METADATA",
+    "Builder",
+    "chunks_of",
+    "describe",
+    "save",
+    "write_chunk",
+    "write_inverted_lists",
+    "write_metadata",
+]
 
 DESCRIPTION, METADATA, IVF = "colbert.json", "metadata.json", "ivf.pid.pt"
 FORMAT = 1
@@ -42,11 +54,11 @@ class Builder:
         checkpoint: Checkpoint,
         batch_size: int,
         progress: Progress,
-        cluster: Cluster | None = None,
+        workers: Workers | None = None,
     ) -> None:
         self._out, self._settings, self._sample = work / "index", work / "settings.json", work / "sample"
         self._config, self._checkpoint = config, checkpoint
-        self._batch_size, self._progress, self._cluster = batch_size, progress, cluster
+        self._batch_size, self._progress, self._workers = batch_size, progress, workers
 
     def run(self, passages: Iterable[Passage], resume: bool) -> Path:
         """Returns the directory of the finished index."""
@@ -56,16 +68,15 @@ class Builder:
             self._settings.unlink(missing_ok=True)
         self._out.mkdir(exist_ok=True)
         self._sample.mkdir(exist_ok=True)
-        description = {"format": FORMAT, "config": self._config, "chunk": _CHUNK, "sha256": self._store(passages)}
+        description = describe(self._config, store_passages(self._out, checked_passages(passages)))
         self._check(description)
         self._corpus = Corpus(self._out)
         if not (self._out / "centroids.pt").is_file():
             self._train()
-        rows = range(len(self._corpus))
-        chunks = [rows[begin : begin + _CHUNK] for begin in range(0, len(rows), _CHUNK)]
+        chunks = chunks_of(range(len(self._corpus)))
         missing = [(n, some) for n, some in enumerate(chunks) if not (self._out / f"{n}.metadata.json").is_file()]
         self._codec = Codec.load_from(self._out, self._config["nbits"], self._checkpoint.device)
-        if self._cluster:
+        if self._workers:
             self._have_done("compress", missing, "encoding")
         else:
             self.compress(missing)
@@ -73,18 +84,6 @@ class Builder:
         self._describe(chunks)
         write_description(self._out, DESCRIPTION, description)
         return self._out
-
-    def _store(self, passages: Iterable[Passage]) -> str:
-        """Write the passages to the index; returns their digest."""
-        digest = hashlib.sha256()
-        with LineWriter(self._out / CORPUS) as lines:
-            for passage in checked_passages(passages):
-                line = passage_line(passage)
-                lines.write(line)
-                digest.update(line)
-        if not (self._out / CORPUS).stat().st_size:
-            raise UsageError("there is nothing to index: the corpus has no passages")
-        return digest.hexdigest()
 
     def _check(self, description: dict[str, Any]) -> None:
         """Check that the work that is there was done for the same passages, with the same settings."""
@@ -102,7 +101,7 @@ class Builder:
         size = _sample_size(total)
         parts = _parts(sorted(random.Random(12345).sample(range(total), size)))
         missing = [part for part in parts if not self._kept(part).is_file()]
-        if self._cluster:
+        if self._workers:
             self._have_done("sample", missing, "sampling")
         else:
             self.sample(missing)
@@ -128,16 +127,16 @@ class Builder:
         residuals = rest - centroids[nearest]
         steps = torch.arange(2**bits) / 2**bits
         buckets = residuals.quantile(steps[1:]), residuals.quantile(steps + 0.5 / 2**bits)
-        self._save(self._out / "avg_residual.pt", residuals.abs().mean())
-        self._save(self._out / "buckets.pt", buckets)
-        self._save(self._out / "centroids.pt", centroids.half())  # last: shows that all three are there
+        save(self._out / "avg_residual.pt", residuals.abs().mean())
+        save(self._out / "buckets.pt", buckets)
+        save(self._out / "centroids.pt", centroids.half())  # last: shows that all three are there
         if size < total:
             shutil.rmtree(self._sample)
 
     def sample(self, parts: Sequence[Sequence[int]]) -> None:
         """Encode these parts of the corpus and keep their vectors."""
         for part, encoded in zip(parts, self._encoded(parts, "sampling"), strict=True):
-            self._save(self._kept(part), encoded)
+            save(self._kept(part), encoded)
 
     def compress(self, chunks: Sequence[tuple[int, range]]) -> None:
         """Write these chunks, each with its number."""
@@ -156,8 +155,8 @@ class Builder:
         """Have workers do `what`, which is a method, with each task."""
         device = None if self._checkpoint.device.type == "cuda" else str(self._checkpoint.device)
         of_builder = str(self._out.parent), self._config, str(self._checkpoint.path), device, self._batch_size
-        assert self._cluster
-        do_tasks(self._cluster, _Worker, (what, *of_builder), tasks, progress=self._progress, stage=stage)
+        assert self._workers
+        do_tasks(self._workers, _Worker, (what, *of_builder), tasks, progress=self._progress, stage=stage)
 
     def _kept(self, part: Sequence[int]) -> Path:
         """The file for the vectors of a part of the sample, named by the part's ends and size."""
@@ -179,25 +178,13 @@ class Builder:
         for vectors, some in encoded:
             packed.append(self._codec.compress(vectors))
             lengths += some
-        self._save(self._out / f"{n}.codes.pt", torch.cat([part.codes for part in packed]))
-        self._save(self._out / f"{n}.residuals.pt", torch.cat([part.residuals for part in packed]))
-        self._write(f"doclens.{n}.json", lengths)
-        sizes = {"passage_offset": rows.start, "num_passages": len(rows), "num_embeddings": sum(lengths)}
-        self._write(f"{n}.metadata.json", sizes)  # last: shows that the chunk is whole
+        codes, residuals = (torch.cat([getattr(part, name) for part in packed]) for name in ("codes", "residuals"))
+        write_chunk(self._out, n, rows.start, codes, residuals, lengths)
 
     def _describe(self, chunks: Sequence[range]) -> None:
         """Write what the index is, for colbert-ai."""
         tokens = sum(int(load_lengths(self._out, n).sum()) for n in range(len(chunks)))
-        metadata = {"config": self._config, "num_chunks": len(chunks), "num_partitions": len(self._codec.centroids)}
-        metadata |= {"num_embeddings": tokens, "avg_doclen": tokens / len(self._corpus)}
-        self._write(METADATA, metadata)
-
-    def _save(self, path: Path, tensors: object) -> None:
-        with replaced(path) as file:
-            torch.save(tensors, file)
-
-    def _write(self, name: str, value: object) -> None:
-        write_whole(self._out / name, json.dumps(value))
+        write_metadata(self._out, self._config, len(chunks), len(self._codec.centroids), tokens, len(self._corpus))
 
 
 class _Worker:
@@ -213,6 +200,51 @@ class _Worker:
 
     def __call__(self, task: Any) -> None:
         self._do([task])
+
+
+def describe(config: dict[str, Any], digest: str) -> dict[str, Any]:
+    """What the description says of an index with passages of that digest."""
+    return {"format": FORMAT, "config": config, "chunk": _CHUNK, "sha256": digest}
+
+
+def chunks_of(rows: range) -> list[range]:
+    """The rows of the files of an index."""
+    return [rows[begin : begin + _CHUNK] for begin in range(0, len(rows), _CHUNK)]
+
+
+def write_chunk(
+    path: Path, n: int, offset: int, codes: torch.Tensor, residuals: torch.Tensor, lengths: Sequence[int]
+) -> None:
+    """Write chunk `n` of an index.
+
+    Args:
+        path: The directory of the index.
+        n: The chunk's number.
+        offset: Its first row.
+        codes: The centroids of its tokens.
+        residuals: What the vectors of its tokens differ by from them: tokens x bytes.
+        lengths: Tokens of each passage.
+    """
+    save(path / f"{n}.codes.pt", codes)
+    save(path / f"{n}.residuals.pt", residuals)
+    write_whole(path / f"doclens.{n}.json", json.dumps(lengths))
+    sizes = {"passage_offset": offset, "num_passages": len(lengths), "num_embeddings": sum(lengths)}
+    write_whole(path / f"{n}.metadata.json", json.dumps(sizes))  # last: shows that the chunk is whole
+
+
+def write_metadata(
+    path: Path, config: dict[str, Any], chunks: int, partitions: int, tokens: int, passages: int
+) -> None:
+    """Write what an index of that size is, for colbert-ai."""
+    metadata = {"config": config, "num_chunks": chunks, "num_partitions": partitions}
+    metadata |= {"num_embeddings": tokens, "avg_doclen": tokens / passages}
+    write_whole(path / METADATA, json.dumps(metadata))
+
+
+def save(path: Path, tensors: object) -> None:
+    """Write tensors to a file, whole or not at all."""
+    with replaced(path) as file:
+        torch.save(tensors, file)
 
 
 def write_inverted_lists(path: Path, chunks: Sequence[range], partitions: int) -> None:
@@ -235,8 +267,7 @@ def write_inverted_lists(path: Path, chunks: Sequence[range], partitions: int) -
         counts = np.bincount(cells, minlength=partitions)
         ivf[np.arange(len(cells)) + (places - np.cumsum(counts) + counts)[cells]] = found
         places += counts
-    with replaced(path / IVF) as file:
-        torch.save((torch.from_numpy(ivf), torch.from_numpy(sizes)), file)
+    save(path / IVF, (torch.from_numpy(ivf), torch.from_numpy(sizes)))
 
 
 def _pairs(path: Path, n: int, rows: range) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -40,6 +40,7 @@ from numpy.typing import NDArray
 
 from retrieval.base import Retriever
 from retrieval.candidates import Candidates
+from retrieval.cluster import Workers
 from retrieval.colbert.build import DESCRIPTION, FORMAT, METADATA, Builder
 from retrieval.colbert.codec import reading
 from retrieval.colbert.collection import open_passages
@@ -47,7 +48,6 @@ from retrieval.colbert.encoder import Checkpoint, checkpoint_directory, find_dev
 from retrieval.colbert.libraries import torch
 from retrieval.colbert.scoring import Pruning, best_scorer
 from retrieval.colbert.storage import Storage
-from retrieval.encoding import Cluster
 from retrieval.errors import UsageError
 from retrieval.files import replace_directory
 from retrieval.indexes import Progress, building, building_directory, check_target, read_description
@@ -199,7 +199,7 @@ class ColBERT(Retriever):
         resume: bool = True,
         overwrite: bool = False,
         progress: Progress = lambda parts, desc: parts,
-        cluster: Cluster | None = None,
+        workers: Workers | None = None,
     ) -> "ColBERT":
         """Index passages, each as ``title | text``, and open the index.
 
@@ -222,7 +222,7 @@ class ColBERT(Retriever):
             resume: Go on with what an unfinished build left behind; if false, delete it.
             overwrite: Replace an index that is already in `out`.
             progress: Called as ``tqdm(parts, desc="sampling")``, then "clustering" and "encoding", to go through parts.
-            cluster: Processes that encode, all on machines that have `out` and the checkpoint; by default this one. One
+            workers: Processes that encode, all on machines that have `out` and the checkpoint; by default this one. One
                 process at a time encodes 1,000 passages of the sample, or a chunk. The index is the same, as far as
                 each computes the same vectors: other devices and other numbers of threads change last bits.
 
@@ -245,7 +245,7 @@ class ColBERT(Retriever):
         config = {"checkpoint": name, "dim": loaded.dim, "nbits": bits, "doc_maxlen": doc_maxlen}
         config |= {"kmeans_niters": kmeans_niters}
         with building(out) as work:
-            builder = Builder(work, config, loaded, batch_size, progress, cluster)
+            builder = Builder(work, config, loaded, batch_size, progress, workers)
             replace_directory(out, builder.run(passages, resume))
         return cls(out, device=device)
 

@@ -1,20 +1,27 @@
 """Parts of a ColBERT index, with the centroids of the whole: their scores compare as they are."""
 
-import hashlib
 import json
 import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval.colbert.build import _CHUNK, DESCRIPTION, FORMAT, IVF, METADATA
+from retrieval.colbert.build import (
+    DESCRIPTION,
+    IVF,
+    METADATA,
+    chunks_of,
+    describe,
+    save,
+    write_chunk,
+    write_metadata,
+)
 from retrieval.colbert.codec import load_lengths, load_tensors
 from retrieval.colbert.libraries import torch
 from retrieval.colbert.search import ColBERT
-from retrieval.indexes import CORPUS, LineWriter, passage_line, write_description
+from retrieval.indexes import store_passages, write_description
 
 __all__ = ["split"]
 
@@ -32,27 +39,21 @@ def split(index: ColBERT, parts: Sequence[range], directories: Sequence[Path]) -
     for rows, directory in zip(parts, directories, strict=True):
         for name in _CODEC:
             shutil.copy(index.path / name, directory / name)
-        chunks = [rows[begin : begin + _CHUNK] for begin in range(0, len(rows), _CHUNK)]
+        chunks = chunks_of(rows)
         for n, some in enumerate(chunks):
             begin, end = (int(ends[row - 1]) if row else 0 for row in (some.start, some.stop))
-            for name in ("codes", "residuals"):
-                torch.save(torch.cat(list(_tokens(index.path, name, firsts, begin, end))), directory / f"{n}.{name}.pt")
+            codes, residuals = (
+                torch.cat(list(_tokens(index.path, name, firsts, begin, end))) for name in ("codes", "residuals")
+            )
             own = np.diff(ends[some.start : some.stop], prepend=begin).tolist()
-            _write(directory / f"doclens.{n}.json", own)
-            about = {"passage_offset": some.start - rows.start, "num_passages": len(some), "num_embeddings": sum(own)}
-            _write(directory / f"{n}.metadata.json", about)
+            write_chunk(directory, n, some.start - rows.start, codes, residuals, own)
         inside = (ivf >= rows.start) & (ivf < rows.stop)
         found = torch.from_numpy((ivf[inside] - rows.start).astype(np.int32))
-        torch.save((found, torch.from_numpy(np.bincount(cells[inside], minlength=len(sizes)))), directory / IVF)
+        save(directory / IVF, (found, torch.from_numpy(np.bincount(cells[inside], minlength=len(sizes)))))
         tokens = int(ends[rows.stop - 1]) - (int(ends[rows.start - 1]) if rows.start else 0)
-        size = {"num_chunks": len(chunks), "num_embeddings": tokens, "avg_doclen": tokens / len(rows)}
-        _write(directory / METADATA, metadata | size)
-        digest = _store(index, rows, directory)
-        write_description(
-            directory,
-            DESCRIPTION,
-            {"format": FORMAT, "config": metadata["config"], "chunk": _CHUNK, "sha256": digest},
-        )
+        write_metadata(directory, metadata["config"], len(chunks), len(sizes), tokens, len(rows))
+        digest = store_passages(directory, map(index.passage, rows))
+        write_description(directory, DESCRIPTION, describe(metadata["config"], digest))
 
 
 def _tokens(index: Path, name: str, firsts: NDArray[np.int64], begin: int, end: int) -> Iterator[torch.Tensor]:
@@ -60,18 +61,3 @@ def _tokens(index: Path, name: str, firsts: NDArray[np.int64], begin: int, end: 
     for n, (first, last) in enumerate(zip(firsts[:-1].tolist(), firsts[1:].tolist(), strict=True)):
         if first < end and begin < last:
             yield load_tensors(index / f"{n}.{name}.pt")[max(begin - first, 0) : end - first]
-
-
-def _store(index: ColBERT, rows: range, directory: Path) -> str:
-    """Write the passages; returns their digest."""
-    digest = hashlib.sha256()
-    with LineWriter(directory / CORPUS) as lines:
-        for row in rows:
-            line = passage_line(index.passage(row))
-            lines.write(line)
-            digest.update(line)
-    return digest.hexdigest()
-
-
-def _write(path: Path, value: Any) -> None:
-    path.write_text(json.dumps(value))

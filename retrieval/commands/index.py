@@ -9,10 +9,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from retrieval.cluster import Workers
 from retrieval.command_line import output, progress_bar, say, saying_on_interrupt
 from retrieval.commands.asking import add_lm_flags, asking, bill, given_lm_flags, measured, price
 from retrieval.corpora.reader import naming_lines, read
-from retrieval.encoding import Cluster
 from retrieval.errors import UsageError
 from retrieval.passage import Passage
 from retrieval.secrets import without_url_secrets
@@ -157,10 +157,10 @@ def _settings(args: argparse.Namespace) -> dict[str, Any]:
     return {name: getattr(args, name) for name in own if name in args}
 
 
-def _on_cluster(settings: dict[str, Any]) -> dict[str, Any]:
-    """The settings with those of the cluster as one."""
+def _in_workers(settings: dict[str, Any]) -> dict[str, Any]:
+    """The settings with those of the workers as one."""
     address, workers = settings.pop("ray", None), settings.pop("workers", None)
-    return settings if address is None and workers is None else settings | {"cluster": Cluster(address, workers)}
+    return settings if address is None and workers is None else settings | {"workers": Workers(workers, address)}
 
 
 def _bm25(passages: Iterable[Passage], out: str, **settings: Any) -> Any:
@@ -179,7 +179,7 @@ def _dense(passages: Iterable[Passage], out: str, **settings: Any) -> Any:
 
     if not settings.get("encoder"):
         raise UsageError("the backend dense needs --encoder: sbert, ance, contriever, or a model")
-    return Dense.build(passages, out, **_on_cluster(settings))
+    return Dense.build(passages, out, **_in_workers(settings))
 
 
 def _colbert(passages: Iterable[Passage], out: str, **settings: Any) -> Any:
@@ -187,7 +187,7 @@ def _colbert(passages: Iterable[Passage], out: str, **settings: Any) -> Any:
 
     if not settings.get("checkpoint"):
         raise UsageError("the backend colbert needs --checkpoint, such as colbert-ir/colbertv2.0")
-    return ColBERT.build(passages, out, progress=progress_bar, **_on_cluster(settings))
+    return ColBERT.build(passages, out, progress=progress_bar, **_in_workers(settings))
 
 
 def _qdrant(passages: Iterable[Passage], out: str, **settings: Any) -> Any:

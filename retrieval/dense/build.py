@@ -11,8 +11,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from retrieval.cluster import Workers
 from retrieval.dense.encoder import Encoder, LoadedEncoder, same_probe
-from retrieval.encoding import Cluster, do_tasks
+from retrieval.encoding import do_tasks
 from retrieval.errors import UsageError
 from retrieval.files import replaced
 from retrieval.indexes import CORPUS, Corpus, LineWriter, checked_passages, passage_line, write_description
@@ -55,7 +56,7 @@ def write_index(
     batch_size: int,
     resume: bool,
     encoded: Encoded | None = None,
-    cluster: Cluster | None = None,
+    workers: Workers | None = None,
 ) -> Path:
     """Write an index, using what an unfinished build left behind.
 
@@ -64,7 +65,7 @@ def write_index(
         work: The working directory of the build. Pieces that are encoded stay there.
         encoder: Encodes the passages.
         encoded: What stands before the passages and need not be encoded.
-        cluster: Where to encode; by default here.
+        workers: Where to encode; by default here.
 
     Returns:
         The directory of the finished index, within `work`.
@@ -87,10 +88,10 @@ def write_index(
     with LineWriter(index / CORPUS) as corpus:
         for passage in islice(checked, len(rows)):
             corpus.write(passage_line(passage))
-        pieces = _encode(checked, corpus, shards, None if cluster else _Writer(encoder, batch_size))
+        pieces = _encode(checked, corpus, shards, None if workers else _Writer(encoder, batch_size))
     if not (pieces or len(rows)):
         raise UsageError("there is nothing to index: the corpus has no passages")
-    if cluster:
+    if workers:
         ends = np.cumsum([len(rows), *(size for _, size in pieces)]).tolist()
         missing = [
             (str(file), begin, end)
@@ -98,7 +99,7 @@ def write_index(
             if not file.exists()
         ]
         arguments = encoder.encoder, encoder.device, str(index), batch_size
-        do_tasks(cluster, _Worker, arguments, missing, progress=lambda parts, desc: parts, stage="encoding")
+        do_tasks(workers, _Worker, arguments, missing, progress=lambda parts, desc: parts, stage="encoding")
     _join([file for file, _ in pieces], index / VECTORS, encoded)
     if approximate:
         _link(index)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from retrieval.errors import RetrievalError
 from retrieval.indexes import read_array
-from retrieval.models import import_package, loading, without_surrogates
+from retrieval.models import import_package, loading, same_vectors, without_surrogates
 from retrieval.passage import Passage
 
 __all__ = ["PRESETS", "Encoder", "LoadedEncoder", "same_probe"]
@@ -110,7 +110,4 @@ def same_probe(path: Path, probe: NDArray[np.float32]) -> bool:
     Raises:
         RetrievalError: the file is damaged.
     """
-    if not path.exists():
-        return False
-    known = read_array(path)
-    return known.shape == probe.shape and bool(np.linalg.norm(known - probe) < 0.02 * np.linalg.norm(known))
+    return path.exists() and same_vectors(read_array(path), probe)

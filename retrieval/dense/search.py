@@ -19,9 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retrieval.base import Retriever
+from retrieval.cluster import Workers
 from retrieval.dense.build import DESCRIPTION, FORMAT, GRAPH, PROBE, VECTORS, Encoded, write_index
 from retrieval.dense.encoder import Encoder, LoadedEncoder, same_probe
-from retrieval.encoding import Cluster
 from retrieval.errors import UsageError
 from retrieval.files import replace_directory
 from retrieval.indexes import Corpus, building, check_target, kept_rows, read_description, stamp, updating
@@ -152,7 +152,7 @@ class Dense(Retriever):
         resume: bool = True,
         overwrite: bool = False,
         device: str | None = None,
-        cluster: Cluster | None = None,
+        workers: Workers | None = None,
     ) -> "Dense":
         """Encode passages, title and text together, and open the index.
 
@@ -170,7 +170,7 @@ class Dense(Retriever):
             resume: Use what an unfinished build left behind; if false, delete it.
             overwrite: Replace an index that is already in `out`.
             device: Where to encode, such as "cpu" or "cuda:1"; by default the best one there is.
-            cluster: Processes that encode, each piece of 1,024 passages in one of them, all on machines that have
+            workers: Processes that encode, each piece of 1,024 passages in one of them, all on machines that have
                 `out`; by default this one. The vectors are the same but for their last bits, which depend on the device
                 and on how many threads compute.
 
@@ -192,7 +192,7 @@ class Dense(Retriever):
                 approximate=approximate,
                 batch_size=batch_size,
                 resume=resume,
-                cluster=cluster,
+                workers=workers,
             )
             replace_directory(out, index)
         return cls(out, device=device)

@@ -1,6 +1,5 @@
 """Building a HippoRAG 2 index: what the LM finds in the passages, the vectors, the synonyms, and the graph of them."""
 
-import hashlib
 import json
 import shutil
 from collections.abc import Callable, Iterable, Sequence
@@ -13,10 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retrieval.dense.encoder import LoadedEncoder
-from retrieval.errors import UsageError
 from retrieval.hipporag.graph import Facts, Synonyms, collect, link
 from retrieval.hipporag.openie import Found, OpenIE, Replies, extract_all, identity, prompts
-from retrieval.indexes import CORPUS, Corpus, LineWriter, checked_passages, passage_line, write_description
+from retrieval.indexes import Corpus, LineWriter, checked_passages, store_passages, write_description
 from retrieval.models import import_package
 from retrieval.passage import Passage
 from signatures.extract import ExtractTriples, NameEntities
@@ -80,11 +78,7 @@ def write_index(
     index = work / "index"
     shutil.rmtree(index, ignore_errors=True)
     index.mkdir()
-    with LineWriter(index / CORPUS) as corpus_file:
-        for passage in checked_passages(passages):
-            corpus_file.write(passage_line(passage))
-    if not (index / CORPUS).stat().st_size:
-        raise UsageError("there is nothing to index: the corpus has no passages")
+    digest = store_passages(index, checked_passages(passages))
     corpus = Corpus(index)
     with Replies(work / REPLIES, before / OPENIE if before else None) as replies:
         openie = OpenIE(lm, replies)
@@ -107,7 +101,7 @@ def write_index(
         for triple in facts.triples:
             fact_file.write(json.dumps(triple, ensure_ascii=False).encode() + b"\n")
     np.save(index / PROBE, encoder.probe())
-    write_description(index, DESCRIPTION, _description(index, corpus, found, facts, encoder, lm, synonyms))
+    write_description(index, DESCRIPTION, _description(digest, corpus, found, facts, encoder, lm, synonyms))
     return index
 
 
@@ -130,7 +124,7 @@ class _Passages(Sequence[Passage]):
 
 
 def _description(
-    index: Path,
+    digest: str,
     corpus: Corpus,
     found: Sequence[Found],
     facts: Facts,
@@ -138,8 +132,6 @@ def _description(
     lm: dspy.LM,
     synonyms: float,
 ) -> dict[str, Any]:
-    with (index / CORPUS).open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
     return {
         "format": FORMAT,
         "encoder": asdict(encoder.encoder),

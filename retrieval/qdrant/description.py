@@ -12,17 +12,14 @@ colbert                         checkpoint, doc_maxlen, datatype, probe; null wi
 
 import hashlib
 import json
-from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
-import numpy as np
-from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from retrieval.errors import RetrievalError, UsageError
 from retrieval.qdrant.connection import Connection
 
-__all__ = ["FORMAT", "NAME", "built_with", "checked", "fingerprint", "read", "same_probe", "settings_of"]
+__all__ = ["FORMAT", "NAME", "built_with", "checked", "fingerprint", "read", "settings_of"]
 
 NAME = "dspy-odqa"
 FORMAT = 1
@@ -150,9 +147,3 @@ def built_with(description: dict[str, Any]) -> str:
     if colbert:
         parts.append(f"the ColBERT checkpoint {colbert['checkpoint']}")
     return f"{', '.join(parts)}, {description['passages']:,} passages"
-
-
-def same_probe(known: Sequence[float], probe: NDArray[Any]) -> bool:
-    """Whether the numbers are those of the same model, up to differences between machines."""
-    values = np.array(known)
-    return values.shape == probe.shape and bool(np.linalg.norm(values - probe) < 0.02 * np.linalg.norm(values))

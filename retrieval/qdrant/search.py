@@ -23,11 +23,12 @@ from retrieval.bm25 import Analyser
 from retrieval.dense.encoder import Encoder, LoadedEncoder
 from retrieval.errors import RetrievalError, UsageError
 from retrieval.indexes import Progress
+from retrieval.models import same_vectors
 from retrieval.passage import Passage
 from retrieval.qdrant.address import COLLECTION, SEARCHES
 from retrieval.qdrant.build import DATATYPES, PASSAGES, write_collection
 from retrieval.qdrant.connection import Connection, models, values_of
-from retrieval.qdrant.description import built_with, read, same_probe
+from retrieval.qdrant.description import built_with, read
 from retrieval.qdrant.terms import number_of, tokens_of_probe
 from retrieval.qdrant.update import update_collection
 from retrieval.ranking.fuse import reciprocal_rank_fusion
@@ -137,7 +138,7 @@ class Qdrant(Retriever):
         part = self._description["dense"]
         encoder = Encoder(**part["encoder"])
         loaded = LoadedEncoder(replace(encoder, model=self._opened["model"] or encoder.model), self._opened["device"])
-        self._check(same_probe(part["probe"], loaded.probe().ravel()), "model", loaded.encoder.model)
+        self._check(same_vectors(part["probe"], loaded.probe().ravel()), "model", loaded.encoder.model)
         return loaded
 
     def _load_late(self) -> "LateEncoder":
@@ -146,7 +147,7 @@ class Qdrant(Retriever):
         part = self._description["colbert"]
         checkpoint = self._opened["checkpoint"] or part["checkpoint"]
         late = LateEncoder(checkpoint, part["doc_maxlen"], self._opened["device"])
-        self._check(same_probe(part["probe"], late.probe()), "checkpoint", late.name)
+        self._check(same_vectors(part["probe"], late.probe()), "checkpoint", late.name)
         return late
 
     def _check(self, same: bool, kind: str, name: str) -> None:

@@ -13,18 +13,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from itertools import islice
-from typing import Any
 
 import numpy as np
-from bm25s.scoring import _select_idf_scorer, _select_tfc_scorer
 
 from retrieval.bm25 import Analyser
+from retrieval.bm25.weights import rarity, saturation
 from retrieval.passage import Passage
 from retrieval.qdrant.connection import models
 
 __all__ = ["Statistics", "Tokens", "number_of", "tokens_of_probe"]
 
-_METHOD = "lucene"  # as in retrieval.bm25
 # Words that stemmers treat differently, and one that is a stop word.
 _PROBE = "The generously organised universities were relating their happiness, skies and running agencies' news"
 
@@ -93,19 +91,14 @@ class Statistics:
         lengths = np.repeat(np.array([count.total() for count in counts], np.int64), sizes)
         times = np.array([times for count in counts for times in count.values()], np.float32)
         tokens = [token for count in counts for token in count]
-        tf = _select_tfc_scorer(_METHOD)(times, l_d=lengths, l_avg=np.float64(self.tokens / self.passages), k1=k1, b=b)
-        weights = iter((self._idf(tokens) * tf).astype(np.float32).tolist())
+        frequencies = np.array([self.frequencies.get(token, 1) for token in tokens], np.int64)
+        tf = saturation(times, lengths, np.float64(self.tokens / self.passages), k1, b)
+        weights = iter((rarity(frequencies, self.passages) * tf).astype(np.float32).tolist())
         numbers = iter([moved.get(token, number_of(token)) for token in tokens])
         return [
             models.SparseVector(indices=list(islice(numbers, size)), values=list(islice(weights, size)))
             for size in sizes
         ]
-
-    def _idf(self, tokens: Sequence[str]) -> Any:
-        score = _select_idf_scorer(_METHOD)
-        frequencies = np.array([self.frequencies.get(token, 1) for token in tokens], np.int64)
-        different, inverse = np.unique(frequencies, return_inverse=True)
-        return np.array([score(int(n), N=self.passages) for n in different], np.float32)[inverse]
 
 
 def number_of(token: str) -> int:

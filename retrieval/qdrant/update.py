@@ -7,7 +7,7 @@ from uuid import uuid4
 
 from retrieval.dense.encoder import LoadedEncoder
 from retrieval.errors import UsageError
-from retrieval.indexes import checked_passages
+from retrieval.indexes import checked_passages, refuse_missing
 from retrieval.passage import Passage
 from retrieval.qdrant.build import PASSAGES, Writer, point_of, read_statistics
 from retrieval.qdrant.connection import Connection, models, values_of
@@ -70,9 +70,7 @@ def _check_there(connection: Connection, ids: Sequence[str]) -> None:
         some = ids[begin : begin + _POINTS]
         found = connection.call("retrieve", ids=[point_of(id) for id in some], with_payload=["id"])
         missing += sorted({*some} - {id for point in found for id in values_of(point, "id")})
-    if missing:
-        shown = ", ".join(map(repr, missing[:5])) + (" …" if len(missing) > 5 else "")
-        raise UsageError(f"the index has no passage with the id {shown}: nothing was deleted")
+    refuse_missing(missing)
 
 
 def _add(connection: Connection, writer: Writer, passages: Iterator[Passage], batch_size: int) -> None:

@@ -14,14 +14,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from prometheus_client import CollectorRegistry, Gauge, Histogram
-from pydantic_core import PydanticSerializationError, to_json
 from starlette.exceptions import HTTPException
 
 from retrieval.base import Retriever
 from retrieval.errors import OdqaError, ShardError
 from retrieval.passage import Passage
+from retrieval.serving.requests import as_json
 
-__all__ = ["Searches", "as_json"]
+__all__ = ["Searches"]
 
 _log = logging.getLogger("uvicorn.error")  # the server's own log, on stderr
 _FAILED = "the retriever failed; the server's log says why"
@@ -160,21 +160,3 @@ def _entries(passages: Sequence[Passage]) -> list[dict[str, Any]]:
         prob = math.exp(score - best) / total
         entries.append({"text": text, "long_text": text, "pid": passage.id, "rank": rank, "score": score, "prob": prob})
     return entries
-
-
-def as_json(content: Any) -> bytes:
-    """The content in JSON; lone surrogates in it, which UTF-8 cannot hold, become question marks."""
-    try:
-        return to_json(content)
-    except PydanticSerializationError:
-        return to_json(_sendable(content))
-
-
-def _sendable(content: Any) -> Any:
-    if isinstance(content, str):
-        return content.encode("utf-8", "replace").decode()
-    if isinstance(content, list):
-        return [_sendable(item) for item in content]
-    if isinstance(content, dict):
-        return {name: _sendable(item) for name, item in content.items()}
-    return content

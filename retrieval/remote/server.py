@@ -12,13 +12,8 @@ request is wrong), 502 (the retriever failed) or 503 (too busy).
 """
 
 import asyncio
-import logging
-import math
-import signal
-import socket
-import time
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Annotated, TypeVar
 from urllib.parse import parse_qsl
@@ -30,18 +25,20 @@ from retrieval.errors import UsageError
 
 try:
     import uvicorn
-    from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Histogram, generate_latest
+    from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
     from starlette.applications import Starlette
     from starlette.exceptions import HTTPException
     from starlette.middleware import Middleware
-    from starlette.requests import ClientDisconnect, Request
+    from starlette.requests import Request
     from starlette.responses import Response
     from starlette.routing import Route
-    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+    from starlette.types import ASGIApp
 
-    from retrieval.remote.connections import bounded_protocol
     from retrieval.remote.openapi import describe
-    from retrieval.remote.searches import Searches, as_json
+    from retrieval.remote.searches import Searches
+    from retrieval.serving.counting import Counted
+    from retrieval.serving.listening import config, run
+    from retrieval.serving.requests import as_json, first_fault, json_body
 except ModuleNotFoundError as error:
     raise UsageError(f"{error.name} is not installed, get it by: pip install 'dspy-odqa[serve]'") from error
 
@@ -49,7 +46,6 @@ __all__ = ["ServerLimits", "make_app", "serve", "uvicorn_config"]
 
 _MOST_QUERIES = 64  # in one request to /batch
 _LARGEST_BODY = 2**22  # bytes
-_log = logging.getLogger("uvicorn.error")  # the server's own log, on stderr
 
 _Form = TypeVar("_Form", bound=BaseModel)
 
@@ -98,39 +94,17 @@ def serve(
     Raises:
         UsageError: the host or port cannot be listened on.
     """
-    if not 0 <= port < 2**16:
-        raise UsageError(f"a port is a number from 0 to 65535, not {port}")
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    try:
-        listener = socket.create_server((host, port), family=family, backlog=2048)
-    except OSError as error:
-        raise UsageError(f"cannot listen on {host}, port {port} ({error}); choose another host or port") from error
-    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # else replies wait 40 ms to be acknowledged
-    config = uvicorn_config(make_app(retriever, limits), limits)
-    address = f"[{host}]" if ":" in host else host
-    _log.info("Serving on http://%s:%d, described on /openapi.json", address, listener.getsockname()[1])
-    # When it has stopped, uvicorn raises the signal again: SIGTERM would then end the process on the spot.
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        with listener, suppress(KeyboardInterrupt):
-            uvicorn.Server(config).run(sockets=[listener])
-    finally:
-        signal.signal(signal.SIGTERM, before)
+    run(uvicorn.Server(uvicorn_config(make_app(retriever, limits), limits)), host, port, "described on /openapi.json")
 
 
 def uvicorn_config(app: ASGIApp, limits: ServerLimits = ServerLimits()) -> uvicorn.Config:
     """How `serve` has uvicorn serve the application: no client can hold a connection for as long as it likes."""
-    return uvicorn.Config(
+    return config(
         app,
-        # As long as it may take to send a request, to search, and to read the reply.
-        http=bounded_protocol(3 * limits.timeout, _LARGEST_BODY),
-        loop="asyncio",  # uvloop takes a reply to a client that has gone for a fault of the application
-        lifespan="on",
-        ws="none",
-        access_log=False,  # it would show everyone's queries
-        server_header=False,
-        timeout_graceful_shutdown=math.ceil(limits.timeout),
-        h11_max_incomplete_event_size=2**16 + 12 * limits.query,  # a character may take 12 in a URL
+        seconds=3 * limits.timeout,  # as long as it may take to send a request, to search, and to read the reply
+        grace=limits.timeout,
+        body=_LARGEST_BODY,
+        head=2**16 + 12 * limits.query,  # a character may take 12 in a URL
     )
 
 
@@ -197,38 +171,10 @@ def make_app(retriever: Retriever, limits: ServerLimits = ServerLimits()) -> Sta
             Route("/metrics", metrics),
             Route("/openapi.json", page),
         ],
-        middleware=[Middleware(_Measured, registry=registry)],
+        middleware=[Middleware(Counted, registry=registry, name="search")],
         exception_handlers={HTTPException: _refused},
         lifespan=lifespan,
     )
-
-
-class _Measured:
-    """ASGI middleware that counts and times requests."""
-
-    def __init__(self, app: ASGIApp, registry: CollectorRegistry) -> None:
-        self._app = app
-        self._requests = Counter("search_requests", "Requests answered", ["path", "status"], registry=registry)
-        self._seconds = Histogram("search_request_seconds", "Time to answer requests", ["path"], registry=registry)
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-        status = 500
-
-        async def watched(message: Message) -> None:
-            nonlocal status
-            status = message.get("status", status)
-            await send(message)
-
-        began = time.perf_counter()
-        try:
-            await self._app(scope, receive, watched)
-        finally:
-            path = getattr(scope.get("route"), "path", "other")
-            self._requests.labels(path, status).inc()
-            self._seconds.labels(path).observe(time.perf_counter() - began)
 
 
 def _in_query(request: Request, form: type[_Form]) -> _Form:
@@ -245,34 +191,18 @@ def _in_query(request: Request, form: type[_Form]) -> _Form:
 
 async def _in_body(request: Request, form: type[_Form], timeout: float) -> _Form:
     """What a request asks for in its body. Raises HTTPException if that does not arrive or is not of the form."""
-    body = bytearray()
-    too_large = HTTPException(413, f"a request is at most {_LARGEST_BODY:,} bytes long")
-    if int(request.headers.get("content-length", "0")) > _LARGEST_BODY:
-        raise too_large
+    body = await json_body(request, most=_LARGEST_BODY, seconds=timeout)
     try:
-        async with asyncio.timeout(timeout):
-            async for chunk in request.stream():
-                body += chunk
-                if len(body) > _LARGEST_BODY:
-                    raise too_large
-    except TimeoutError:
-        message = f"the request did not arrive within {timeout:g} s"
-        raise HTTPException(408, message, {"Connection": "close"}) from None
-    except ClientDisconnect:
-        raise HTTPException(400, "the request broke off") from None
-    if "json" not in request.headers.get("content-type", ""):
-        raise HTTPException(415, "send JSON, with the content type application/json")
-    try:
-        return form.model_validate_json(bytes(body))
+        return form.model_validate_json(body)
     except ValidationError as error:
         raise _invalid(error, "body") from None
 
 
 def _invalid(error: ValidationError, where: str) -> HTTPException:
-    first = error.errors(include_url=False, include_input=False)[0]
-    if first["type"] == "json_invalid":
-        return HTTPException(400, "There was an error parsing the body")
-    return HTTPException(422, f"{'.'.join([where, *map(str, first['loc'])])}: {first['msg']}")
+    field, fault = first_fault(error)
+    return (
+        HTTPException(400, fault) if field is None else HTTPException(422, f"{where}.{field}".strip(".") + f": {fault}")
+    )
 
 
 async def _refused(_: Request, error: Exception) -> Response:

@@ -7,6 +7,7 @@ DIR/shards.json     format, kind of index, passages of each shard; written last
 import json
 import shutil
 from hashlib import sha256
+from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ __all__ = ["DESCRIPTION", "directories_of", "split"]
 
 DESCRIPTION = "shards.json"
 FORMAT = 1
+_KINDS = "bm25", "dense", "colbert"  # each has a module `split`, imported when it is needed
 
 
 def split(index: Any, out: str | Path, shards: int, *, overwrite: bool = False) -> list[Path]:
@@ -40,7 +42,7 @@ def split(index: Any, out: str | Path, shards: int, *, overwrite: bool = False) 
         UsageError: the index is of another kind, there are to be more shards than passages or none, or `out` exists.
     """
     kind = type(index).__name__.lower()
-    if kind not in _SPLITS:
+    if kind not in _KINDS:
         raise UsageError(f"only an index of bm25, dense or colbert has shards, not {type(index).__name__}")
     if not 1 <= shards <= len(index):
         raise UsageError(f"an index of {len(index)} passages has from 1 to {len(index)} shards, not {shards}")
@@ -53,7 +55,7 @@ def split(index: Any, out: str | Path, shards: int, *, overwrite: bool = False) 
     try:
         for directory in directories:
             directory.mkdir(parents=True)
-        _SPLITS[kind](index, parts, directories)
+        import_module(f"retrieval.{kind}.split").split(index, parts, directories)
         about: dict[str, Any] = {"format": FORMAT, "kind": kind, "passages": [len(part) for part in parts]}
         about["sha256"] = [_digest(directory) for directory in directories]
         (work / DESCRIPTION).write_bytes(json_page(about))
@@ -88,24 +90,3 @@ def _digest(directory: Path) -> str:
     """Of what a shard says of itself, so that a hash of the description of all tells one sharded index from another."""
     about = b"".join(file.read_bytes() for file in sorted(directory.glob("*.json")))
     return sha256(about).hexdigest()
-
-
-def _bm25(*args: Any) -> None:
-    from retrieval.bm25.split import split as split_index
-
-    split_index(*args)
-
-
-def _dense(*args: Any) -> None:
-    from retrieval.dense.split import split as split_index
-
-    split_index(*args)
-
-
-def _colbert(*args: Any) -> None:
-    from retrieval.colbert.split import split as split_index
-
-    split_index(*args)
-
-
-_SPLITS = {"bm25": _bm25, "dense": _dense, "colbert": _colbert}

@@ -12,7 +12,8 @@ from support.ray_cluster import ray_cluster
 from support.stuck_worker import StuckWorker
 
 from retrieval import Passage, UsageError
-from retrieval.encoding import Cluster, do_tasks
+from retrieval.cluster import Workers
+from retrieval.encoding import do_tasks
 
 pytestmark = [
     pytest.mark.xdist_group("ray"),
@@ -34,7 +35,7 @@ def do(folder: Path, *tasks: str, workers: int = 2) -> list[str]:
         shown.append(f"{desc} {len(parts)}")
         return parts
 
-    do_tasks(Cluster(workers=workers), StuckWorker, [str(folder)], tasks, progress=progress, stage="doing")
+    do_tasks(Workers(workers), StuckWorker, [str(folder)], tasks, progress=progress, stage="doing")
     return shown
 
 
@@ -66,7 +67,7 @@ def test_a_dense_index_is_the_same_wherever_it_is_encoded(cluster: Any, tmp_path
     passages = [Passage(str(n), f"Passage {n} is about the number {n * n}.", f"Number {n}") for n in range(1100)]
     model = str(gt.get_model_path())
     Dense.build(passages, tmp_path / "here", encoder=model, device="cpu")
-    Dense.build(passages, tmp_path / "there", encoder=model, device="cpu", cluster=Cluster(workers=2))
+    Dense.build(passages, tmp_path / "there", encoder=model, device="cpu", workers=Workers(2))
     assert files(tmp_path / "here") == files(tmp_path / "there")
 
 
@@ -83,7 +84,7 @@ def test_a_colbert_index_is_the_same_wherever_it_is_encoded(cluster: Any, tmp_pa
         patch.setattr(builder, "_CHUNK", 12)
         patch.setattr(builder, "_PART", 12)
         build(PASSAGES, tmp_path / "here", checkpoint)
-        build(PASSAGES, tmp_path / "there", checkpoint, cluster=Cluster(workers=2))
+        build(PASSAGES, tmp_path / "there", checkpoint, workers=Workers(2))
     assert len(list((tmp_path / "there").glob("*.codes.pt"))) == 3
     assert files(tmp_path / "here") == files(tmp_path / "there")
 
@@ -94,7 +95,7 @@ def files(directory: Path) -> dict[str, bytes]:
 
 def test_what_no_cluster_can_do_is_said_at_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="at least 1 worker"):
-        Cluster(workers=0)
+        Workers(0)
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(UsageError, match=r"ray is not installed, get it by: pip install 'dspy-odqa\[ray\]'"):
         do(tmp_path, "a")

@@ -15,35 +15,17 @@ from eval.runs.distributed.messages import Held, News, Orders
 from eval.runs.distributed.worker import Worker
 from eval.runs.record import Row
 from eval.runs.recorded_calls import RecordedCalls, Stopped
-from retrieval import OdqaError, Passage, UsageError
-from retrieval.cluster import connected, gpus_each, workers_in
+from retrieval import OdqaError, Passage
+from retrieval.cluster import Workers, connected, gpus_each, workers_in
 from retrieval.http import one_line
 
-__all__ = ["Desk", "Workers", "employed"]
+__all__ = ["Desk", "employed"]
 
 logger = logging.getLogger(__name__)
 
 _AT_ONCE = 64  # questions in a worker, and LM calls for each
 _LIVES = 4  # how often a worker is started, the first time included
 _LOOK = 0.5  # seconds after which who waits for a worker looks whether the run is over
-
-
-@dataclass(frozen=True, slots=True)
-class Workers:
-    """Processes that ask a run's questions.
-
-    Raises:
-        UsageError: there is to be none.
-    """
-
-    count: int | None = None
-    """How many; by default one for each CPU of the cluster."""
-    address: str | None = None
-    """Of a Ray cluster, as `retrieval.cluster.connected` takes it; None for processes on this machine alone."""
-
-    def __post_init__(self) -> None:
-        if self.count is not None and self.count < 1:
-            raise UsageError(f"there must be at least 1 worker, not {self.count}")
 
 
 class Desk(Protocol):

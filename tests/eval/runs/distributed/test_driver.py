@@ -18,11 +18,11 @@ from support.scripted import engine_lm
 import retrieval
 from eval.figures.summary import Summary
 from eval.metrics import STANDARD, em
-from eval.runs.distributed.driver import Workers
 from eval.runs.recorded_calls import Limits
 from eval.runs.runner import evaluate
 from eval.runs.store import Run, read
 from retrieval import Memory, Passage, UsageError
+from retrieval.cluster import Workers
 
 pytestmark = pytest.mark.xdist_group("ray")
 
@@ -144,7 +144,7 @@ import dspy
 from support.counted_lm import CountedLM, TwoCalls
 from support.scripted import engine_lm
 from eval.metrics import em
-from eval.runs.distributed.driver import Workers
+from retrieval.cluster import Workers
 from eval.runs.runner import evaluate
 from retrieval import Memory, Passage
 from retrieval.command_line import run

@@ -1,0 +1,113 @@
+"""`python -m programs serve` answers questions over HTTP: for chat clients, for agents and for a page."""
+
+import argparse
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+import retrieval
+from programs import names
+from programs.commands.flags import adapter_of, add_lm, load_lm
+from retrieval import FORMS, Retriever, UsageError
+from retrieval.command_line import Parser, run
+
+__all__ = ["main"]
+
+_PROG = "python -m programs serve"
+
+
+def main(argv: Sequence[str] | None = None) -> NoReturn:
+    """Run the command line and exit."""
+    args = _parser().parse_args(argv)
+    run(_PROG, lambda: _serve(args))
+
+
+def _parser() -> Parser:
+    parser = Parser(_PROG, description="Answer questions over HTTP: an API as OpenAI's, and a page.")
+    parser.add_argument("methods", nargs="*", metavar="METHOD", help="what is served (default: all methods)")
+    parser.add_argument(
+        "--retriever",
+        action="append",
+        metavar="[NAME=]SPEC",
+        help=f"{', '.join(FORMS)}, or none for closed book; may be given several times, and the first is the default "
+        "(default: ODQA_RETRIEVER, else sample, the packaged corpus)",
+    )
+    parser.add_argument(
+        "--state",
+        type=_pair,
+        action="append",
+        default=[],
+        metavar="METHOD=FILE",
+        help="state file with a method's compiled prompts, from python -m optimizers; may be given several times",
+    )
+    parser.add_argument(
+        "--set",
+        type=_pair,
+        action="append",
+        default=[],
+        metavar="METHOD.SETTING=VALUE",
+        help="another default for a setting, as JSON or a word; settings that name a model are set here alone",
+    )
+    add_lm(parser)
+    server = parser.add_argument_group("server")
+    server.add_argument(
+        "--host", default="127.0.0.1", help="address to listen on (default: %(default)s, this machine only)"
+    )
+    server.add_argument("--port", type=int, default=8900, help="port; 0 takes a free one (default: %(default)s)")
+    return parser
+
+
+def _serve(args: argparse.Namespace) -> None:
+    from programs.serving.answering import Answering
+    from programs.serving.limits import Limits
+    from programs.serving.methods import Methods
+    from programs.serving.server import serve
+
+    limits = Limits()
+    methods = Methods(args.methods or names(), states=_states(args.state), settings=_settings(args.set))
+    answering = Answering(
+        load_lm(args).copy(cache=args.cache),
+        methods,
+        _retrievers(args.retriever),
+        adapter=adapter_of(args),
+        limits=limits,
+    )
+    serve(answering, host=args.host, port=args.port)
+
+
+def _retrievers(given: list[str] | None) -> dict[str, Retriever | None]:
+    """The retrievers by name. One without a name has that of its SPEC."""
+    loaded: dict[str, Retriever | None] = {}
+    for text in given or [os.environ.get("ODQA_RETRIEVER") or "sample"]:
+        before, equals, after = text.partition("=")
+        name, spec = (before, after) if equals and before.isidentifier() else (text, text)
+        if name in loaded:
+            raise UsageError(f"two retrievers have the name {name!r}: give one another, as NAME=SPEC")
+        loaded[name] = None if spec == "none" else retrieval.load(spec)
+    return loaded
+
+
+def _states(pairs: Sequence[tuple[str, str]]) -> dict[str, Path]:
+    return {method: Path(file) for method, file in pairs}
+
+
+def _settings(pairs: Sequence[tuple[str, str]]) -> dict[str, dict[str, Any]]:
+    settings: dict[str, dict[str, Any]] = {}
+    for name, value in pairs:
+        method, dot, setting = name.partition(".")
+        if not dot:
+            raise UsageError(f"--set takes METHOD.SETTING=VALUE, such as migres.rounds=3, not {name}={value}")
+        try:
+            settings.setdefault(method, {})[setting] = json.loads(value)
+        except ValueError:
+            settings.setdefault(method, {})[setting] = value
+    return settings
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not (name and equals and value):
+        raise argparse.ArgumentTypeError(f"it is given as NAME=VALUE, not {text!r}")
+    return name, value

@@ -1,0 +1,83 @@
+"""/v1/answers: a question's steps and its record, whole or as they happen; what there is to ask, and the prompts."""
+
+from collections.abc import AsyncIterator
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from programs.commands.way import QUESTIONS
+from programs.serving.answering import Answering, Asking
+from programs.serving.events import Events, event, unless_gone
+from programs.serving.forms import form_of
+from programs.serving.problems import Problem
+from programs.serving.question import Question
+from programs.serving.records import Record, step_as_json
+from retrieval.serving.requests import as_json
+
+__all__ = ["Ask", "answer_routes"]
+
+
+class Ask(BaseModel):
+    """A question, and how to answer it."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    question: str
+    method: str
+    settings: dict[str, bool | int | float | str | None] = Field({}, description="those that differ from the defaults")
+    retriever: Annotated[str | None, Field(description="by name; the first where none is named")] = None
+    prompts: Annotated[bool, Field(description="whether to tell prompts and replies")] = False
+    stream: Annotated[bool, Field(description="whether to send each step as it happens")] = False
+
+
+def answer_routes(answering: Answering) -> list[Route]:
+    """The routes."""
+
+    async def answers(request: Request) -> Response:
+        ask = await form_of(request, Ask, answering.limits)
+        question = answering.begin(Asking(ask.question, ask.method, ask.settings, ask.retriever, ask.prompts))
+        if ask.stream:
+            return Events(question, _events(question))
+        record = await unless_gone(request, question)
+        return _json(record.as_json() if record else None)
+
+    async def methods(_: Request) -> Response:
+        return _json(
+            {
+                "methods": answering.methods.described(),
+                "retrievers": list(answering.retrievers),
+                "lm": {"name": answering.lm_name, "language_model": answering.language_model},
+                "examples": QUESTIONS if "sample" in answering.retrievers else [],
+                "compiled": answering.methods.compiled(),
+            }
+        )
+
+    async def prompts(request: Request) -> Response:
+        method = request.path_params["method"]
+        if method not in answering.methods.names:
+            raise Problem(404, f"there is no method {method!r}", "not_found")
+        return _json({"method": method, "predictors": answering.methods.prompts(method)})
+
+    return [
+        Route("/v1/answers", answers, methods=["POST"]),
+        Route("/v1/methods", methods),
+        Route("/v1/prompts/{method}", prompts),
+    ]
+
+
+async def _events(question: Question) -> AsyncIterator[bytes]:
+    try:
+        async for told in question:
+            if isinstance(told, Record):
+                yield event(told.as_json(), "done")
+            else:
+                yield event(step_as_json(told), "step")
+    except Problem as problem:
+        yield event(problem.body, "error")
+
+
+def _json(content: Any) -> Response:
+    return Response(as_json(content), media_type="application/json")

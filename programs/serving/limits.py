@@ -1,0 +1,104 @@
+"""What the answers server allows, and what it has spent today."""
+
+import math
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, time, timedelta
+
+from programs.instruments.cost import Reply
+from programs.serving.problems import Problem
+from retrieval import UsageError
+
+__all__ = ["Day", "Limits"]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a server allows.
+
+    Raises:
+        UsageError: a limit is too low to answer anything.
+    """
+
+    at_once: int = 64
+    """Most questions in flight; any more are answered with 503. One that nobody waits for any more counts until the LM
+    calls that it has begun end."""
+    seconds: float = 300.0
+    """Longest time for a question, which then ends with 504."""
+    calls: int | None = None
+    """Most LM calls a day, by UTC; then 429. None for any number; likewise `usd`."""
+    usd: float | None = None
+    """Most US dollars a day. The calls that are under way when it is reached are still paid for. Where the price of a
+    call is unknown the limit cannot be held, and counts as reached."""
+    question: int = 16_384
+    """Longest question, in characters, and longest turn of a conversation before it."""
+    body: int = 2**20
+    """Largest body of a request, in bytes."""
+    arrival: float = 10.0
+    """Seconds in which a request must arrive, else 408."""
+    grace: float = 30.0
+    """Seconds that questions in flight have to be answered when the server stops; then they end with 503."""
+
+    def __post_init__(self) -> None:
+        for name in self.__slots__:
+            limit = getattr(self, name)
+            if limit is not None and not (limit >= 0 if name == "grace" else limit > 0):
+                raise UsageError(f"the limit of {name} must be above 0, not {limit}")
+
+
+class Day:
+    """The LM calls of today and their price. Safe for many threads.
+
+    Args:
+        limits: See `Limits`.
+        now: Gives the time.
+    """
+
+    def __init__(self, limits: Limits, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
+        self._limits, self._now = limits, now
+        self._lock = threading.Lock()  # guards what follows
+        self._date = now().date()
+        self.calls = 0
+        self.usd: float | None = 0.0
+
+    def check(self) -> None:
+        """Raise where a limit is reached.
+
+        Raises:
+            Problem: with 429, and when to come again.
+        """
+        with self._lock:
+            self._check()
+
+    def begin(self) -> None:
+        """Count an LM call that is about to begin.
+
+        Raises:
+            Problem: as `check`; the call may not begin.
+        """
+        with self._lock:
+            self._check()
+            self.calls += 1
+
+    def pay(self, reply: Reply) -> None:
+        """Add the price of a call that was answered."""
+        if not reply.cached:
+            with self._lock:
+                self.usd = None if self.usd is None or reply.usd is None else self.usd + reply.usd
+
+    def _check(self) -> None:
+        now = self._now()
+        if now.date() != self._date:
+            self._date, self.calls, self.usd = now.date(), 0, 0.0
+        reached = None
+        if self._limits.calls is not None and self.calls >= self._limits.calls:
+            reached = f"today's {self._limits.calls} LM calls are made"
+        if self._limits.usd is not None and self.usd is None:
+            reached = "the price of an LM call is unknown, and so the day's limit of dollars cannot be held"
+        elif self._limits.usd is not None and self.usd is not None and self.usd >= self._limits.usd:
+            reached = f"today's {self._limits.usd:g} US dollars are spent"
+        if reached:
+            midnight = datetime.combine(self._date + timedelta(days=1), time(), UTC)
+            wait = str(math.ceil((midnight - now).total_seconds()))
+            raise Problem(429, f"{reached}; a new day begins at midnight UTC", "limit_reached", {"Retry-After": wait})

@@ -1,0 +1,67 @@
+"""What goes wrong with a request, in the form that clients of OpenAI's interface read."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from dspy.utils.exceptions import LMError
+
+from retrieval import RetrievalError, UsageError
+from retrieval.errors import ShardError
+from retrieval.secrets import without_secrets, without_url_secrets
+from retrieval.serving.listening import LOG
+
+__all__ = ["Problem", "as_problem"]
+
+_TYPES = {
+    401: "authentication_error",
+    403: "permission_error",
+    404: "not_found_error",
+    429: "rate_limit_error",
+}
+
+
+class Problem(Exception):
+    """A request is answered with an error.
+
+    Args:
+        status: Of HTTP.
+        message: For people, without secrets.
+        code: For programs.
+        headers: Of the reply.
+        param: The part of the request that is wrong.
+    """
+
+    def __init__(
+        self,
+        status: int,
+        message: str,
+        code: str,
+        headers: Mapping[str, str] | None = None,
+        param: str | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.status, self.message, self.code, self.headers, self.param = status, message, code, headers, param
+
+    @property
+    def body(self) -> dict[str, Any]:
+        """What the reply says: ``{"error": {"message", "type", "param", "code"}}``."""
+        type_ = _TYPES.get(self.status, "invalid_request_error" if self.status < 500 else "server_error")
+        return {"error": {"message": self.message, "type": type_, "param": self.param, "code": self.code}}
+
+
+def as_problem(error: BaseException) -> Problem:
+    """What a client is told of an error; the log has what only the one who runs the server may see."""
+    if isinstance(error, Problem):
+        return error
+    line = without_url_secrets(without_secrets(" ".join(str(error).split())))
+    if isinstance(error, UsageError):
+        return Problem(400, line, "invalid_request")
+    if isinstance(error, RetrievalError):
+        LOG.error("The retriever failed: %s", line)
+        public = error.public if isinstance(error, ShardError) else "the retriever failed; the server's log says why"
+        return Problem(502, public, "retriever_failed")
+    if isinstance(error, LMError):
+        LOG.error("The language model failed: %s: %s", type(error).__name__, line)
+        return Problem(502, "the language model failed; the server's log says why", "lm_failed")
+    LOG.error("A question failed", exc_info=error)
+    return Problem(500, "the server failed; its log says why", "failed")

@@ -1,0 +1,39 @@
+"""The two factors of a BM25 score, by bm25s's own formulas: how rare a token is, and how much a passage has of it."""
+
+from typing import Any
+
+import numpy as np
+from bm25s.scoring import _select_idf_scorer, _select_tfc_scorer
+from numpy.typing import NDArray
+
+__all__ = ["METHOD", "rarity", "saturation"]
+
+METHOD = "lucene"
+"""The variant of BM25; bm25s's default."""
+
+
+def rarity(frequencies: NDArray[np.int64], passages: int) -> NDArray[np.float32]:
+    """The inverse document frequency (idf) of tokens.
+
+    Args:
+        frequencies: In how many passages each token is.
+        passages: How many there are.
+    """
+    score = _select_idf_scorer(METHOD)
+    different, inverse = np.unique(frequencies, return_inverse=True)
+    return np.array([score(int(n), N=passages) for n in different], np.float32)[inverse]
+
+
+def saturation(
+    counts: NDArray[np.float32], lengths: NDArray[np.int64], mean_length: float, k1: float, b: float
+) -> NDArray[Any]:
+    """The term frequency component of scores.
+
+    Args:
+        counts: How often a passage has a token.
+        lengths: Of the same passages, in tokens.
+        mean_length: Of all passages.
+        k1, b: See `retrieval.bm25.BM25.build`.
+    """
+    found: NDArray[Any] = _select_tfc_scorer(METHOD)(counts, l_d=lengths, l_avg=mean_length, k1=k1, b=b)
+    return found

@@ -1,0 +1,1 @@
+"""What the servers share: listening, connections and bodies with bounds, JSON, counts. Needs the extra `serve`."""

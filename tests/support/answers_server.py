@@ -1,0 +1,67 @@
+"""The answers server on loopback, in a thread, over a table of passages."""
+
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import dspy
+import pytest
+
+from retrieval import Memory, Passage, Retriever
+
+for module in ("starlette", "uvicorn", "prometheus_client"):
+    pytest.importorskip(module, reason="the answers server needs the extra `serve`")
+
+from support.patience import PATIENCE, eventually  # noqa: E402
+
+from programs.instruments.adapters import load_adapter  # noqa: E402
+from programs.serving.answering import Answering  # noqa: E402
+from programs.serving.limits import Limits  # noqa: E402
+from programs.serving.methods import Methods  # noqa: E402
+from programs.serving.server import Server  # noqa: E402
+from retrieval.serving.listening import listen  # noqa: E402
+
+__all__ = ["TABLE", "answering_with", "serving"]
+
+TABLE = Memory(
+    [
+        Passage("adwa", "General Baratieri led the Italian troops at Adwa.", "Battle of Adwa"),
+        Passage("https://example.org/menelik", "Menelik led the Ethiopian troops at Adwa.", "Menelik"),
+        Passage("arch", "The Gateway Arch was designed by Eero Saarinen.", "Gateway Arch"),
+    ]
+)
+
+
+def answering_with(
+    lm: dspy.LM,
+    *methods: str,
+    retriever: Retriever | None = TABLE,
+    limits: dict[str, Any] | None = None,
+    rewrite: bool = True,
+    **served: Any,
+) -> Answering:
+    """Answers with these methods over one retriever, named table, and closed book."""
+    return Answering(
+        lm,
+        Methods(methods or ["direct"], **served),
+        {"table": retriever, "none": None},
+        adapter=load_adapter(),
+        limits=Limits(**{"seconds": PATIENCE, "arrival": PATIENCE, "grace": PATIENCE, **(limits or {})}),
+        rewrite=rewrite,
+    )
+
+
+@contextmanager
+def serving(answering: Answering, routes: Sequence[Any] = (), **guard: Any) -> Iterator[str]:
+    """The URL of the server."""
+    server = Server(answering, routes, **guard)
+    listener = listen("127.0.0.1", 0)
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+    thread.start()
+    try:
+        eventually(lambda: server.started)
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+    finally:
+        server.should_exit = True
+        thread.join()
