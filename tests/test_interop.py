@@ -1,5 +1,6 @@
 """docs/interop.md: each piece of code on it runs, beside what it speaks to."""
 
+import asyncio
 import json
 import os
 import re
@@ -10,6 +11,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.scripted_server import Handler, serving
@@ -81,6 +83,30 @@ def test_in_this_process(tmp_path: Path) -> None:
         "Haystack": [*titles, "", "Eero Saarinen"],
     }
     assert run("\n".join(code), tmp_path) == [line for lines in answers.values() for line in lines]
+
+
+def test_clients_of_the_server(tmp_path: Path) -> None:
+    pytest.importorskip("mcp", reason="the server needs the extra `serve`")
+    (_, command), (_, by_openai) = pieces("Clients of OpenAI's API")
+    (_, by_mcp), (_, config) = pieces("Clients of MCP")
+    with running(command, "Application startup complete", tmp_path) as port:
+        said = run(f"{by_openai}\n{by_mcp}".replace(":8900", f":{port}"), tmp_path)
+    assert said[0].startswith("Kirkkonummi [1]")
+    assert said[-2] == "Eero Saarinen"
+    steps = [line.partition(" ")[0] for line in said]
+    assert steps.index("Search") < steps.index("Found") < steps.index("Asked:") < len(steps) - 1
+    asyncio.run(by_stdio(json.loads(config)["mcpServers"]["answers"], tmp_path))
+
+
+async def by_stdio(server: dict[str, Any], directory: Path) -> None:
+    from mcp import Client, StdioServerParameters
+
+    assert server.pop("command") == "python"
+    environment = {**os.environ, "ODQA_LM": "extractive"}
+    started = StdioServerParameters(command=sys.executable, env=environment, cwd=directory, **server)
+    async with Client(started, mode="legacy") as client:
+        answered = await client.call_tool("answer", {"question": "Where was the designer of the Gateway Arch born?"})
+        assert answered.structured_content["answer"] == "Kirkkonummi"
 
 
 def test_dspy_cli(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
