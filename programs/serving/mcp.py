@@ -6,6 +6,7 @@ method, and the passages that searches found.
 
 import asyncio
 import json
+import signal
 from collections.abc import Awaitable, Callable
 from importlib.metadata import version
 from typing import Any, NamedTuple
@@ -123,7 +124,9 @@ def mcp_routes(answering: Answering) -> list[Route]:
 
 
 def serve_stdio(answering: Answering) -> None:
-    """Serve the client that started this process, over stdin and stdout, until it closes stdin.
+    """Serve the client that started this process, over stdin and stdout, until it closes stdin or a signal comes.
+
+    For the main thread of a program, where signals arrive.
 
     Args:
         answering: Answers the questions.
@@ -135,7 +138,12 @@ def serve_stdio(answering: Answering) -> None:
             await server.run(read, write, server.create_initialization_options())
         answering.stop()
 
-    asyncio.run(serve())
+    # The thread that waits for a line of stdin would outlast an interrupt: as SIGTERM does, it ends the process.
+    before = signal.signal(signal.SIGINT, signal.SIG_DFL)
+    try:
+        asyncio.run(serve())
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 class _Exchange(Response):

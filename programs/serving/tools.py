@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from programs.instruments.cost import Cost
 from programs.serving.answering import Answering, Asking
-from programs.serving.cited import Words, cited
+from programs.serving.cited import Words, address, cited
 from programs.serving.live import PassageShown, shown
 from programs.serving.problems import Problem
 from programs.serving.records import Record
@@ -170,5 +170,5 @@ def _title(passage: PassageShown) -> str:
 
 
 def _url(passage: PassageShown) -> str:
-    """The passage's own address if its id is one, else that of the resource."""
-    return passage.id if passage.id.startswith(("http://", "https://")) else PASSAGE + quote(passage.id, safe="")
+    """Its own address, else that of the resource."""
+    return address(passage) or PASSAGE + quote(passage.id, safe="")
