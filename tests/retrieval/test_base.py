@@ -85,9 +85,9 @@ def test_dspy_callbacks_hear_a_search() -> None:
 
 def test_a_pickle_has_the_name_of_what_was_loaded_and_opens_it_again() -> None:
     sample = load("sample")
-    again = pickle.loads(pickle.dumps(sample))
-    assert len(pickle.dumps(sample)) < 100
+    loaded, unnamed = pickle.dumps(sample), pickle.dumps(Memory(["cats"]))
+    assert len(loaded) < 100
+    again = pickle.loads(loaded)  # noqa: S301 - pickled just above
     assert again("Gateway Arch", 2) == sample("Gateway Arch", 2)
     assert again.opened_as == "sample"
-    unnamed = pickle.loads(pickle.dumps(Memory(["cats"])))
-    assert [p.text for p in unnamed("cats")] == ["cats"]
+    assert [p.text for p in pickle.loads(unnamed)("cats")] == ["cats"]  # noqa: S301 - likewise
