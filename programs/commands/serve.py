@@ -16,6 +16,7 @@ from retrieval.command_line import Parser, run
 __all__ = ["main"]
 
 _PROG = "python -m programs serve"
+_RUNS = "runs"
 
 
 def main(argv: Sequence[str] | None = None) -> NoReturn:
@@ -53,6 +54,11 @@ def _parser() -> Parser:
         default=[],
         metavar="METHOD.SETTING=VALUE",
         help="another default for a setting, as JSON or a word; settings that name a model are set here alone",
+    )
+    parser.add_argument(
+        "--runs",
+        metavar="DIR",
+        help="directory of runs of python -m eval, which the page shows (default: runs, where there is one)",
     )
     add_lm(parser)
     server = parser.add_argument_group("server")
@@ -100,6 +106,7 @@ def _serve(args: argparse.Namespace) -> None:
     from programs.serving.methods import Methods
     from programs.serving.server import serve
 
+    routes = _run_routes(args.runs)
     admission = Admission(args.host, os.environ.get("ODQA_TOKEN") or None, tuple(args.allow_host))
     limits = Limits(
         at_once=args.at_once,
@@ -118,7 +125,14 @@ def _serve(args: argparse.Namespace) -> None:
         limits=limits,
         rewrite=args.rewrite,
     )
-    serve(answering, admission, port=args.port)
+    serve(answering, admission, routes, port=args.port)
+
+
+def _run_routes(folder: str | None) -> list[Any]:
+    """Routes that show the runs in the folder; without one those in `runs`, if it is there."""
+    from eval.reports.served import run_routes
+
+    return run_routes(folder or _RUNS) if folder or Path(_RUNS).is_dir() else []
 
 
 def _retrievers(given: list[str] | None) -> dict[str, Retriever | None]:
