@@ -24,7 +24,9 @@ def test_it_describes_itself(url: str) -> None:
     for path, operations in document["paths"].items():
         for verb in operations:
             assert f"{verb.upper()} {path}" in page
-    assert {"/v1/answers", "/v1/chat/completions", "/v1/responses", "/v1/models", "/v1/methods"} <= set(document["paths"])
+    assert {"/v1/answers", "/v1/chat/completions", "/v1/responses", "/v1/models", "/v1/methods"} <= set(
+        document["paths"]
+    )
 
 
 @pytest.mark.parametrize("mode", ["positive", "negative"])
