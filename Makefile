@@ -14,7 +14,7 @@ export QUESTION ?= Where in Finland was the designer of the tall stainless-steel
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: answer test check bench clean
+.PHONY: answer test check audit bench clean
 
 answer: .venv/base
 	@echo "Answering with blendfilter …"
@@ -28,6 +28,11 @@ check: .venv/dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+# What it lists as skipped, because the index knows no advisories of it, was not looked at.
+audit: .venv/dev
+	$(PIP) 'pip-audit>=2.10,<3'
+	$(BIN)/pip-audit --skip-editable
 
 # Peers that are not installed are named and left out. A benchmark that fails does not keep the others from running.
 bench: .venv/bench
