@@ -13,7 +13,7 @@ from pydantic import BaseModel
 
 from retrieval import UsageError
 
-__all__ = ["Found", "ReportFile", "StateFile", "find", "read_report", "read_state"]
+__all__ = ["Found", "ReportFile", "StateFile", "find", "find_runs", "read_report", "read_state"]
 
 _HEAD = 10_000  # bytes of a page in which its generator and its title stand
 
@@ -62,10 +62,8 @@ def find(folder: str | Path) -> Found:
     Raises:
         UsageError: there is no such folder.
     """
-    if not Path(folder).is_dir():
-        raise UsageError(f"there is no folder {folder}")
     found = Found([], [], [])
-    for path in _paths(Path(folder)):
+    for path in _paths(folder):
         if path.is_dir():
             found.runs.append(path)
         elif path.suffix == ".json" and (state := read_state(path)):
@@ -73,6 +71,15 @@ def find(folder: str | Path) -> Found:
         elif path.suffix == ".html" and (report := read_report(path)):
             found.reports.append(report)
     return found
+
+
+def find_runs(folder: str | Path) -> list[Path]:
+    """The runs in a folder and in the folders in it, by path; takes no look at other files.
+
+    Raises:
+        UsageError: there is no such folder.
+    """
+    return [path for path in _paths(folder) if path.is_dir()]
 
 
 def read_state(path: Path) -> StateFile | None:
@@ -105,8 +112,10 @@ def read_report(path: Path) -> ReportFile | None:
     return ReportFile(path, html.unescape(title[1]))
 
 
-def _paths(folder: Path) -> Iterator[Path]:
+def _paths(folder: str | Path) -> Iterator[Path]:
     """Directories of runs, and files that are in none."""
+    if not Path(folder).is_dir():
+        raise UsageError(f"there is no folder {folder}")
     for here, folders, files in os.walk(folder):
         folders.sort()
         if "manifest.json" in files:

@@ -16,6 +16,7 @@ from retrieval.command_line import Parser, run
 __all__ = ["main", "make_parser"]
 
 _PROG = "python -m programs serve"
+_RUNS = "runs"
 
 
 def main(argv: Sequence[str] | None = None) -> NoReturn:
@@ -26,7 +27,11 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
 
 def make_parser() -> Parser:
     """Make the parser."""
-    parser = Parser(_PROG, description="Answer questions over HTTP: an API as OpenAI's, and a page.")
+    parser = Parser(
+        _PROG,
+        description="Answer questions over HTTP: an API as OpenAI's, and a page. The environment variable "
+        "ODQA_TOKEN has the token that clients must send; without one only this machine can ask.",
+    )
     parser.add_argument("methods", nargs="*", metavar="METHOD", help="what is served (default: all methods)")
     parser.add_argument(
         "--retriever",
@@ -51,22 +56,67 @@ def make_parser() -> Parser:
         metavar="METHOD.SETTING=VALUE",
         help="another default for a setting, as JSON or a word; settings that name a model are set here alone",
     )
+    parser.add_argument(
+        "--runs",
+        metavar="DIR",
+        help="directory of runs of python -m eval, which the page shows (default: runs, where there is one)",
+    )
     add_lm(parser)
     server = parser.add_argument_group("server")
     server.add_argument(
         "--host", default="127.0.0.1", help="address to listen on (default: %(default)s, this machine only)"
     )
     server.add_argument("--port", type=int, default=8900, help="port; 0 takes a free one (default: %(default)s)")
+    server.add_argument(
+        "--allow-host",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="a further name under which requests may call the server, such as that of a proxy",
+    )
+    server.add_argument(
+        "--at-once", type=int, default=64, help="most questions in flight; others get 503 (default: %(default)s)"
+    )
+    server.add_argument(
+        "--timeout", type=float, default=300.0, help="seconds until a question gets 504 (default: %(default)s)"
+    )
+    server.add_argument("--max-calls", type=int, metavar="N", help="most LM calls a day, by UTC; then 429")
+    server.add_argument("--max-usd", type=float, metavar="USD", help="most US dollars a day, by UTC; then 429")
+    server.add_argument(
+        "--max-body", type=int, default=2**20, metavar="BYTES", help="largest body of a request (default: %(default)s)"
+    )
+    server.add_argument(
+        "--grace",
+        type=float,
+        default=30.0,
+        help="seconds that questions in flight have when the server stops (default: %(default)s)",
+    )
+    server.add_argument(
+        "--rewrite",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="have the LM make a conversation's last question stand alone, where the LM is a language model",
+    )
     return parser
 
 
 def _serve(args: argparse.Namespace) -> None:
     from programs.serving.answering import Answering
+    from programs.serving.guard import Admission
     from programs.serving.limits import Limits
     from programs.serving.methods import Methods
     from programs.serving.server import serve
 
-    limits = Limits()
+    routes = _run_routes(args.runs)
+    admission = Admission(args.host, os.environ.get("ODQA_TOKEN") or None, tuple(args.allow_host))
+    limits = Limits(
+        at_once=args.at_once,
+        seconds=args.timeout,
+        calls=args.max_calls,
+        usd=args.max_usd,
+        body=args.max_body,
+        grace=args.grace,
+    )
     methods = Methods(args.methods or names(), states=_states(args.state), settings=_settings(args.set))
     answering = Answering(
         load_lm(args).copy(cache=args.cache),
@@ -74,8 +124,16 @@ def _serve(args: argparse.Namespace) -> None:
         _retrievers(args.retriever),
         adapter=adapter_of(args),
         limits=limits,
+        rewrite=args.rewrite,
     )
-    serve(answering, host=args.host, port=args.port)
+    serve(answering, admission, routes, port=args.port)
+
+
+def _run_routes(folder: str | None) -> list[Any]:
+    """Routes that show the runs in the folder; without one those in `runs`, if it is there."""
+    from eval.reports.served import run_routes
+
+    return run_routes(folder or _RUNS) if folder or Path(_RUNS).is_dir() else []
 
 
 def _retrievers(given: list[str] | None) -> dict[str, Retriever | None]:

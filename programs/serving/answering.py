@@ -1,7 +1,6 @@
 """Asks questions: each in a thread and a context of its own, and no longer than somebody waits for the answer."""
 
 import threading
-import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -112,6 +111,8 @@ class Answering:
             raise Problem(404, f"there is no method {asking.method!r}; there are: {there}", "model_not_found")
         if not asking.question.strip():
             raise Problem(400, "the question is empty", "invalid_request")
+        if len(asking.question) > self.limits.question:
+            raise Problem(400, f"a question is at most {self.limits.question:,} characters long", "invalid_request")
         name = asking.retriever or next(iter(self.retrievers))
         if name not in self.retrievers:
             there = ", ".join(self.retrievers)
@@ -156,7 +157,7 @@ class Answering:
                     live.tell(step)
             live.tell(Spending(cost=cost))
             found = [passage for search in searches for passage in search.found or ()]
-            outcome = self._record(asking, asked, name, program, steps, found, cost)
+            outcome = self._record(question.id, asking, asked, name, program, steps, found, cost)
         except Stopped as stopped:
             outcome = stopped.problem
         except BaseException as error:  # whatever it is, somebody waits to be told
@@ -178,6 +179,7 @@ class Answering:
 
     def _record(
         self,
+        id_: str,
         asking: Asking,
         asked: str,
         name: str,
@@ -189,7 +191,7 @@ class Answering:
         answer = next((step.text for step in steps if isinstance(step, Answer)), "")
         prompts = [step.prompt for step in steps if isinstance(step, Asked) and step.prompt]
         return Record(
-            id=f"answer-{uuid.uuid4().hex}",
+            id=id_,
             question=asked,
             method=asking.method,
             settings=program.settings,

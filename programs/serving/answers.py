@@ -1,7 +1,7 @@
 """/v1/answers: a question's steps and its record, whole or as they happen; what there is to ask, and the prompts."""
 
 from collections.abc import AsyncIterator
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.requests import Request
@@ -14,8 +14,8 @@ from programs.serving.events import Events, event, unless_gone
 from programs.serving.forms import form_of
 from programs.serving.problems import Problem
 from programs.serving.question import Question
-from programs.serving.records import Record, step_as_json
-from retrieval.serving.requests import as_json
+from programs.serving.records import Record
+from retrieval.serving.requests import json_reply
 
 __all__ = ["Ask", "answer_routes"]
 
@@ -42,10 +42,10 @@ def answer_routes(answering: Answering) -> list[Route]:
         if ask.stream:
             return Events(question, _events(question))
         record = await unless_gone(request, question)
-        return _json(record.as_json() if record else None)
+        return json_reply(record.model_dump() if record else None)
 
     async def methods(_: Request) -> Response:
-        return _json(
+        return json_reply(
             {
                 "methods": answering.methods.described(),
                 "retrievers": list(answering.retrievers),
@@ -59,7 +59,7 @@ def answer_routes(answering: Answering) -> list[Route]:
         method = request.path_params["method"]
         if method not in answering.methods.names:
             raise Problem(404, f"there is no method {method!r}", "not_found")
-        return _json({"method": method, "predictors": answering.methods.prompts(method)})
+        return json_reply({"method": method, "predictors": answering.methods.prompts(method)})
 
     return [
         Route("/v1/answers", answers, methods=["POST"]),
@@ -71,13 +71,6 @@ def answer_routes(answering: Answering) -> list[Route]:
 async def _events(question: Question) -> AsyncIterator[bytes]:
     try:
         async for told in question:
-            if isinstance(told, Record):
-                yield event(told.as_json(), "done")
-            else:
-                yield event(step_as_json(told), "step")
+            yield event(told.model_dump(), "done" if isinstance(told, Record) else "step")
     except Problem as problem:
         yield event(problem.body, "error")
-
-
-def _json(content: Any) -> Response:
-    return Response(as_json(content), media_type="application/json")

@@ -15,26 +15,32 @@ from starlette.staticfiles import StaticFiles
 
 from programs.serving.answering import Answering
 from programs.serving.answers import answer_routes
-from programs.serving.problems import Problem, as_problem
+from programs.serving.chat import chat_routes
+from programs.serving.description import description_routes
+from programs.serving.guard import Admission, Guard
+from programs.serving.problems import Problem, as_problem, refusal
+from programs.serving.responses import response_routes
+from retrieval.serving.bodies import BoundedBodies
 from retrieval.serving.counting import Counted
-from retrieval.serving.requests import as_json
+from retrieval.serving.requests import json_reply
 
 __all__ = ["make_app"]
 
 _PAGE = Path(__file__).parent / "page"
 
 
-def make_app(answering: Answering, routes: Sequence[BaseRoute] = ()) -> Starlette:
+def make_app(answering: Answering, admission: Admission, routes: Sequence[BaseRoute] = ()) -> Starlette:
     """The server as an ASGI application.
 
     Args:
         answering: Answers the questions.
+        admission: Who may ask.
         routes: Further routes.
     """
     registry = answering.metrics.registry
 
     async def health(_: Request) -> Response:
-        return Response(as_json({"status": "ok"}), media_type="application/json")
+        return json_reply({"status": "ok"})
 
     async def metrics(_: Request) -> Response:
         return Response(generate_latest(registry), headers={"Content-Type": CONTENT_TYPE_LATEST})
@@ -43,8 +49,21 @@ def make_app(answering: Answering, routes: Sequence[BaseRoute] = ()) -> Starlett
     if _PAGE.is_dir():
         page = [Route("/", _first_page), Mount("/page", StaticFiles(directory=_PAGE))]
     return Starlette(
-        routes=[*answer_routes(answering), Route("/health", health), Route("/metrics", metrics), *routes, *page],
-        middleware=[Middleware(Counted, registry=registry, name="answers")],
+        routes=[
+            *answer_routes(answering),
+            *chat_routes(answering),
+            *response_routes(answering),
+            *description_routes(),
+            Route("/health", health),
+            Route("/metrics", metrics),
+            *routes,
+            *page,
+        ],
+        middleware=[
+            Middleware(Counted, registry=registry, name="answers"),
+            Middleware(Guard, admission=admission),
+            Middleware(BoundedBodies, most=answering.limits.body),
+        ],
         exception_handlers={HTTPException: _refused, Problem: _refused, Exception: _refused},
     )
 
@@ -60,4 +79,4 @@ async def _refused(_: Request, error: Exception) -> Response:
         problem = Problem(error.status_code, error.detail, code, error.headers)
     else:
         problem = as_problem(error)
-    return Response(as_json(problem.body), problem.status, problem.headers, "application/json")
+    return refusal(problem)

@@ -18,10 +18,10 @@ async def form_of(request: Request, form: type[Form], limits: Limits) -> Form:
     """What the body of a request asks for.
 
     Raises:
-        HTTPException: it is too large, does not arrive, or is not said to be JSON.
+        HTTPException: it does not arrive, or is not said to be JSON.
         Problem: it is not of the form.
     """
-    body = await json_body(request, most=limits.body, seconds=limits.arrival)
+    body = await json_body(request, limits.arrival)
     try:
         return form.model_validate_json(body)
     except ValidationError as error:

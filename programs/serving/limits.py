@@ -32,7 +32,7 @@ class Limits:
     """Most US dollars a day. The calls that are under way when it is reached are still paid for. Where the price of a
     call is unknown the limit cannot be held, and counts as reached."""
     question: int = 16_384
-    """Longest question, in characters, and longest turn of a conversation before it."""
+    """Longest question, in characters."""
     body: int = 2**20
     """Largest body of a request, in bytes."""
     arrival: float = 10.0

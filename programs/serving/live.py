@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, model_serializer
 
 from programs.instruments.cost import Cost, PredictorNames, Recorder, Reply, caller, read_record
 from programs.instruments.trace import Answer, Dropped, Kept, Query, Statement, Turn
@@ -75,8 +75,9 @@ class Spending(_Step):
     kind: Literal["cost"] = "cost"
     cost: Cost
 
-    def as_step(self) -> dict[str, Any]:
-        """The step as clients see it: the fields of the cost beside its kind."""
+    @model_serializer
+    def _flat(self) -> dict[str, Any]:
+        """The fields of the cost beside the kind."""
         return {"kind": self.kind, **asdict(self.cost)}
 
 

@@ -4,14 +4,17 @@ from collections.abc import Mapping
 from typing import Any
 
 from dspy.utils.exceptions import LMError
+from starlette.responses import Response
 
 from retrieval import RetrievalError, UsageError
 from retrieval.errors import ShardError
 from retrieval.secrets import without_secrets, without_url_secrets
 from retrieval.serving.listening import LOG
+from retrieval.serving.requests import json_reply
 
-__all__ = ["Problem", "as_problem"]
+__all__ = ["Problem", "as_problem", "refusal"]
 
+_LONGEST = 500  # characters of a message; some providers' have the prompt in them
 _TYPES = {
     401: "authentication_error",
     403: "permission_error",
@@ -53,7 +56,7 @@ def as_problem(error: BaseException) -> Problem:
     """What a client is told of an error; the log has what only the one who runs the server may see."""
     if isinstance(error, Problem):
         return error
-    line = without_url_secrets(without_secrets(" ".join(str(error).split())))
+    line = without_url_secrets(without_secrets(" ".join(str(error).split())))[:_LONGEST]
     if isinstance(error, UsageError):
         return Problem(400, line, "invalid_request")
     if isinstance(error, RetrievalError):
@@ -65,3 +68,8 @@ def as_problem(error: BaseException) -> Problem:
         return Problem(502, "the language model failed; the server's log says why", "lm_failed")
     LOG.error("A question failed", exc_info=error)
     return Problem(500, "the server failed; its log says why", "failed")
+
+
+def refusal(problem: Problem) -> Response:
+    """The reply that tells the problem."""
+    return json_reply(problem.body, problem.status, problem.headers)

@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+import uuid
 from collections.abc import AsyncIterator, Callable
 
 from programs.serving.live import Step
@@ -34,6 +35,8 @@ class Question:
     """
 
     def __init__(self, seconds: float, over: Callable[["Question"], object]) -> None:
+        self.id = f"answer-{uuid.uuid4().hex}"
+        """That of its record."""
         self._loop = asyncio.get_running_loop()
         self._told: asyncio.Queue[Step | Record | Problem] = asyncio.Queue()
         self._stopped: Problem | None = None

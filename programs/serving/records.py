@@ -1,13 +1,13 @@
-"""What a question came to, and how clients see it and its steps."""
+"""What a question came to."""
 
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
 from programs.instruments.cost import Cost
-from programs.serving.live import Asked, PassageShown, Prompt, Spending, Step
+from programs.serving.live import PassageShown, Prompt, Step
 
-__all__ = ["Record", "step_as_json"]
+__all__ = ["Record"]
 
 
 class Record(BaseModel):
@@ -34,18 +34,3 @@ class Record(BaseModel):
     cost: Cost
     prompts: tuple[Prompt, ...] | None
     """Where they were asked for, in the order in which the calls ended."""
-
-    def as_json(self) -> dict[str, Any]:
-        """The record as clients see it."""
-        record = self.model_dump()
-        record["steps"] = [step_as_json(step) for step in self.steps]
-        if self.prompts is None:
-            del record["prompts"]
-        return record
-
-
-def step_as_json(step: Step) -> dict[str, Any]:
-    """A step as clients see it."""
-    if isinstance(step, Spending):
-        return step.as_step()
-    return step.model_dump(exclude={"prompt"} if isinstance(step, Asked) and step.prompt is None else None)

@@ -9,6 +9,7 @@ from starlette.routing import BaseRoute
 
 from programs.serving.answering import Answering
 from programs.serving.app import make_app
+from programs.serving.guard import Admission
 from retrieval.serving.listening import config, run
 
 __all__ = ["Server", "serve"]
@@ -17,13 +18,13 @@ __all__ = ["Server", "serve"]
 class Server(uvicorn.Server):
     """uvicorn's server, which when it stops ends the questions that are still in flight after the grace."""
 
-    def __init__(self, answering: Answering, routes: Sequence[BaseRoute] = ()) -> None:
+    def __init__(self, answering: Answering, admission: Admission, routes: Sequence[BaseRoute] = ()) -> None:
         limits = answering.limits
         # As long as it may take to send a request, to answer it, and to read the reply.
         seconds = 3 * limits.arrival + limits.seconds
         grace = limits.grace + limits.arrival  # the rest is for telling so
         super().__init__(
-            config(make_app(answering, routes), seconds=seconds, grace=grace, body=limits.body, head=2**16)
+            config(make_app(answering, admission, routes), seconds=seconds, grace=grace, body=limits.body, head=2**16)
         )
         self._answering = answering
 
@@ -33,18 +34,18 @@ class Server(uvicorn.Server):
         alarm.cancel()
 
 
-def serve(answering: Answering, routes: Sequence[BaseRoute] = (), *, host: str = "127.0.0.1", port: int = 8900) -> None:
+def serve(answering: Answering, admission: Admission, routes: Sequence[BaseRoute] = (), *, port: int) -> None:
     """Serve until SIGINT or SIGTERM; then stop listening, answer what is in flight, and return.
 
     For the main thread of a program, where signals arrive.
 
     Args:
         answering: Answers the questions.
+        admission: Who may ask, and the address to listen on.
         routes: Further routes.
-        host: Address to listen on.
         port: Port; 0 takes a free one, which the log names.
 
     Raises:
         UsageError: the host or port cannot be listened on.
     """
-    run(Server(answering, routes), host, port, "described on /docs")
+    run(Server(answering, admission, routes), admission.host, port, "described on /docs")

@@ -36,6 +36,7 @@ try:
 
     from retrieval.remote.openapi import describe
     from retrieval.remote.searches import Searches
+    from retrieval.serving.bodies import BoundedBodies
     from retrieval.serving.counting import Counted
     from retrieval.serving.listening import config, run
     from retrieval.serving.requests import as_json, first_fault, json_body
@@ -171,7 +172,10 @@ def make_app(retriever: Retriever, limits: ServerLimits = ServerLimits()) -> Sta
             Route("/metrics", metrics),
             Route("/openapi.json", page),
         ],
-        middleware=[Middleware(Counted, registry=registry, name="search")],
+        middleware=[
+            Middleware(Counted, registry=registry, name="search"),
+            Middleware(BoundedBodies, most=_LARGEST_BODY),
+        ],
         exception_handlers={HTTPException: _refused},
         lifespan=lifespan,
     )
@@ -191,7 +195,7 @@ def _in_query(request: Request, form: type[_Form]) -> _Form:
 
 async def _in_body(request: Request, form: type[_Form], timeout: float) -> _Form:
     """What a request asks for in its body. Raises HTTPException if that does not arrive or is not of the form."""
-    body = await json_body(request, most=_LARGEST_BODY, seconds=timeout)
+    body = await json_body(request, timeout)
     try:
         return form.model_validate_json(body)
     except ValidationError as error:

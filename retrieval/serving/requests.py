@@ -1,37 +1,31 @@
 """What a request's body holds, read within bounds, and what a reply's is made of."""
 
 import asyncio
+from collections.abc import Mapping
 from typing import Any
 
 from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError, to_json
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
 
-__all__ = ["as_json", "first_fault", "json_body"]
+__all__ = ["as_json", "first_fault", "json_body", "json_reply"]
 
 
-async def json_body(request: Request, *, most: int, seconds: float) -> bytes:
+async def json_body(request: Request, seconds: float) -> bytes:
     """The body of a request, which says that it is JSON.
 
     Args:
         request: The request.
-        most: Bytes that it may have.
         seconds: Time that it may take to arrive.
 
     Raises:
-        HTTPException: it is too large, does not arrive, or is not said to be JSON.
+        HTTPException: it does not arrive, or is not said to be JSON.
     """
-    body = bytearray()
-    too_large = HTTPException(413, f"a request is at most {most:,} bytes long")
-    if int(request.headers.get("content-length", "0")) > most:
-        raise too_large
     try:
         async with asyncio.timeout(seconds):
-            async for chunk in request.stream():
-                body += chunk
-                if len(body) > most:
-                    raise too_large
+            body = await request.body()
     except TimeoutError:
         message = f"the request did not arrive within {seconds:g} s"
         raise HTTPException(408, message, {"Connection": "close"}) from None
@@ -39,7 +33,7 @@ async def json_body(request: Request, *, most: int, seconds: float) -> bytes:
         raise HTTPException(400, "the request broke off") from None
     if "json" not in request.headers.get("content-type", ""):
         raise HTTPException(415, "send JSON, with the content type application/json")
-    return bytes(body)
+    return body
 
 
 def first_fault(error: ValidationError) -> tuple[str | None, str]:
@@ -57,6 +51,11 @@ def as_json(content: Any) -> bytes:
         return to_json(content, inf_nan_mode="null")
     except PydanticSerializationError:
         return to_json(_sendable(content), inf_nan_mode="null")
+
+
+def json_reply(content: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    """A reply in JSON."""
+    return Response(as_json(content), status, headers, "application/json")
 
 
 def _sendable(content: Any) -> Any:

@@ -17,6 +17,7 @@ from support.patience import PATIENCE, eventually  # noqa: E402
 
 from programs.instruments.adapters import load_adapter  # noqa: E402
 from programs.serving.answering import Answering  # noqa: E402
+from programs.serving.guard import Admission  # noqa: E402
 from programs.serving.limits import Limits  # noqa: E402
 from programs.serving.methods import Methods  # noqa: E402
 from programs.serving.server import Server  # noqa: E402
@@ -53,9 +54,9 @@ def answering_with(
 
 
 @contextmanager
-def serving(answering: Answering, routes: Sequence[Any] = (), **guard: Any) -> Iterator[str]:
+def serving(answering: Answering, routes: Sequence[Any] = (), **admission: Any) -> Iterator[str]:
     """The URL of the server."""
-    server = Server(answering, routes, **guard)
+    server = Server(answering, Admission(**admission), routes)
     listener = listen("127.0.0.1", 0)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
     thread.start()

@@ -38,7 +38,7 @@ def test_an_answer_has_its_steps_passages_and_cost(url: str) -> None:
     assert set(record["passages"]) == {"adwa", "https://example.org/menelik"}
     assert record["passages"]["adwa"]["title"] == "Battle of Adwa"
     assert (record["cost"]["lm_calls"], record["cost"]["searches"]) == (1, 1)
-    assert "prompts" not in record
+    assert record["prompts"] is None
 
 
 def test_events_are_the_record_as_it_happens(url: str) -> None:

@@ -1,0 +1,233 @@
+"""The runs of a directory over HTTP: what there is, how far a run is, reports, a leaderboard, and two runs compared.
+
+    GET /v1/runs                        all runs at a glance
+    GET /v1/runs/NAME                   one, with its figures so far
+    GET /v1/runs/NAME/report            the page of `python -m eval report`
+    GET /v1/leaderboard                 means with intervals, by method and task
+    GET /v1/compare?a=NAME&b=NAME       what `python -m eval compare --json` prints; with &format=html the page of both
+
+A run's name is its path in the directory. It is looked up among the runs that are there, so that nothing else can be
+read. The figures are those of `eval.figures`.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from itertools import groupby
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic_core import to_json, to_jsonable_python
+
+from eval.figures.comparison import compare
+from eval.figures.settings import ABSENT, differing, settings
+from eval.figures.summary import Figures, Score, summarise
+from eval.reports.formats import heading
+from eval.reports.html.page import page
+from eval.runs.ceiling import standing
+from eval.runs.found import find_runs
+from eval.runs.record import Manifest
+from eval.runs.store import Glance, Run, glance, read
+from retrieval import UsageError
+
+try:
+    from starlette.concurrency import run_in_threadpool
+    from starlette.exceptions import HTTPException
+    from starlette.requests import Request
+    from starlette.responses import HTMLResponse, Response
+    from starlette.routing import Route
+except ModuleNotFoundError as error:
+    raise UsageError(f"{error.name} is not installed, get it by: pip install 'dspy-odqa[serve]'") from error
+
+__all__ = ["run_routes"]
+
+_REPORT = "/report"
+_TOLD_APART_ELSEWHERE = ("program", "lm", "retriever", "fingerprints")  # entries that have a column of their own
+
+_Made = TypeVar("_Made")
+
+
+def run_routes(folder: str | Path) -> list[Route]:
+    """Routes that show the runs in a folder and in the folders in it; whatever is wrong is an `HTTPException`.
+
+    Raises:
+        UsageError: there is no such folder.
+    """
+    find_runs(folder)
+    turn = asyncio.Lock()  # reading a large run takes memory: one at a time
+
+    async def aside(make: Callable[..., _Made], *args: Any) -> _Made:
+        async with turn:
+            try:
+                return await run_in_threadpool(make, *args)
+            except UsageError as error:
+                raise HTTPException(400, str(error)) from None
+
+    async def all_runs(_: Request) -> Response:
+        return _json({"runs": await aside(_all, folder)})
+
+    async def one(request: Request) -> Response:
+        name = request.path_params["name"]
+        runs = await aside(_by_name, folder)
+        if name in runs:
+            return _json(await aside(_run, folder, runs[name]))
+        # A run's name may have slashes, but no run is in another: only one of the two can be meant.
+        name = name.removesuffix(_REPORT)
+        return _page(await aside(_report, [_named(runs, name)], [name]))
+
+    async def leaderboard(_: Request) -> Response:
+        return _json(await aside(_leaderboard, folder))
+
+    async def compared(request: Request) -> Response:
+        names = [request.query_params.get(which, "") for which in ("a", "b")]
+        runs = await aside(_by_name, folder)
+        paths = [_named(runs, name) for name in names]
+        match request.query_params.get("format", "json"):
+            case "json":
+                return _json(await aside(lambda: compare(_read(paths, names))))
+            case "html":
+                return _page(await aside(_report, paths, names))
+            case other:
+                raise HTTPException(400, f"the format is json or html, not {other!r}")
+
+    return [
+        Route("/v1/runs", all_runs),
+        Route("/v1/runs/{name:path}", one),
+        Route("/v1/leaderboard", leaderboard),
+        Route("/v1/compare", compared),
+    ]
+
+
+def _by_name(folder: str | Path) -> dict[str, Path]:
+    return {_name(folder, path): path for path in find_runs(folder)}
+
+
+def _name(folder: str | Path, path: Path) -> str:
+    inside = path.relative_to(folder).as_posix()
+    return path.resolve().name if inside == "." else inside
+
+
+def _named(runs: Mapping[str, Path], name: str) -> Path:
+    if name not in runs:
+        raise HTTPException(404, f"there is no run {name!r}; /v1/runs lists those that are there")
+    return runs[name]
+
+
+def _read(paths: Sequence[Path], names: Sequence[str]) -> list[Run]:
+    return [replace(read(path), name=name) for path, name in zip(paths, names, strict=True)]
+
+
+def _report(paths: Sequence[Path], names: Sequence[str]) -> str:
+    return page(_read(paths, names)).html
+
+
+def _glances(folder: str | Path) -> Iterator[tuple[str, Glance | UsageError]]:
+    """Each run by its name, and of one that is damaged why it cannot be read."""
+    for path in find_runs(folder):
+        try:
+            yield _name(folder, path), glance(path)
+        except UsageError as error:
+            yield _name(folder, path), error
+
+
+def _all(folder: str | Path) -> list[dict[str, Any]]:
+    return [
+        _shown(name, found, found.total) if isinstance(found, Glance) else {"name": name, "error": str(found)}
+        for name, found in _glances(folder)
+    ]
+
+
+def _run(folder: str | Path, path: Path) -> dict[str, Any]:
+    """A run with its figures so far, also while there is no summary of it."""
+    seen, run = glance(path), read(path)
+    summary = summarise(run.rows, run.manifest.asked, run.manifest)
+    return {
+        **_shown(_name(folder, path), seen, summary.total if run.rows else None),
+        "by_type": {name: _figures(figures) for name, figures in summary.by_type.items()},
+        "first_error": summary.first_error,
+        "entries": {entry.name: entry.values[0] for entry in settings([run.manifest])},
+    }
+
+
+def _shown(name: str, seen: Glance, total: Figures | None) -> dict[str, Any]:
+    manifest = seen.manifest
+    rows = seen.directory / "rows.jsonl"
+    written = rows.stat().st_mtime if rows.exists() else None
+    return {
+        "name": name,
+        "task": manifest.task,
+        **_method(manifest),
+        "started": manifest.started,
+        "last_row": written and datetime.fromtimestamp(written, UTC).isoformat(timespec="seconds"),
+        "questions": manifest.asked,
+        "answered": seen.rows,
+        "finished": seen.gap is None,
+        "gap": seen.gap,
+        **_figures(total),
+    }
+
+
+def _method(manifest: Manifest) -> dict[str, Any]:
+    """What was asked, and what its figures stand for: those of a language model, a ceiling or a floor."""
+    about = {name: getattr(manifest, name) for name in ("program", "lm", "retriever")}
+    return {**about, "standing": standing(manifest.lm or "")}
+
+
+def _figures(total: Figures | None) -> dict[str, Any]:
+    """Scores from 0 to 1, and costs per question; null where they are not known yet."""
+    if total is None:
+        return {"failed": None, "unparsable": None, "scores": {}, "cost": None}
+    scores = {name: _score(name, score) for name, score in total.scores.items()}
+    return {"failed": total.failed, "unparsable": total.unparsable, "scores": scores, "cost": total.cost}
+
+
+def _score(metric: str, score: Score) -> dict[str, Any]:
+    return {"heading": heading(metric), **to_jsonable_python(score)}
+
+
+def _leaderboard(folder: str | Path) -> dict[str, Any]:
+    """A line for each method with its LM, retriever and what else sets it apart; in it by task what its runs gave."""
+    seen = {name: found for name, found in _glances(folder) if isinstance(found, Glance) and found.total}
+    lines: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for name, apart in _what_sets_apart({name: found.manifest for name, found in seen.items()}).items():
+        shown = _shown(name, seen[name], seen[name].total)
+        line = {**_method(seen[name].manifest), "apart": apart}
+        cells = lines.setdefault(tuple(line.values()), {**line, "tasks": {}})["tasks"]
+        figures = {key: shown[key] for key in ("name", "questions", "answered", "finished", "scores", "cost")}
+        cells.setdefault(shown["task"] or "", []).append(figures)
+    of_all = [cell for line in lines.values() for cells in line["tasks"].values() for cell in cells]
+    return {
+        "tasks": list(dict.fromkeys(found.manifest.task or "" for found in seen.values())),
+        "metrics": {metric: score["heading"] for cell in of_all for metric, score in cell["scores"].items()},
+        "lines": list(lines.values()),
+    }
+
+
+def _what_sets_apart(manifests: Mapping[str, Manifest]) -> dict[str, str]:
+    """By the run's name, the settings in which runs of the same program and task differ, in words."""
+
+    def kind(name: str) -> tuple[str, str]:
+        return (manifests[name].program or "", manifests[name].task or "")
+
+    found = {}
+    for _, group in groupby(sorted(manifests, key=kind), kind):
+        alike = list(group)
+        unlike = [
+            entry
+            for entry in differing([manifests[name] for name in alike])
+            if entry.name.partition(".")[0] not in _TOLD_APART_ELSEWHERE
+        ]
+        for place, name in enumerate(alike):
+            values = {entry.name.removeprefix("settings."): entry.values[place] for entry in unlike}
+            found[name] = ", ".join(f"{entry} {value}" for entry, value in values.items() if value != ABSENT)
+    return found
+
+
+def _json(content: Any) -> Response:
+    return Response(to_json(content, inf_nan_mode="null"), media_type="application/json")
+
+
+def _page(html: str) -> Response:
+    """A report. It has a policy of its own for its script, which stays shut off from all else that this server has."""
+    return HTMLResponse(html, headers={"Content-Security-Policy": "sandbox allow-scripts allow-downloads"})

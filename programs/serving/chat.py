@@ -1,0 +1,137 @@
+"""/v1/chat/completions and /v1/models, as clients of OpenAI's interface know them: a method is a model."""
+
+import time
+from collections.abc import AsyncIterator
+from typing import Any, Literal
+
+from pydantic import BaseModel, Field
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from programs.instruments.cost import Cost
+from programs.serving.answering import Answering, Asking
+from programs.serving.cited import Cited, Words, cited
+from programs.serving.events import Events, event, unless_gone
+from programs.serving.forms import form_of
+from programs.serving.messages import Message, conversation
+from programs.serving.problems import Problem
+from programs.serving.question import Question
+from programs.serving.records import Record
+from retrieval.serving.requests import json_reply
+
+__all__ = ["Completion", "chat_routes"]
+
+
+class StreamOptions(BaseModel):
+    """What a stream has beside its deltas."""
+
+    include_usage: bool = False
+
+
+class Completion(BaseModel):
+    """A conversation to go on with. What a model would have that a method has not, such as a temperature, is passed
+    over."""
+
+    model: str = Field(description="a method")
+    messages: list[Message]
+    stream: bool | None = False
+    stream_options: StreamOptions | None = None
+    n: Literal[1] | None = None
+
+
+def chat_routes(answering: Answering) -> list[Route]:
+    """The routes."""
+    made = int(time.time())
+
+    def model(name: str) -> dict[str, Any]:
+        return {"id": name, "object": "model", "created": made, "owned_by": "dspy-odqa"}
+
+    async def models(_: Request) -> Response:
+        return json_reply({"object": "list", "data": [model(name) for name in answering.methods.names]})
+
+    async def one_model(request: Request) -> Response:
+        name = request.path_params["model"]
+        if name not in answering.methods.names:
+            raise Problem(404, f"there is no method {name!r} here", "model_not_found", param="model")
+        return json_reply(model(name))
+
+    async def completions(request: Request) -> Response:
+        asked = await form_of(request, Completion, answering.limits)
+        text, earlier = conversation(asked.messages, "messages")
+        question = answering.begin(Asking(text, asked.model, earlier=earlier))
+        if asked.stream:
+            with_usage = asked.stream_options is not None and asked.stream_options.include_usage
+            return Events(question, _events(question, asked.model, with_usage))
+        record = await unless_gone(request, question)
+        return json_reply(_completion(record, asked.model) if record else None)
+
+    return [
+        Route("/v1/chat/completions", completions, methods=["POST"]),
+        Route("/v1/models", models),
+        Route("/v1/models/{model}", one_model),
+    ]
+
+
+def _completion(record: Record, model: str) -> dict[str, Any]:
+    said, words = cited(record), Words()
+    message = {
+        "role": "assistant",
+        "content": said.text,
+        "refusal": None,
+        "annotations": _annotations(said),
+        "reasoning_content": "".join(map(words, record.steps)),
+    }
+    return {
+        "id": f"chatcmpl-{record.id}",
+        "object": "chat.completion",
+        "created": int(time.time()),
+        "model": model,
+        "choices": [{"index": 0, "message": message, "finish_reason": "stop", "logprobs": None}],
+        "usage": _usage(record.cost),
+    }
+
+
+async def _events(question: Question, model: str, with_usage: bool) -> AsyncIterator[bytes]:
+    """The chunks of a completion: the steps as reasoning, then the answer."""
+    head = {
+        "id": f"chatcmpl-{question.id}",
+        "object": "chat.completion.chunk",
+        "created": int(time.time()),
+        "model": model,
+    }
+
+    def chunk(delta: dict[str, Any], finish: str | None = None) -> bytes:
+        return event({**head, "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]})
+
+    words = Words()
+    try:
+        yield chunk({"role": "assistant", "content": ""})
+        async for told in question:
+            if isinstance(told, Record):
+                for part in _parts(cited(told)):
+                    yield chunk(part)
+                yield chunk({}, "stop")
+                if with_usage:
+                    yield event({**head, "choices": [], "usage": _usage(told.cost)})
+            elif said := words(told):
+                yield chunk({"reasoning_content": said})
+        yield b"data: [DONE]\n\n"
+    except Problem as problem:
+        yield event(problem.body)
+
+
+def _parts(said: Cited) -> list[dict[str, Any]]:
+    return [{"content": said.text}, *([{"annotations": _annotations(said)}] if said.citations else [])]
+
+
+def _annotations(said: Cited) -> list[dict[str, Any]]:
+    """Those of /v1/responses, one level down."""
+    flat = [dict(citation.annotation) for citation in said.citations]
+    return [{"type": (type_ := annotation.pop("type")), type_: annotation} for annotation in flat]
+
+
+def _usage(cost: Cost) -> dict[str, int]:
+    """All calls together."""
+    total = cost.input_tokens + cost.output_tokens
+    return {"prompt_tokens": cost.input_tokens, "completion_tokens": cost.output_tokens, "total_tokens": total}

@@ -1,0 +1,110 @@
+"""The runs of a directory over HTTP."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
+from support.runs_on_disk import add_rows, begin_run, make_run
+
+from eval.reports.served import run_routes
+from retrieval import UsageError
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Path:
+    folder = tmp_path / "runs"
+    make_run(folder / "first", 1, 1, 0, settings={"k": 3})
+    make_run(folder / "set" / "second", 0, 1, 0, settings={"k": 5})
+    add_rows(begin_run(folder / "going", 4, lm="extractive/reader"), 1)
+    make_run(folder / "damaged", 1)
+    (folder / "damaged" / "manifest.json").write_text("{}")
+    return folder
+
+
+@pytest.fixture
+def client(runs: Path) -> Iterator[TestClient]:
+    with TestClient(Starlette(routes=run_routes(runs))) as client:
+        yield client
+
+
+def test_all_runs_are_listed_with_how_far_they_are(client: TestClient, runs: Path) -> None:
+    listed = {run["name"]: run for run in client.get("/v1/runs").json()["runs"]}
+    assert set(listed) == {"first", "set/second", "going", "damaged"}
+    first, going = listed["first"], listed["going"]
+    assert (first["program"], first["task"], first["lm"], first["standing"]) == ("reader", "quiz", "made/up", "")
+    assert (first["answered"], first["questions"], first["finished"]) == (3, 3, True)
+    score = first["scores"]["em"]
+    assert score["heading"] == "EM"
+    assert score["mean"] == pytest.approx(2 / 3)
+    assert score["low"] < 2 / 3 < score["high"]
+    assert (going["answered"], going["questions"], going["finished"], going["scores"]) == (1, 4, False, {})
+    assert going["standing"] == "floor"
+    assert "another version" in listed["damaged"]["error"]
+
+    make_run(runs / "set" / "third", 1)  # begun later
+    assert "set/third" in [run["name"] for run in client.get("/v1/runs").json()["runs"]]
+
+
+def test_one_run_has_its_figures_so_far(client: TestClient) -> None:
+    going = client.get("/v1/runs/going").json()
+    assert (going["answered"], going["questions"]) == (1, 4)
+    assert going["scores"]["em"]["mean"] == 1
+    second = client.get("/v1/runs/set/second").json()
+    assert second["name"] == "set/second"
+    assert second["entries"]["settings.k"] == "5"
+
+
+def test_a_report_is_the_page_of_the_command_and_has_no_part_in_the_server(client: TestClient) -> None:
+    for name in ("first", "set/second"):
+        reply = client.get(f"/v1/runs/{name}/report")
+        assert reply.status_code == 200
+        assert '<meta name="generator" content="dspy-odqa">' in reply.text
+        assert reply.headers["Content-Security-Policy"].startswith("sandbox")
+        assert "allow-same-origin" not in reply.headers["Content-Security-Policy"]
+
+
+def test_two_runs_are_compared(client: TestClient) -> None:
+    names = {"a": "first", "b": "set/second"}
+    compared = client.get("/v1/compare", params=names).json()
+    assert compared["questions"] == 3
+    (difference,) = compared["differences"]
+    assert (difference["first"], difference["second"]) == ("first", "set/second")
+    assert difference["mean"] == pytest.approx(1 / 3)
+    assert compared["differing"] == [{"name": "settings.k", "values": ["3", "5"]}]
+    assert "set/second" in client.get("/v1/compare", params={**names, "format": "html"}).text
+    refused = client.get("/v1/compare", params={"a": "first", "b": "first"})
+    assert (refused.status_code, refused.text) == (400, "one of the runs is named twice")
+    assert client.get("/v1/compare", params={**names, "format": "pdf"}).status_code == 400
+
+
+def test_the_leaderboard_has_a_line_for_each_method_and_what_sets_it_apart(runs: Path, client: TestClient) -> None:
+    make_run(runs / "elsewhere", 1, task="other", questions="others", settings={"k": 3})
+    board = client.get("/v1/leaderboard").json()
+    assert sorted(board["tasks"]) == ["other", "quiz"]
+    assert board["metrics"] == {"em": "EM"}
+    lines = {line["apart"]: line for line in board["lines"]}
+    assert set(lines) == {"k 3", "k 5", ""}  # alone in its task, a run is set apart by nothing
+    (cell,) = lines["k 3"]["tasks"]["quiz"]
+    assert (cell["name"], cell["answered"], cell["finished"]) == ("first", 3, True)
+    assert cell["scores"]["em"]["mean"] == pytest.approx(2 / 3)
+    assert "going" not in json.dumps(board)
+
+
+@pytest.mark.parametrize(
+    "name", ["nobody", "..", "first/../../secret", "%2e%2e/secret", "%2Fetc", "first/manifest.json"]
+)
+def test_nothing_but_the_runs_can_be_read(client: TestClient, runs: Path, name: str) -> None:
+    make_run(runs.parent / "secret", 1)
+    for path in (f"/v1/runs/{name}", f"/v1/runs/{name}/report", f"/v1/compare?a=first&b={name}"):
+        assert client.get(path).status_code == 404
+
+
+def test_a_directory_that_is_a_run_and_one_that_is_missing(tmp_path: Path, runs: Path) -> None:
+    with TestClient(Starlette(routes=run_routes(runs / "first"))) as client:
+        (run,) = client.get("/v1/runs").json()["runs"]
+        assert client.get(f"/v1/runs/{run['name']}").json()["name"] == "first"
+    with pytest.raises(UsageError, match="there is no folder"):
+        run_routes(tmp_path / "none")

@@ -1,0 +1,192 @@
+"""/v1/chat/completions and /v1/models, asked by the official client."""
+
+import asyncio
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import openai
+import pytest
+from support.answers_server import answering_with, serving
+from support.patience import PATIENCE
+from support.scripted import UNPARSABLE, Reply, Script, engine_lm
+
+import lms
+from signatures.answer import AnswerShortDirectly
+from signatures.query import MakeStandAlone
+
+QUESTION = "Who led the Italian troops at Adwa?"
+ASKED: Any = [{"role": "user", "content": QUESTION}]
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    with serving(answering_with(lms.load("extractive"), "direct", "migres", "blendfilter")) as url:
+        yield url
+
+
+@pytest.fixture
+def client(url: str) -> Iterator[openai.OpenAI]:
+    with openai.OpenAI(base_url=f"{url}/v1", api_key="none", max_retries=0, timeout=PATIENCE) as client:
+        yield client
+
+
+def steps_of(url: str, method: str) -> list[Any]:
+    """The steps of the same question, from /v1/answers; the kinds and numbers of those that are told as they happen."""
+    record = httpx.post(f"{url}/v1/answers", json={"question": QUESTION, "method": method}).json()
+    return list(record["steps"])
+
+
+def test_a_completion(client: openai.OpenAI) -> None:
+    completion = client.chat.completions.create(model="direct", messages=ASKED)
+    (choice,) = completion.choices
+    text = choice.message.content
+    assert text is not None
+    lines = text.split("\n")
+    assert lines[0] == "Baratieri [1][2][3]"
+    assert lines[2:4] == ["Sources:", "[1] Battle of Adwa"]
+    assert "] Menelik https://example.org/menelik" in text
+    assert choice.finish_reason == "stop"
+    raw = choice.message.to_dict()["annotations"]
+    assert len(raw) == 3
+    for number, annotation in enumerate(raw, 1):
+        place = annotation[annotation["type"]]
+        start = place.get("start_index", place.get("index"))
+        assert text[start:].startswith(f"[{number}]")
+    assert raw[0] == {
+        "type": "file_citation",
+        "file_citation": {"file_id": "adwa", "filename": "Battle of Adwa", "index": 10},
+    }
+    (cited,) = (a.url_citation for a in choice.message.annotations or [] if a.type == "url_citation")
+    assert (cited.url, cited.title) == ("https://example.org/menelik", "Menelik")
+    assert text[cited.start_index : cited.end_index] == "[2]"
+    usage = completion.usage
+    assert usage is not None
+    assert usage.total_tokens == usage.prompt_tokens + usage.completion_tokens > 0
+
+
+@pytest.mark.parametrize("method", ["migres", "blendfilter"])
+def test_a_stream_tells_the_steps_and_then_the_answer(url: str, client: openai.OpenAI, method: str) -> None:
+    whole = client.chat.completions.create(model=method, messages=ASKED)
+    chunks = list(
+        client.chat.completions.create(
+            model=method, messages=ASKED, stream=True, stream_options={"include_usage": True}
+        )
+    )
+    deltas = [chunk.choices[0].delta for chunk in chunks if chunk.choices]
+    thoughts = [delta.to_dict().get("reasoning_content") for delta in deltas]
+    contents = [delta.content or "" for delta in deltas]
+    assert "".join(contents) == whole.choices[0].message.content
+    told = [thought.split(":")[0].split(" (")[0].strip() for thought in thoughts if thought]
+    assert told[0] == "Search 1"
+    assert told[-1] == "Cost"
+    assert max(n for n, thought in enumerate(thoughts) if thought) < min(n for n, text in enumerate(contents) if text)
+    assert chunks[-1].usage == whole.usage
+    assert [chunk.choices[0].finish_reason for chunk in chunks if chunk.choices][-1] == "stop"
+    assert len({chunk.id for chunk in chunks}) == 1
+
+
+def test_asynchronous_clients(url: str) -> None:
+    async def ask() -> tuple[Any, str]:
+        async with openai.AsyncOpenAI(base_url=f"{url}/v1", api_key="none", max_retries=0, timeout=PATIENCE) as client:
+            wholes = await asyncio.gather(
+                *(client.chat.completions.create(model=name, messages=ASKED) for name in ("direct", "blendfilter"))
+            )
+            stream = await client.chat.completions.create(model="direct", messages=ASKED, stream=True)
+            parts = [chunk.choices[0].delta.content or "" async for chunk in stream]
+            return [whole.choices[0].message.content for whole in wholes], "".join(parts)
+
+    (direct, blendfilter), streamed = asyncio.run(ask())
+    assert direct == streamed
+    assert blendfilter.startswith("Baratieri [1]")
+
+
+def test_the_models_are_the_methods(client: openai.OpenAI) -> None:
+    assert [model.id for model in client.models.list()] == ["direct", "migres", "blendfilter"]
+    assert client.models.retrieve("migres").id == "migres"
+    with pytest.raises(openai.NotFoundError):
+        client.models.retrieve("gpt-4o")
+
+
+def test_no_answer_is_said(client: openai.OpenAI) -> None:
+    completion = client.chat.completions.create(
+        model="direct", messages=[{"role": "user", "content": "How high is the Eiffel tower?"}]
+    )
+    assert completion.choices[0].message.content == "no answer in what table found"
+    assert not completion.choices[0].message.annotations
+
+
+@pytest.mark.parametrize(
+    ("form", "error", "message"),
+    [
+        ({"model": "gpt-4o"}, openai.NotFoundError, "there is no method 'gpt-4o'"),
+        ({"messages": []}, openai.BadRequestError, "there is no message of the user"),
+        ({"messages": [{"role": "system", "content": "x"}]}, openai.BadRequestError, "there is no message of the user"),
+        ({"messages": [{"role": "user", "content": "  "}]}, openai.BadRequestError, "the question is empty"),
+        ({"messages": [{"role": "robot", "content": "x"}]}, openai.BadRequestError, "messages.0.role"),
+        ({"n": 2}, openai.BadRequestError, "n: Input should be 1"),
+        (
+            {"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "x"}}]}]},
+            openai.BadRequestError,
+            "questions are text, not 'image_url'",
+        ),
+    ],
+)
+def test_what_cannot_be_answered(client: openai.OpenAI, form: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        client.chat.completions.create(**{"model": "direct", "messages": ASKED, **form})
+
+
+def conversation(*before: tuple[str, str], last: str) -> list[Any]:
+    return [{"role": role, "content": text} for role, text in [*before, ("user", last)]]
+
+
+def asked(script: Script, messages: Any, **served: Any) -> tuple[Any, list[str]]:
+    """The completion, and what the LM was shown."""
+    with (
+        serving(answering_with(engine_lm(script), "direct", **served)) as url,
+        openai.OpenAI(base_url=f"{url}/v1", api_key="none", max_retries=0, timeout=PATIENCE) as client,
+    ):
+        completion = client.chat.completions.create(model="direct", messages=messages)
+    assert not script.replies
+    return completion, [user for _, user in script.prompts]
+
+
+def test_the_last_question_of_a_conversation_is_made_to_stand_alone() -> None:
+    script = Script(
+        [
+            Reply(MakeStandAlone, {"alone": "Who led the Ethiopian troops at Adwa?"}),
+            Reply(AnswerShortDirectly, {"answer": "Menelik"}),
+        ]
+    )
+    messages = conversation(
+        ("system", "Be brief."), ("user", QUESTION), ("assistant", "Baratieri [1]"), last="And the others?"
+    )
+    completion, shown = asked(script, messages)
+    assert "user: Who led the Italian troops at Adwa?\nassistant: Baratieri [1]" in shown[0]
+    assert "And the others?" in shown[0]
+    assert "Be brief." not in shown[0]
+    assert "Who led the Ethiopian troops at Adwa?" in shown[1]
+    message = completion.choices[0].message
+    assert message.content.startswith("Menelik [1]")
+    thoughts = message.to_dict()["reasoning_content"].split("\n")
+    assert thoughts[0].startswith("Asked: rewrite")
+    assert thoughts[1:3] == [
+        "Question: Who led the Ethiopian troops at Adwa?",
+        "Search 1: Who led the Ethiopian troops at Adwa?",
+    ]
+    assert completion.usage.prompt_tokens == 20  # of both calls
+
+
+@pytest.mark.parametrize("reply", [UNPARSABLE, {"alone": " "}])
+def test_a_question_that_cannot_be_rewritten_is_asked_as_it_is(reply: Any) -> None:
+    replies = [Reply(MakeStandAlone, reply)] * (2 if reply == UNPARSABLE else 1)
+    script = Script([*replies, Reply(AnswerShortDirectly, {"answer": "Menelik"})])
+    _, shown = asked(script, conversation(("user", "Hello"), last=QUESTION))
+    assert QUESTION in shown[-1]
+
+
+@pytest.mark.parametrize(("served", "before"), [({"rewrite": False}, [("user", "Hello")]), ({}, [])])
+def test_nothing_is_rewritten_without_need(served: Any, before: Any) -> None:
+    script = Script([Reply(AnswerShortDirectly, {"answer": "Baratieri"})])
+    asked(script, conversation(*before, last=QUESTION), **served)
