@@ -22,7 +22,7 @@ from eval.figures.comparison import compare
 from eval.metrics import Metric
 from eval.reports.text import comparison_table
 from eval.runs.asking import how_asked
-from eval.runs.recorded_calls import Limits
+from eval.runs.limits import Limits
 from eval.runs.store import read
 from lms.extractive import READER
 from optimizers import check, filter_f1, load, names, needs_a_writer, why_no_state

@@ -16,7 +16,8 @@ from dspy.utils.exceptions import AdapterParseError
 from eval.figures.summary import Figures, Score, Summary
 from eval.metrics import Metric, standard
 from eval.metrics.squad import normalise
-from eval.runs.recorded_calls import Limits, RecordedCalls, Stopped
+from eval.runs.limits import Limits, Stopped
+from eval.runs.recorded_calls import RecordedCalls
 from eval.runs.runner import evaluate
 from eval.runs.store import CallLog
 from optimizers.failures import Failures, one_line

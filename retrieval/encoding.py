@@ -57,7 +57,7 @@ def do_tasks(
         try:
             for result in progress(_Done(done, len(tasks)), desc=stage):
                 if result["error"]:
-                    raise pickle.loads(result["error"])
+                    raise pickle.loads(result["error"])  # noqa: S301  # from a worker of ours
         except ray.exceptions.RayError as error:
             raise OdqaError(f"a worker failed: {one_line(error)}") from error
 
@@ -94,7 +94,7 @@ class _Called:
         if self._failed:
             return self._failed
         try:
-            self._worker(pickle.loads(task))
+            self._worker(pickle.loads(task))  # noqa: S301  # from the process that started this one
         except OdqaError as error:
             return pickle.dumps(error)
         return b""

@@ -168,10 +168,9 @@ class AnswerCiting(dspy.Signature):
 
 # The same for StrategyQA.
 class AnswerCitingYesNo(dspy.Signature):
-    """Reason from the numbered passages whether the answer to the question is yes, in a few accurate and concise
-    sentences. Give with each sentence the numbers of the passages that support it: at least one, at most three, and no
-    more of them than it takes. Then decide for yes or no; where the passages do not tell or there are none, from what
-    you know."""
+    """Reason from the numbered passages whether yes or no is right, in a few accurate and concise sentences. Give with
+    each sentence the numbers of the passages that support it: at least one, at most three, and no more of them than it
+    takes. Then decide for yes or no; where the passages do not tell or there are none, from what you know."""
 
     context: str = dspy.InputField(desc="numbered passages, one per line; may be empty")
     question: str = dspy.InputField(desc="a question to be answered with yes or no")

@@ -28,9 +28,9 @@ class DetectMissing(dspy.Signature):
 
 # The same for StrategyQA (caption of Table 17).
 class DetectMissingYesNo(dspy.Signature):
-    """Reason from the known facts, and from nothing else, whether the answer to the question is yes or no. If they
-    suffice, decide for one of the two, and explain how it follows from them. If they do not, the answer is:
-    unanswerable. Then explain what keeps you from deciding, and sum up the information that is missing."""
+    """Judge by the known facts, and by nothing else, whether yes or no is right. If they suffice, decide for one of the
+    two, and explain how it follows from them. If they do not, the answer is: unanswerable. Then explain what keeps you
+    from deciding, and sum up the information that is missing."""
 
     facts: str = dspy.InputField(desc="known facts, numbered, one per line; may be empty")
     question: str = dspy.InputField(desc="a question to be answered with yes or no")

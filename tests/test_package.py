@@ -92,7 +92,7 @@ def test_the_commands_of_the_page_work_in_a_folder_that_has_modules_of_the_same_
         result = done(sys.executable, *script, *words, at=folder, PYTHONPATH=str(installed), ODQA_LM="extractive")
         assert result.returncode == 0, f"{line}\n{result.stderr}"
         printed[" ".join(words[:2])] = result.stdout
-    assert printed["ask blendfilter"] == "Oreste Baratieri\n"
+    assert printed["ask direct"] == "Oreste Baratieri\n"
     assert '"title": "Cats"' in printed["search bm25:my-index"]
     assert "runs/sample-direct" in printed["eval list"]
     assert "runs/sample-direct" in printed["-P -m"]

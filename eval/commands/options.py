@@ -10,7 +10,7 @@ import dspy
 from eval.figures.comparison import best_of
 from eval.runs.asking import draws
 from eval.runs.ceiling import is_oracle, load_oracle, standing
-from eval.runs.recorded_calls import Limits
+from eval.runs.limits import Limits
 from eval.runs.store import Run, read
 from programs.commands import flags
 from programs.instruments.plan import price
@@ -148,10 +148,16 @@ def add_threads(parser: ArgumentParser) -> None:
 def add_limits(parser: ArgumentParser, what: str) -> None:
     """Add --max-calls, --max-usd and --max-minutes; `what` says what stops."""
     parser.add_argument(
-        "--max-calls", type=int, metavar="N", help=f"stop {what} after N paid LM calls, including a judge's"
+        "--max-calls",
+        type=int,
+        metavar="N",
+        help=f"pay for at most N LM calls, a judge's included, and stop {what} then",
     )
     parser.add_argument(
-        "--max-usd", type=float, metavar="USD", help=f"stop {what} after USD dollars, including a judge's"
+        "--max-usd",
+        type=float,
+        metavar="USD",
+        help=f"stop {what} after USD dollars, a judge's included, which may be exceeded by less than one call",
     )
     parser.add_argument("--max-minutes", type=float, metavar="MIN", help=f"stop {what} after MIN minutes")
 

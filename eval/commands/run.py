@@ -38,7 +38,7 @@ from eval.reports.progress import Progress
 from eval.reports.text import table
 from eval.runs.asking import how_asked
 from eval.runs.fingerprints import fingerprints
-from eval.runs.recorded_calls import Limits
+from eval.runs.limits import Limits
 from eval.runs.runner import evaluate
 from eval.runs.store import answered, read
 from eval.tasks import SEED, load
@@ -88,7 +88,7 @@ def main(args: Namespace) -> None:
     with dspy.context(adapter=adapter_of(args)):
         programs.load(args.program)
         examples = load(args.task, args.limit, data=args.data)
-        chosen = load_metrics(args, examples)
+        chosen = load_metrics(args, examples, limits_of(args))
         retriever = load_retriever(args)
         module, shown = make_program(args, examples, retriever)
         if shown:
@@ -254,10 +254,11 @@ def metric_names(args: Namespace, examples: Sequence[dspy.Example]) -> list[str]
     return [metric.__name__ for metric in metrics.standard(examples)]
 
 
-def load_metrics(args: Namespace, examples: Sequence[dspy.Example]) -> list[metrics.Metric]:
+def load_metrics(args: Namespace, examples: Sequence[dspy.Example], limits: Limits) -> list[metrics.Metric]:
     """These metrics. Those with a judge ask it what `eval.metrics.judge` tests it by.
 
     Raises:
-        UsageError: There is no such metric, or its judge is not good enough.
+        UsageError: There is no such metric, or its judge is not good enough, or testing it exceeds the limits.
     """
-    return [metrics.load(name, judge_api_base=args.judge_api_base) for name in metric_names(args, examples)]
+    names = metric_names(args, examples)
+    return [metrics.load(name, judge_api_base=args.judge_api_base, most_calls=limits.calls) for name in names]

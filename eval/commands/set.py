@@ -249,7 +249,7 @@ def _complete(each: Planned, budget: Budget, name: str) -> str:
     limits = budget.left_for(each.directory)
     say(name)
     with dspy.context(adapter=adapter_of(each.args)):
-        chosen = run.load_metrics(each.args, each.examples)
+        chosen = run.load_metrics(each.args, each.examples, limits)
         run.check_prices(limits, each.lm, chosen)
         module, _ = run.make_program(each.args, each.examples, each.retriever)
         summary = run.ask(module, each.lm, each.examples, chosen, each.directory, each.args, each.manifest, limits)

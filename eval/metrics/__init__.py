@@ -111,7 +111,7 @@ def standard(examples: Sequence[dspy.Example]) -> tuple[Metric, ...]:
     return (accuracy, *_RECALL) if all(map(is_yes_no, examples)) else STANDARD
 
 
-def load(name: str, *, judge_api_base: str | None = None) -> Metric:
+def load(name: str, *, judge_api_base: str | None = None, most_calls: int | None = None) -> Metric:
     """The metric with this name, which is also its `__name__`.
 
     Args:
@@ -119,6 +119,7 @@ def load(name: str, *, judge_api_base: str | None = None) -> Metric:
             acc_judge:LM with an LM that `lms.load` knows; citation_recall:ENTAILMENT or citation_precision:ENTAILMENT
             with a judge that `retrieval.ranking.entailment.load_entailment` knows, such as lexical.
         judge_api_base: Address of an OpenAI-compatible server that has the LM of acc_judge.
+        most_calls: LM calls that its test may take; None for any number.
 
     Raises:
         UsageError: there is no such metric, or its judge is not available or not good enough.
@@ -134,7 +135,7 @@ def load(name: str, *, judge_api_base: str | None = None) -> Metric:
     if kind == "acc_judge" and judge:
         import lms
 
-        return acc_judge(lms.load(judge, api_base=judge_api_base), name=name)
+        return acc_judge(lms.load(judge, api_base=judge_api_base), name=name, most_calls=most_calls)
     if kind in ("citation_recall", "citation_precision") and judge:
         from retrieval.ranking.entailment import load_entailment
 

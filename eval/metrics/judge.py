@@ -39,7 +39,7 @@ _KNOWN = (
 )
 
 
-def acc_judge(lm: dspy.LM, *, name: str = "acc_judge") -> Metric:
+def acc_judge(lm: dspy.LM, *, name: str = "acc_judge", most_calls: int | None = None) -> Metric:
     """The metric that is 1 if the LM judges that the answer implies a gold answer, else 0.
 
     As in the evaluator, the LM is not asked about an answer that matches by `migres_em`, which is right, nor about an
@@ -54,10 +54,13 @@ def acc_judge(lm: dspy.LM, *, name: str = "acc_judge") -> Metric:
     Args:
         lm: The judge. Its cost is counted apart from the program's; see `eval.runs.runner.evaluate`.
         name: The metric's name.
+        most_calls: LM calls that the test may take; None for any number.
 
     Raises:
-        UsageError: the judge does not pass the test.
+        UsageError: the judge does not pass the test, or there are too few calls for it.
     """
+    if most_calls is not None and most_calls < len(_KNOWN):
+        raise UsageError(f"the test of a judge takes {len(_KNOWN)} LM calls, and the limit is {most_calls}: raise it")
     with measured() as cost, warnings.catch_warnings():
         warnings.filterwarnings("ignore", "rollout_id has no effect")  # on what it draws, but it has on DSPy's cache
         tested = _by_server(lm)

@@ -55,16 +55,19 @@ def check_judge(column: Column, setup: Setup) -> None:
         raise NotRun("needs --judge LM")
 
 
-def metrics_for(task: str, program: str, setup: Setup, answers: bool = True) -> list[metrics.Metric]:
+def metrics_for(
+    task: str, program: str, setup: Setup, answers: bool = True, most_calls: int | None = None
+) -> list[metrics.Metric]:
     """What a run of the program on the task is scored by: the study's own metrics; else those of all tables that have
-    programs and this task, so that one run serves them all. A run without answers has those of its searches alone."""
+    programs and this task, so that one run serves them all. A run without answers has those of its searches alone.
+    Testing a judge may take `most_calls` LM calls."""
     if program in STUDIES:
         return list(STUDIES[program].metrics.values())
     tables = [table for table in all_tables() if not any(row.program in STUDIES for row in table.rows)]
     named = [column.metric for table in tables for column in table.columns if column.task == task and column.metric]
     named = [name for name in named if answers or _OF_SEARCHES.fullmatch(name)]
     wanted = [_named(name, setup) for name in dict.fromkeys(named) if name != _JUDGED or setup.judge]
-    return [metrics.load(name, judge_api_base=setup.judge_api_base) for name in wanted]
+    return [metrics.load(name, judge_api_base=setup.judge_api_base, most_calls=most_calls) for name in wanted]
 
 
 def measure(

@@ -273,7 +273,7 @@ def _attempt(
         summary = evaluate(
             made.module,
             examples,
-            metrics=metrics_for(task, made.program, setup, made.answers),
+            metrics=metrics_for(task, made.program, setup, made.answers, limits.calls),
             directory=directory,
             threads=setup.threads,
             lm_calls=setup.lm_calls,

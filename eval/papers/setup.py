@@ -13,8 +13,8 @@ import programs
 from eval.papers.migres_studies import STUDIES
 from eval.papers.tables import Table
 from eval.runs.budget import Budget
+from eval.runs.limits import Limits
 from eval.runs.record import Row
-from eval.runs.recorded_calls import Limits
 from eval.tasks import choose
 from eval.tasks.demonstrations.training import Shown
 from programs.steps.settings import check

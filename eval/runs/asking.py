@@ -56,8 +56,8 @@ def how_asked(lm: dspy.LM) -> Asking:
         structured=getattr(adapter, "structured", None),
         temperature=known.pop("temperature", None),
         max_tokens=known.pop("max_tokens", None),
-        # The rollout id is the run's seed, and the name of a local model is that of the LM.
-        lm_args={name: value for name, value in known.items() if name != "rollout_id" and value != lm.model},
+        # The rollout id is the run's seed, no time-out changes a reply, and a local model has the name of the LM.
+        lm_args={n: value for n, value in known.items() if n not in ("rollout_id", "timeout") and value != lm.model},
     )
 
 

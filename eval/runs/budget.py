@@ -4,7 +4,7 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
-from eval.runs.recorded_calls import Limits
+from eval.runs.limits import Limits
 from eval.runs.store import CallLog, glance
 from retrieval import OdqaError
 

@@ -12,11 +12,9 @@ give a run the replies of another server that has a model of the same name, and 
 import hashlib
 import json
 import threading
-import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
-from dataclasses import dataclass
 from itertools import cycle
 from typing import Any
 
@@ -25,52 +23,26 @@ from dspy.clients.call_result import CACHE_FORMAT, attributes
 from dspy.clients.legacy_outputs import plain
 from dspy.utils.exceptions import LMServerError
 
+from eval.runs.limits import Allowance, Limits
 from eval.runs.record import Message, PaidCall
 from eval.runs.store import CallLog
 from programs.instruments.adapters import adapter_name
 from programs.instruments.cost import REPLAYED, PredictorNames, Spent, caller, stated_price
 from retrieval import UsageError
 from retrieval.files import json_line
-from retrieval.watching import Watcher, watching
+from retrieval.watching import watching
 
-__all__ = ["Limits", "RecordedCalls", "Stopped", "replies"]
+__all__ = ["RecordedCalls", "replies"]
 
 _CONNECTIONS = 100  # that DSPy's engine opens for one LM
 _QUESTION = "odqa_question"  # a setting, which DSPy carries to every thread in which the question makes calls
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """When a run stops with what it has; None means never. The calls of judges and of their self-tests count too.
-
-    Raises:
-        UsageError: one is not above 0.
-    """
-
-    calls: int | None = None
-    """LM calls that are paid for, those of earlier sittings of the run included."""
-    usd: float | None = None
-    """US dollars, likewise. A call whose price is unknown stops the run too."""
-    minutes: float | None = None
-    """Wall-clock time since the run was started or taken up."""
-
-    def __post_init__(self) -> None:
-        for name in self.__slots__:
-            limit = getattr(self, name)
-            if limit is not None and not limit > 0:
-                raise UsageError(f"the limit of {name} must be above 0, not {limit}")
-
-
-class Stopped(BaseException):
-    """Ends a question, because the run makes no more LM calls. It is no Exception, so that programs and libraries that
-    handle errors do not handle it."""
-
-
-class RecordedCalls(Watcher):
+class RecordedCalls(Allowance):
     """Records the LM calls of one run and answers from the record; limits how many there are.
 
-    Limits are checked before each call. When one is reached, the call is not made and its question ends with `Stopped`;
-    calls that are under way are finished, and may exceed the limit.
+    When a limit is reached, no further call is made, and its question ends with `Stopped`; calls that are under way are
+    finished, and do not exceed it.
 
     Args:
         log: The calls that were paid for so far, and where new ones are written.
@@ -97,23 +69,14 @@ class RecordedCalls(Watcher):
         cache: bool = False,
         repeats: bool = False,
     ) -> None:
-        self.stopped: str | None = None
-        """Why no more calls are made, if so."""
-        self.paid = 0
-        self.paid_usd: float | None = 0.0
-        """None when the price of a call was unknown."""
+        super().__init__(limits, at_once)
         self._log = log
-        self._limits = limits
-        self._end = None if limits.minutes is None else time.monotonic() + 60 * limits.minutes
-        self._stop = threading.Event()
-        self._at_once = at_once
-        self._free = threading.Semaphore(at_once)
-        self._lock = threading.Lock()  # guards what follows, and `paid`
+        self._lock = threading.Lock()  # guards what follows
         self._replies: dict[str, dict[str, list[Any]]] = defaultdict(lambda: defaultdict(list))  # by question and key
         for spent in before:
-            self._count(spent.paid_usd, spent.lm_calls - spent.cached_calls)
+            self.count(spent.paid_usd, spent.lm_calls - spent.cached_calls)
         for call in log.read():
-            self._count(call.usd)
+            self.count(call.usd)
             if call.question not in done:
                 self._replies[call.question][call.key].append(call.reply)
         self._last = threading.local()  # the last request of each thread and its key
@@ -172,46 +135,12 @@ class RecordedCalls(Watcher):
         self._write(line)
         with self._lock:
             self._replies[call.question][call.key].append(call.reply)
-            self._count(call.usd)
+            self.count(call.usd)
 
     def forget(self, question: str) -> None:
         """Drop the question's replies from memory: this process will not try it again. They stay in the file."""
         with self._lock:
             self._replies.pop(question, None)
-
-    def stop(self, reason: str) -> None:
-        """Make no more calls."""
-        with self._lock:
-            self.stopped = self.stopped or reason
-            self._stop.set()
-
-    def exhausted(self) -> bool:
-        """Whether a limit is reached, or `stop` was called."""
-        limits = self._limits
-        if self._end is not None and time.monotonic() >= self._end:
-            self.stop(f"the limit of {limits.minutes:g} minutes is reached")
-        if limits.calls is not None and self.paid >= limits.calls:
-            self.stop(f"the limit of {limits.calls} LM calls is reached")
-        if limits.usd is not None and self.paid_usd is None:
-            self.stop("the price of an LM call is unknown, and so the limit of dollars cannot be held")
-        elif limits.usd is not None and self.paid_usd is not None and self.paid_usd >= limits.usd:
-            self.stop(f"the limit of {limits.usd:g} US dollars is reached")
-        return self.stopped is not None
-
-    def pause(self, seconds: float) -> None:
-        """Sleep, but return at once when the run stops."""
-        self._stop.wait(seconds)
-
-    # What DSPy asks of a callback.
-
-    def on_lm_start(self, call_id: str, instance: Any, inputs: dict[str, Any]) -> None:
-        self._free.acquire()
-        if self.exhausted():
-            self._free.release()
-            raise Stopped  # DSPy swallows only Exception from callbacks; a BaseException reaches the caller
-
-    def on_lm_end(self, call_id: str, outputs: Any, exception: BaseException | None = None) -> None:
-        self._free.release()
 
     # What DSPy asks of its cache.
 
@@ -271,7 +200,7 @@ class RecordedCalls(Watcher):
             self._write(line)
             with self._lock:
                 self._replies[current.question][key].append(reply)
-                self._count(usd)
+                self.count(usd)
             request = request | self._rollout
         if self._shared or current is None:
             self._behind.put(request, value, ignored_args_for_cache_key, enable_memory_cache)
@@ -290,10 +219,6 @@ class RecordedCalls(Watcher):
     def _current(self) -> "_Try | None":
         current = dspy.settings.get(_QUESTION)
         return current if current is not None and current.calls is self else None
-
-    def _count(self, usd: float | None, calls: int = 1) -> None:
-        self.paid += calls
-        self.paid_usd = None if usd is None or self.paid_usd is None else self.paid_usd + usd
 
 
 def _copies(lm: dspy.LM, at_once: int) -> list[dspy.LM]:
@@ -318,10 +243,10 @@ class _Try:
 def _key(request: Mapping[str, Any], adapter: str) -> str:
     """A hash of the request, its server and settings included, and of the adapter that will read the reply.
 
-    DSPy's own hash leaves the server out, and some requests have none. Only the provider's key may change from sitting
-    to sitting.
+    DSPy's own hash leaves the server out, and some requests have none. Only the provider's key, and how long its server
+    is waited for, may change from sitting to sitting.
     """
-    kept = {name: value for name, value in request.items() if name != "api_key"}
+    kept = {name: value for name, value in request.items() if name not in ("api_key", "timeout")}
     kept["adapter"] = adapter
     return hashlib.sha256(json.dumps(kept, sort_keys=True, default=repr).encode()).hexdigest()
 

@@ -14,8 +14,9 @@ import dspy
 
 from eval.figures.summary import Summary, summarise
 from eval.metrics import Metric, self_test_of
+from eval.runs.limits import Limits
 from eval.runs.record import Row, Shown
-from eval.runs.recorded_calls import Limits, RecordedCalls
+from eval.runs.recorded_calls import RecordedCalls
 from eval.runs.scoring import defined, score
 from eval.runs.store import Run, Store
 from programs.instruments.cost import Spent

@@ -26,9 +26,10 @@ from eval.figures.summary import Summary, summarise
 from eval.metrics import Metric, self_test_of
 from eval.runs.distributed.driver import employed
 from eval.runs.distributed.job import Job
+from eval.runs.limits import Limits, Stopped
 from eval.runs.question import Questioner
 from eval.runs.record import Row, plain
-from eval.runs.recorded_calls import Limits, RecordedCalls, Stopped
+from eval.runs.recorded_calls import RecordedCalls
 from eval.runs.store import Store
 from retrieval import Passage, UsageError
 from retrieval.cluster import Workers

@@ -94,7 +94,16 @@ def add_lm(parser: argparse._ActionsContainer, *, by_role: bool = False) -> None
         default=[],
         metavar="NAME=VALUE",
         help="a further argument of dspy.LM or of a local model, with its value as JSON or a word, such as top_p=0.9, "
-        "timeout=60, context=8192 or threads=4; may be given several times",
+        "seed=1, context=8192 or threads=4; may be given several times",
+    )
+    parser.add_argument(
+        "--lm-timeout",
+        dest="lm_args",
+        type=_timeout,
+        action="append",
+        metavar="SECONDS",
+        help="give up a try at an LM call when its server has been silent for so long; DSPy tries 4 times, unless "
+        "--lm-arg num_retries says otherwise (default: 600)",
     )
     parser.add_argument(
         "--adapter",
@@ -206,6 +215,13 @@ def _tokens(text: str) -> int:
     if not text.isascii() or not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"the length of a reply is a whole number of tokens from 1 on, not {text}")
     return int(text)
+
+
+def _timeout(text: str) -> tuple[str, float]:
+    try:
+        return "timeout", float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"a time-out is a number of seconds, not {text}") from None
 
 
 def _assignment(text: str) -> tuple[str, Any]:

@@ -23,6 +23,8 @@ logger = logging.getLogger(__name__)
 _UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}"  # scripts that put no spaces between words
 _WORD = regex.compile(rf"[{_UNSPACED}]|[^\s{_UNSPACED}]+")
 _LONG = 12  # characters that count as a word at least, about twice what a word of English takes
+_UNBROKEN = 2000  # letters in a row, after which a text is cut: the splitter's time grows with the square of them
+_RUN = re.compile(rf"\b\w{{{_UNBROKEN + 1},}}")
 
 
 class Folder:
@@ -92,7 +94,7 @@ class Folder:
             try:
                 for section in READERS[path.suffix.lower()](document):
                     title = " ".join(without_surrogates(section.title).split())
-                    for piece, text in enumerate(self._splitter.chunks(without_surrogates(section.text)), 1):
+                    for piece, text in enumerate(self._pieces(without_surrogates(section.text)), 1):
                         found += 1
                         if own := section.id:
                             own = f"{own}.{piece}" if piece > 1 else own
@@ -106,6 +108,15 @@ class Folder:
                 document.tell("has no text")
             self.files += bool(found)
             self.problems += [f"{document.name}: {problem}" for problem in document.problems]
+
+    def _pieces(self, text: str) -> Iterator[str]:
+        """The text, cut into passages."""
+        start = 0
+        for run in _RUN.finditer(text):
+            for end in range(run.start() + _UNBROKEN, run.end(), _UNBROKEN):
+                yield from self._splitter.chunks(text[start:end])
+                start = end
+        yield from self._splitter.chunks(text[start:])
 
     def _documents(self) -> Iterator[Path]:
         """The documents in the folder, in order; at the end it tells what else there is."""

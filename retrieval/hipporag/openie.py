@@ -224,6 +224,7 @@ def as_lines(entities: list[str]) -> str:
 def identity(lm: dspy.LM) -> dict[str, Any]:
     """What decides the LM's replies: its name and its settings, without secrets."""
     settings = {**lm.kwargs, **getattr(lm.engine, "dump_state", dict)()}
+    settings.pop("timeout", None)
     known: dict[str, Any] = public(json.loads(json.dumps({"model": lm.model, **settings}, default=repr)))
     return known
 

@@ -15,7 +15,7 @@ from support.learning_lm import HELD_OUT, KEY, TABLE, TRAIN, LearningLM
 from support.scripted import engine_lm
 
 from eval.metrics import em
-from eval.runs.recorded_calls import Limits
+from eval.runs.limits import Limits
 from optimizers import load
 from optimizers.optimize import Outcome, optimize
 from programs.blendfilter import BlendFilter

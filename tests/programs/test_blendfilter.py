@@ -16,31 +16,28 @@ from signatures.answer import AnswerShort, AnswerYesNo
 from signatures.select import NameTopic, SelectPassages, SelectPassagesOrNone
 from signatures.write import WritePassage
 
-# The case of Fig. 6: its question, queries, passages and answer, cut off where the figure cuts them. The topic and the
-# reasoning of filters and answer are ours, because the figure shows none.
+# The case of Fig. 6: what it asks and searches, its titles in their order, what it shows of each passage, and its
+# answer, told in our own words. The topic and the reasoning of filters and answer are ours, because it shows none.
 SET_ASIDE = "Set aside whatever you know about television comedy."
-QUESTION = "superMansion starred the actress who had a recurring role as whom on Workaholics?"
+QUESTION = "which recurring part on Workaholics was played by an actress of SuperMansion?"
 TABLE = {
-    "SuperMansion": "SuperMansion is an American stop-motion ... The series premiered on Crackle on October 8, 2015.",
-    "Superman (1987 film)": "Superman is a ... Puneet Issar in lead role as Superman.",
-    "Joan Alexander": 'Joan Alexander ... radio serial "The Adventures of Superman" (1940–1951).',
-    "Superman and the Mole Men": "Superman and the Mole Men ... The film was released by Lippert Pictures Inc.",
-    "Sarah Douglas": "Sarah Douglas (born 12 December 1932) is an English actress ... drama series "
-    '"Falcon Crest" (1983–85).',
-    "Atom Man vs. Superman": "Atom Man vs. Superman (1950), ... to cover the story.",
-    "Superman Returns": "Superman Returns is a 2006 American superhero film ... Superman and the world.",
-    "Gillian Jacobs": "Gillian MacLaren Jacobs (, born October 19, 1982) is an American actress ... and "
-    '"Brother Nature" (2016).',
-    "Jillian Bell": "Jillian Leigh Bell (born April 25, 1984) is an American comedian, actress, and screenwriter. She "
-    'is best known for her recurring roles as Jillian Belk on "Workaholics" ... "Fist Fight" (2017).',
-    "Gillian Vigman": "Gillian Vigman (born January 28, 1972) is an American comic actress, ... role on "
-    '"The Defenders".',
-    "Gillian Jones": 'Gillian Jones ... drama "Packed to the Rafters" since 2009.',
-    "Jan Hooks": 'Janet Vivian "Jan" Hooks ... roles in film and television.',
+    "SuperMansion": "SuperMansion is a stop-motion series from America ... Crackle has shown it since October 8, 2015.",
+    "Superman (1987 film)": "In this film Puneet Issar plays Superman.",
+    "Joan Alexander": 'On the radio she was in "The Adventures of Superman" from 1940 to 1951.',
+    "Superman and the Mole Men": "Lippert Pictures Inc. brought this film to the cinemas.",
+    "Sarah Douglas": 'An English actress, born on 12 December 1932, who was in "Falcon Crest" (1983 to 1985).',
+    "Atom Man vs. Superman": "In this serial of 1950 the reporters are after a story.",
+    "Superman Returns": "This American film of 2006 shows what Superman and the world are to each other.",
+    "Gillian Jacobs": 'Gillian MacLaren Jacobs, an American born on October 19, 1982, was in "Brother Nature" (2016).',
+    "Jillian Bell": "The American Jillian Leigh Bell, born on April 25, 1984, acts in comedies and writes for the "
+    'screen. On "Workaholics" she came back again and again as Jillian Belk ... "Fist Fight" (2017).',
+    "Gillian Vigman": 'An American comic actress, born on January 28, 1972, with a part in "The Defenders".',
+    "Gillian Jones": 'Since 2009 one has seen her in the drama "Packed to the Rafters".',
+    "Jan Hooks": 'Janet Vivian Hooks, called "Jan", played in films and on television.',
 }
 # The figure shows no answer behind the reasoning of the draft, so the draft has none.
-REASONING = "SuperMansion starred Bryan Cranston, who had a recurring role as the boss on Workaholics."
-RECALLED = "The actress who had a recurring role as whom on Workaholics ..."
+REASONING = "Bryan Cranston is in SuperMansion; on Workaholics he came back again and again as the boss."
+RECALLED = "The part that the actress played on Workaholics again and again ..."
 Q_EX = f"{REASONING} {QUESTION}"
 Q_IN = f"{RECALLED} {QUESTION}"
 FOUND = {

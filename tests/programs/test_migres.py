@@ -1,8 +1,9 @@
 """MIGRES against the paper's cases (Table 17), turn by turn; its memory, its switches, and replies that are no use.
 
-What is asked, found, known and missing in each turn of the cases is the paper's, word for word. Each case is replayed
-twice: with the passages that reach the leaf in the table, whole and in its order; and with the scores of the lexical
-stand-in, on whose scale -2 lets the same passages pass, some of them cut down. Entailment is always the lexical one.
+What is asked, found, known and missing in each turn of the cases is the paper's, told in our own words. Each case is
+replayed twice: with the passages that reach the leaf in the table, whole and in its order; and with the scores of the
+lexical stand-in, on whose scale -2 lets the same passages pass, some of them cut down. Entailment is always the lexical
+one.
 """
 
 import json
@@ -105,46 +106,44 @@ def passing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., li
 
 
 class TestCase1:
-    question = (
-        "Do both films Levity (Film) and I Come With The Rain have the directors that share the same nationality?"
-    )
+    question = "Do the directors of the films I Come With The Rain and Levity (Film) share a nationality?"
     table = (
         Passage(
             "rain",
-            "I Come with the Rain is a 2009 neo-noir atmospheric thriller written and directed by Vietnamese-born "
-            "French director Tran Anh Hung, The film score is written",
+            "Tran Anh Hung, a French director born in Vietnam, wrote and made I Come with the Rain, an atmospheric "
+            "thriller of 2009 in the manner of film noir, Its music",
             "I Come with the Rain",
         ),
         Passage(
             "levity",
-            "Levity is a 2003 drama film directed by Ed Solomon starring Billy Bob Thornton, ..., After spending his "
-            "time staring at a clipping of Abner Easley, the boy he killed, he returns to the city he used to live in "
-            "to find redemption. He ends up living",
+            "Ed Solomon directed Levity, a drama film of 2003 with Billy Bob Thornton, ..., Day after day he has "
+            "looked at a picture of Abner Easley, the boy whose life he took, and now he goes back to the old city to "
+            "be redeemed. There he moves",
             "Levity (film)",
         ),
-        Passage("solomon", "Edward James Solomon (born September 15, 1960) is an American filmmaker.", "Ed Solomon"),
+        Passage("solomon", "The American filmmaker Edward James Solomon was born on September 15, 1960.", "Ed Solomon"),
         # Two of ours, which do not pass.
         Passage("rainman", "Rain Man tells of two brothers.", "Rain Man"),
         Passage("hung", "To be hung out to dry is to be left alone in trouble.", "Hung out"),
     )
     # What passes, as the leaf sees it: of the passage on Levity the first sentence.
     rain = f"I Come with the Rain | {table[0].text}"
-    levity = f"Levity (film) | {table[1].text.removesuffix(' He ends up living')}"
+    levity = f"Levity (film) | {table[1].text.removesuffix(' There he moves')}"
     solomon = f"Ed Solomon | {table[2].text}"
     asked = (
         question,
-        'What is the nationality of the director of the film "Levity"?',
-        'Who directed the film "Levity"?',
-        'Can you provide the nationality of the director of the film "Levity"?',
-        'What is the nationality of Ed Solomon, the director of the film "Levity"?',
-        'Can you confirm the nationality of Ed Solomon, the director of the film "Levity"?',
+        'Of which nationality is the director of "Levity"?',
+        'By whom was the film "Levity" directed?',
+        'Can you tell of which nationality the director of "Levity" is?',
+        'Of which nationality is Ed Solomon, who directed "Levity"?',
+        'Is it certain of which nationality Ed Solomon is, who directed "Levity"?',
     )
     facts = (
-        "I Come with the Rain is directed by Vietnamese-born French director Tran Anh Hung.",
-        'The film "Levity" was directed by Ed Solomon.',
-        "Ed Solomon is an American filmmaker",
+        "I Come with the Rain is by the French director Tran Anh Hung, who was born in Vietnam.",
+        'It was Ed Solomon who directed the film "Levity".',
+        "Ed Solomon, a filmmaker, is American",
     )
-    missing = 'The nationality of the director of the film "Levity."'
+    missing = 'Of which nationality the director of "Levity" is.'
     replies = (
         leaf((facts[0], [1])),
         unanswerable(missing),
@@ -245,61 +244,60 @@ class TestCase1:
         assert whole[0]["context"] == numbered(self.rain)
         assert whole[3]["context"] == numbered(f"Levity (film) | {self.table[1].text}")
         assert [prompt for prompt in whole if "context" not in prompt] == [p for p in cut if "context" not in p]
-        assert without.external_tokens == with_.external_tokens + len(["He", "ends", "up", "living"])
+        assert without.external_tokens == with_.external_tokens + len(["There", "he", "moves"])
         same = with_.toDict() | {"external_tokens": without.external_tokens}
         assert without.toDict() == same
 
 
 class TestCase2:
-    question = "Which film has the director died earlier, Payment On Demand or My Cousin From Warsaw?"
+    question = "My Cousin From Warsaw or Payment On Demand: of which film did the director die first?"
     table = (
         Passage(
             "german",
-            "My Cousin from Warsaw is a 1931 German comedy film directed by Carl Boese and starring Liane Haid, Tala "
-            'Birell and Fritz Schulz. A separate French- language version "Ma cousine de Varsovie" was also made, '
-            "directed by Carmine Gallone.",
+            "Carl Boese directed My Cousin from Warsaw, a German comedy film of 1931 with Fritz Schulz, Liane Haid and "
+            'Tala Birell. In French there is another version, "Ma cousine de Varsovie", directed by Carmine Gallone.',
         ),
         Passage(
             "french",
-            "My Cousin from Warsaw is a 1931 French- German comedy film directed by Carmine Gallone and starring "
-            "Elvire Popesco, André Roanne and Madeleine Lambert.",
+            "Carmine Gallone directed My Cousin from Warsaw, a French-German comedy film of 1931 with Madeleine "
+            "Lambert, Elvire Popesco and André Roanne.",
         ),
         Passage(
             "gallone",
-            "Carmine Gallone(10 September 1885 – 4 April 1973) was an early acclaimed Italian film director, "
-            "screenwriter, and film producer.",
+            "Carmine Gallone (10 September 1885 to 4 April 1973), an Italian, wrote and produced films and was a "
+            "director praised early on.",
         ),
         Passage(
             "boese",
-            "Carl Boese(26 August 1887 – 6 July 1958) was a German film director, screenwriter and producer. He "
-            "directed 158 films between 1917 and 1957.",
+            "Carl Boese (26 August 1887 to 6 July 1958), a German, produced and wrote films and was a director. From "
+            "1917 to 1957 he directed 158 of them.",
         ),
         Passage("demand", "Demand and supply meet in a price.", "Demand"),  # ours, which does not pass
     )
     asked = (
         question,
-        'What is the death date of the director of "Payment On Demand"?',
-        'When did the director of "Payment on Demand" died?',
-        "When did the director of My Cousin From Warsaw die?",
-        'When did the director of "My Cousin From Warsaw" (directed by Carl Boese) die?',
-        'When did the director of "My Cousin From Warsaw" (directed by Carmine Gallone) die?',
+        'For the director of "Payment On Demand", what is the date of death?',
+        '"Payment on Demand" had a director: when did he die?',
+        "When did My Cousin From Warsaw's director die?",
+        'Carl Boese directed "My Cousin From Warsaw": when did this director die?',
+        'Carmine Gallone directed "My Cousin From Warsaw": when did this director die?',
     )
     # What the lexical scorer leaves of the passage; its second sentence names the French version.
-    german = table[0].text.partition(" A separate")[0]
+    german = table[0].text.partition(" In French")[0]
     known = (
-        'The director of the film "Payment On Demand" was Curtis Bernhardt. He was born on April 15, 1899, in Worms, '
-        "Germany, and died on February 22, 1981, in Pacific Palisades, California, United States."
+        'Curtis Bernhardt directed "Payment On Demand". Worms in Germany is where, on April 15, 1899, he was born; on '
+        "February 22, 1981, he died in Pacific Palisades, California, in the United States."
     )
     facts = (
-        "My Cousin from Warsaw is a 1931 German comedy film directed by Carl Boese",
-        "My Cousin from Warsaw is a 1931 French-German comedy film directed by Carmine Gallone",
-        "The director of the film 'Payment On Demand,' Curtis Bernhardt, died on February 22, 1981",
-        "Carl Boese died on July 6, 1958",
-        "Carmine Gallone died on April 4, 1973",
+        "The German comedy film My Cousin from Warsaw of 1931 was directed by Carl Boese",
+        "The French-German comedy film My Cousin from Warsaw of 1931 was directed by Carmine Gallone",
+        "Curtis Bernhardt, who directed 'Payment On Demand', died on February 22, 1981",
+        "On July 6, 1958, Carl Boese died",
+        "On April 4, 1973, Carmine Gallone died",
     )
     missing = (
-        "The death dates of the directors of 'Payment On Demand' and 'My Cousin From Warsaw' are required.",
-        "The death date of the director of My Cousin from Warsaw.",
+        "When the two directors, of 'Payment On Demand' and of 'My Cousin From Warsaw', died.",
+        "When My Cousin from Warsaw's director died.",
     )
     replies = (
         leaf((facts[0], [2]), (facts[1], [1])),  # equally good passages stay in the order of BM25
@@ -433,21 +431,20 @@ class TestCase2:
 class TestTable16:
     """What the three compressions leave of a passage."""
 
-    question = "Which film has the director who died later, What Will You Do When You Catch Me? or School On Fire?"
-    first = "School on Fire is a 1988 Hong Kong action film directed by Ringo Lam."
+    question = "Of which film did the director die later, School On Fire or What Will You Do When You Catch Me?"
+    first = "Ringo Lam directed School on Fire, an action film from Hong Kong of 1988."
     passage = Passage(
         "school",
-        f"{first} The film involves a young schoolgirl Chu Yuen Fong (Fennie Yuen) who becomes caught in a tragic "
-        "stranglehold of triad activity after she testifies over a triad beating. When this news reaches the triad "
-        "leader Brother Smart (Roy Cheung), Yuen Fong must pay him protection money for what she has done as events "
-        "begin to escalate. The film involves a young schoolgirl Chu Yuen Fong (Fennie Yuen) who becomes caught in a "
-        "tragic stranglehold of triad activity after she testifies over a",
+        f"{first} The film tells of Chu Yuen Fong (Fennie Yuen), a pupil, whom the triads no longer let go once she "
+        "has told a court how they beat someone up. Brother Smart (Roy Cheung), who leads them, hears of it and has "
+        "Yuen Fong pay for her safety, and from there it gets worse and worse. The film tells of Chu Yuen Fong (Fennie "
+        "Yuen), a pupil, whom the triads no longer let go once she has told a",
         "School on Fire",
     )
     summary = (
-        '"School on Fire" is a 1988 Hong Kong action film directed by Ringo Lam. It follows Chu Yuen Fong, who gets '
-        "involved in triad activity after testifying against them. The director, Ringo Lam, died later. It's "
-        'irrelevant to the question about "What Will You Do When You Catch Me?"'
+        'Ringo Lam made the action film "School on Fire" in Hong Kong in 1988. In it the triads get hold of Chu Yuen '
+        "Fong, who has spoken against them in court. Ringo Lam is the director who died later. Where the question asks "
+        'for "What Will You Do When You Catch Me?" this is irrelevant.'
     )
 
     @pytest.mark.parametrize(

@@ -1,7 +1,8 @@
 """QPaug against the tables of the paper's appendix (and 8 and 9, which summarise two of them), and its switches.
 
-Questions, passages, what the LM wrote from memory and what it answered are the tables', of long passages the telling
-part. Two of the plans are ours, because the paper shows only that of Table 8.
+Who asks for what, what each passage tells and in which order, what the LM wrote from memory and what it answered are
+the tables', told in our own words; of long passages the telling part. Two of the plans are ours altogether, because the
+paper shows only that of Table 8.
 """
 
 import threading
@@ -43,113 +44,107 @@ class Case:
 
 
 BUCCANEERS = Case(  # Table 10
-    "who was the buccaneers qb when they won the superbowl",
+    "which quarterback led the buccaneers to their super bowl title",
     found={
-        "jets": "He fumbled after taking a sack from Buccaneers MLB Mason Foster",
-        "gruden": "Gruden then went on to become head coach of the Tampa Bay Buccaneers, winning Super Bowl XXXVII "
-        "after the 2002 season.",
-        "johnson": "Johnson again had another great season in Tampa Bay and won a Super Bowl the following year.",
-        "todd": "QB Richard Todd in 1976. In his tenure with the Jets, he threw for more interceptions than he did "
-        "touchdowns.",
-        "turner": "His Chargers teams showcased the talents of QB Philip Rivers",
+        "jets": "Sacked by Mason Foster, a linebacker of the Buccaneers, he lost the ball",
+        "gruden": "Coached by Gruden, the Tampa Bay Buccaneers won Super Bowl XXXVII after the season of 2002.",
+        "johnson": "For Johnson one more strong year in Tampa Bay followed, and a year later a Super Bowl title.",
+        "todd": "Richard Todd, the Jets' quarterback since 1976, had fewer touchdowns than interceptions.",
+        "turner": "Philip Rivers was the quarterback who shone in his Chargers sides",
     },
     plan="1. Find the season in which the Buccaneers won. 2. Find who played quarterback in it.",
     found_with_plan={
-        "johnson": "Johnson again had another great season in Tampa Bay and won a Super Bowl the following year.",
-        "tampa": "Tampa has hosted four Super Bowls",
-        "predators": "Super Bowl ring following the Buccaneers' victory in Super Bowl XXXVII.",
-        "aikman": "Aikman joined Fox's NFC telecasts as a color commentator for the 2001 season.",
-        "xxxvii": "Gruden was the Raiders' head coach from 1998 to 2001, and then became the Buccaneers coach in 2002.",
+        "johnson": "For Johnson one more strong year in Tampa Bay followed, and a year later a Super Bowl title.",
+        "tampa": "Four Super Bowls have been played in Tampa",
+        "predators": "He owns a ring from Super Bowl XXXVII, which the Buccaneers won.",
+        "aikman": "From the season of 2001 on, Aikman commented on NFC games for Fox.",
+        "xxxvii": "From 1998 to 2001 the Raiders were coached by Gruden, from 2002 on the Buccaneers.",
     },
 )
 SPOUSE = Case(  # Tables 8 and 11
-    "Who is the spouse of the director of film Eden And After?",
+    "To whom is the person married who directed the film Eden And After?",
     found={
-        "eden": "Also covered are her three marriages to Michael Ansara (1958–1974), Charles Fegert (1977–1982) and "
-        "Jon Eicholtz (1991–present)",
-        "papers": "She is the wife of Kyriakos Mitsotakis",
-        "soap": "Since being in a relationship with Noah, living in Paris and then going to rehab",
-        "hungary": "Lívia Gyarmathy is one of the greatest figures of Hungarian cinema.",
-        "lebanon": "She began her socio-political documentary work around the year 2000.",
+        "eden": "Her three husbands come up too: Michael Ansara (from 1958 to 1974), Charles Fegert (from 1977 to "
+        "1982) and, since 1991, Jon Eicholtz",
+        "papers": "Kyriakos Mitsotakis is her husband",
+        "soap": "She has been with Noah, has lived in Paris and has come out of rehab",
+        "hungary": "Few stand as high in Hungarian cinema as Lívia Gyarmathy.",
+        "lebanon": "Her documentaries on politics and society began in about 2000.",
     },
-    plan='1. Identify the Director: First, we need to determine who directed "Eden And After". 2. Research the '
-    "Director: Once we have the name of the director, we can research more about his or her personal life, focusing on "
-    "marital status to find out who their spouse is (or was, depending on current status). 3. Verify Information: It's "
-    "important to cross-check the information from multiple sources to ensure accuracy. ...",
+    plan='1. The director: Find out who made "Eden And After". 2. The marriage: With that name, look into the life of '
+    "the director for a husband or a wife, of today or of former days. 3. The check: See whether other sources say the "
+    "same. ...",
     found_with_plan={
-        "catherine": 'Catherine Robbe-Grillet (; "née" Rstakian; born 24 September 1930) is a French theatre and '
-        "cinema actress, photographer, and writer",
-        "captive": "Alain Robbe-Grillet was fortunate enough to enlist the services of Henri Alekan as cinematographer",
-        "charpentier": "Marc-Antoine Charpentier (; 1643 – 24 February 1704) was a French composer of the Baroque era.",
-        "dice": 'N. a pris les dés... (, French for "N. has taken the dice..." is a 1971 French experimental '
-        "independent underground drama art film directed by Alain Robbe-Grillet.",
-        "novel": "Alain Robbe-Grillet (; 18 August 1922 – 18 February 2008) was a French writer and filmmaker.",
+        "catherine": "Catherine Robbe-Grillet (her maiden name is Rstakian, her birthday 24 September 1930), a "
+        "Frenchwoman, writes, takes photographs, and acts on the stage and in films",
+        "captive": "Luckily for Alain Robbe-Grillet, Henri Alekan agreed to do the camera work",
+        "charpentier": "Marc-Antoine Charpentier (from 1643 to 24 February 1704) composed in the French Baroque.",
+        "dice": 'Alain Robbe-Grillet directed "N. a pris les dés..." (in English "N. has taken the dice...") in 1971: '
+        "an experimental drama from the French underground.",
+        "novel": "Alain Robbe-Grillet (from 18 August 1922 to 18 February 2008) wrote and made films in France.",
         "sixth": "The paper does not show this one.",
         "seventh": "Nor this one.",
         "eighth": "Nor this.",
         "ninth": "Nor that.",
-        "alain": "He was married to Catherine Robbe-Grillet (née Rstakian).",
+        "alain": "His wife was Catherine Robbe-Grillet, whose maiden name was Rstakian.",
     },
 )
 STADIUM = Case(  # Table 12
-    "Where is the stadium at which 1964 Georgia Tech Yellow Jackets football team played their home game located?",
+    "In what place is the home ground of the 1964 Georgia Tech Yellow Jackets football team?",
     found={
-        "chandler": "Russ Chandler Stadium is a college baseball stadium in Atlanta, Georgia.",
-        "dodd": "Bobby Dodd Stadium at Historic Grant Field is the football stadium located at the corner of North "
-        "Avenue at Techwood Drive",
-        "glenn": "Glenn Field is the former home field for the Georgia Tech Yellow Jackets fast pitch softball team",
-        "hokies": "Georgia Tech ran for 306 yards to upset #4 Virginia Tech on a cold, memorable night in Atlanta.",
-        "piedmont": "The two baseball teams have met 345 times since 1898.",
+        "chandler": "College baseball is played in Atlanta, Georgia, at Russ Chandler Stadium.",
+        "dodd": "Bobby Dodd Stadium (Historic Grant Field), where North Avenue meets Techwood Drive, is for football",
+        "glenn": "On Glenn Field the Georgia Tech Yellow Jackets used to play fast pitch softball",
+        "hokies": "In a cold Atlanta night Georgia Tech, with 306 rushing yards, beat Virginia Tech, ranked fourth.",
+        "piedmont": "In baseball these two have played each other since 1898, in 345 games.",
     },
     plan="1. Name the stadium of the football team in 1964. 2. Find its address.",
     found_with_plan={
-        "dodd": "Bobby Dodd Stadium at Historic Grant Field is the football stadium located at the corner of North "
-        "Avenue at Techwood Drive",
-        "mls": "of the 2017 MLS season at Bobby Dodd Stadium until Mercedes-Benz Stadium was ready in mid-2017.",
-        "hokies": "Georgia Tech ran for 306 yards to upset #4 Virginia Tech on a cold, memorable night in Atlanta.",
-        "chandler": "Russ Chandler Stadium is a college baseball stadium in Atlanta, Georgia.",
-        "article": "It is the oldest stadium in the FBS and has been the site of more",
+        "dodd": "Bobby Dodd Stadium (Historic Grant Field), where North Avenue meets Techwood Drive, is for football",
+        "mls": "The MLS season of 2017 began at Bobby Dodd Stadium; Mercedes-Benz Stadium opened only in mid-2017.",
+        "hokies": "In a cold Atlanta night Georgia Tech, with 306 rushing yards, beat Virginia Tech, ranked fourth.",
+        "chandler": "College baseball is played in Atlanta, Georgia, at Russ Chandler Stadium.",
+        "article": "No stadium of the FBS is older, and none has seen as many",
     },
 )
 HERCULES = Case(  # Tables 9 and 13
-    "Where was the place of death of the director of film Mole Men Against The Son Of Hercules?",
+    "In which place did whoever directed Mole Men Against The Son Of Hercules die?",
     found={
-        "molemen": '"Mole Men Against the Son of Hercules" was released on 10 October 1961.',
-        "alexander": "Was Alexander killed because of his desire to elevate himself to the godslevel?",
-        "fury": "The Fury of Hercules () is a 1962 peplum film written and directed by Gianfranco Parolini.",
-        "fury-2": '"The Fury of Hercules" as released in Italy on 21 March 1962.',
-        "margheriti": "Margheriti said his action/adventure/war films were his favorites",
+        "molemen": '"Mole Men Against the Son of Hercules" came to the cinemas on 10 October 1961.',
+        "alexander": "Did Alexander have to die because he wished to be a god?",
+        "fury": "Gianfranco Parolini wrote and directed The Fury of Hercules, a peplum of 1962.",
+        "fury-2": 'In Italy "The Fury of Hercules" was shown from 21 March 1962 on.',
+        "margheriti": "Of his own films Margheriti liked those of action, adventure and war best",
     },
 )
 WILD = Case(  # Table 14
-    "Where did the director of film Playing It Wild die?",
+    "In which place did whoever directed Playing It Wild die?",
     found={
-        "bambi": "Who Killed Bambi? was to be the first film featuring the punk rock band the Sex Pistols",
-        "buck": '"Buck Wild" premiered at the Dallas International Film Festival in April 2013.',
-        "wild": "after Wild was born, the family moved to Vancouver where Wild would live the majority of her life.",
-        "jeopardy": "On the way there they meet an attractive wild woman with a heart of gold (Annie Potts).",
-        "goldmine": "Ewan McGregor co-stars in the role of Curt Wild",
+        "bambi": "With Who Killed Bambi? the Sex Pistols, a punk band, were to be seen in a film for the first time",
+        "buck": 'In April 2013 the Dallas International Film Festival was the first to show "Buck Wild".',
+        "wild": "Wild was a small child when her parents went to Vancouver, her home for most of the years to come.",
+        "jeopardy": "On their journey a wild, kind beauty (Annie Potts) crosses their path.",
+        "goldmine": "The part of Curt Wild went to Ewan McGregor",
     },
 )
 ADAM = Case(  # Table 15
-    "Where was the place of death of James Adam (Architect)'s father?",
+    "In which place did the father of James Adam (Architect) die?",
     found={
-        "james": "They were sons of architect William Adam.",
-        "john": "He is buried in his father's mausoleum in Greyfriars Kirkyard in Edinburgh.",
-        "judge": "He died in Edinburgh on 17 February 1839 and was buried at Greyfriars Kirkyard",
-        "james-2": "James Adam (21 July 1732 – 20 October 1794) was a Scottish architect and furniture designer",
-        "william": "Adam succumbed to illness in late 1747, dying the following summer. He was buried in Greyfriars "
-        "Kirkyard, Edinburgh",
+        "james": "The architect William Adam was their father.",
+        "john": "His grave is in Edinburgh, at Greyfriars Kirkyard, in the mausoleum of his father.",
+        "judge": "Edinburgh was where he died, on 17 February 1839, and Greyfriars Kirkyard where he was laid to rest",
+        "james-2": "James Adam (from 21 July 1732 to 20 October 1794), a Scot, designed houses and furniture",
+        "william": "Late in 1747 Adam fell ill; the next summer he died. He lies in Greyfriars Kirkyard, Edinburgh",
     },
 )
 KERENSKY = Case(  # Table 16
-    "Where did Oleg Kerensky's father die?",
+    "In which place did the father of Oleg Kerensky die?",
     found={
-        "death": "Kerensky died of arteriosclerotic heart disease at St. Luke's Hospital in New York City in 1970",
-        "sons": "had two sons, Oleg and Gleb, whom both went on to become engineers.",
-        "oleg": "the son of future Russian prime minister Alexander Kerensky",
-        "exile": "He spent the remainder of his life in exile, in Paris and New York City",
-        "oleg-2": "Oleg Aleksandrovich Kerensky CBE FRS (, (16 April 1905 – 25 June 1984) was a Russian civil engineer",
+        "death": "In 1970 an arteriosclerotic heart ended Kerensky's life, at St. Luke's Hospital in New York City",
+        "sons": "Their two sons, Oleg and Gleb, chose to be engineers.",
+        "oleg": "His father, Alexander Kerensky, was yet to be prime minister of Russia",
+        "exile": "Until his death he lived abroad as an exile, in Paris and in New York City",
+        "oleg-2": "Oleg Aleksandrovich Kerensky, CBE FRS, was a Russian civil engineer (16 April 1905 – 25 June 1984)",
     },
 )
 
@@ -191,13 +186,13 @@ def test_the_tables_on_question_augmentation(case: Case, without: str, answer: s
 
 
 LEONVIOLA = (
-    'The director of the film "Mole Men Against The Son Of Hercules" was Antonio Leonviola. He passed away on December '
-    "14, 1971, in Rome, Italy."
+    'Antonio Leonviola directed "Mole Men Against The Son Of Hercules". His life ended in Rome, Italy, on December 14, '
+    "1971."
 )
-PARIS = "Oleg Kerensky's father, Oleg Kerensky Sr., died in Paris, France."
+PARIS = "It was in Paris, France, that the father, Oleg Kerensky Sr., died."
 REFUSAL = (
-    "I'm sorry, but I cannot provide information on the location of the director of the film Playing It Wild's death "
-    "as I do not have access to real-time information."
+    "I'm sorry, but I cannot tell you the place where the director of Playing It Wild died, since I have no access to "
+    "information in real time."
 )
 
 
@@ -321,7 +316,7 @@ def test_a_plan_finds_what_the_question_alone_does_not() -> None:
     """The effect of Table 4, with a ranking that nobody scripted."""
     retriever = Memory(
         [
-            Passage("eden", "Barbara Eden, known from film and television, was the spouse of three."),
+            Passage("eden", "Barbara Eden, known from film and television, was married three times."),
             Passage("after", "The director of the film says what comes after Eden."),
             Passage("alain", "Alain Robbe-Grillet, writer and filmmaker, was the husband of the actress Catherine."),
         ]

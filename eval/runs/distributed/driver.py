@@ -13,8 +13,9 @@ import dspy
 from eval.runs.distributed.job import Job
 from eval.runs.distributed.messages import Held, News, Orders
 from eval.runs.distributed.worker import Worker
+from eval.runs.limits import Stopped
 from eval.runs.record import Row
-from eval.runs.recorded_calls import RecordedCalls, Stopped
+from eval.runs.recorded_calls import RecordedCalls
 from retrieval import OdqaError, Passage
 from retrieval.cluster import Workers, connected, gpus_each, workers_in
 from retrieval.http import one_line
@@ -196,7 +197,8 @@ class _Team:
         with self._changed:
             busy = sum(bool(other.asked) for other in self._members)
             most = -(-self._lm_calls // max(busy, 1))
-            leave = 0 if stopped else max(0, min(member.wanted, self._free, most - member.calls))
+            free = self._free - self._lm_calls + self._calls.allowed(self._lm_calls)
+            leave = 0 if stopped else max(0, min(member.wanted, free, most - member.calls))
             self._free -= leave
             member.calls += leave
         held, member.held = member.held, {}

@@ -95,7 +95,7 @@ export class Answering {
       case "under way": return so_far ? `Answering: ${so_far} so far` : "Answering …";
       case "stopped": return so_far ? `Stopped after ${so_far}` : "Stopped";
       case "failed": return "No answer";
-      default: return `${this.answer ? "Answered" : "No answer"} with ${so_far || "no search and no LM call"}`;
+      default: return `${this.answer ? "Answered with" : "No answer after"} ${so_far || "no search and no LM call"}`;
     }
   }
 }

@@ -5,12 +5,17 @@ import { mark, passage_item } from "./passages.js";
 
 export function answer_card(answering, actions) {
   const { state, error, answer, cost } = answering;
-  if (state === "failed") return card("failed", "No answer", make("p", {}, error), actions);
+  if (state === "failed") return card("failed", "No answer", make("p", { role: "alert", dir: "auto" }, error), actions);
   if (state === "stopped") return card("stopped", "Stopped", make("p", { class: "quiet" }, "The question was stopped before it was answered. What had happened by then stands below."), actions);
   const none = answer === null || answer === "";
   return card(none ? "none" : "", none ? "No answer" : "Answer",
-    make("p", { class: none ? "" : "answer-text", dir: "auto" }, none ? answering.record?.note || "The method gave none." : answer),
+    make("p", { class: none ? "" : "answer-text", dir: "auto" }, none ? note(answering) : answer),
     ...statements(answering), ...sources(answering), actions, cost && costs(cost));
+}
+
+function note({ record }) {
+  const words = record?.note || "the method gave none";
+  return `${words[0].toUpperCase()}${words.slice(1)}`;
 }
 
 const card = (kind, name, ...content) => make("section", { class: `card answer ${kind}`, "aria-label": name }, make("h2", {}, name), ...content);

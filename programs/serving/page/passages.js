@@ -3,7 +3,6 @@
 import { button, disclosure, make, plural, said, score, unique } from "./dom.js";
 
 const FORMS = { whole: "kept", extract: "kept in part", cited: "cited" };
-const AT_ONCE = 10;
 
 // A passage in a list: title, score and the beginning of its text; a click shows all of it.
 export function passage_item({ id, title, text, score: value }, number = null) {
@@ -18,19 +17,20 @@ export function passage_item({ id, title, text, score: value }, number = null) {
       number === null ? null : make("span", { class: "number", "aria-hidden": "true" }, String(number)),
       toggle,
       make("span", { class: "fate" }),
+      /^https?:\/\//.test(id) && make("a", { class: "quiet", href: id, target: "_blank", rel: "noopener noreferrer", "aria-label": `Open ${title || id}` }, "open"),
       value === null || value === undefined ? null : make("span", { class: "score quiet", title: "score" }, score(value))),
     make("p", { class: "why quiet" }),
     text ? body : make("p", { class: "quiet" }, "no text"));
 }
 
-// A list of passages; of many, the first.
-export function passage_list(passages) {
+// A list of passages; of many, so many at once, and a button for the rest.
+export function passage_list(passages, at_once) {
   const items = passages.map((passage, place) => passage_item(passage, place + 1));
   if (!items.length) return [make("p", { class: "quiet" }, "Nothing was found.")];
-  const first = make("ol", { class: "passages" }, items.slice(0, AT_ONCE));
-  if (items.length <= AT_ONCE) return [first];
-  const rest = make("ol", { class: "passages", id: unique("rest"), start: AT_ONCE + 1 }, items.slice(AT_ONCE));
-  return [first, disclosure(plural(items.length - AT_ONCE, "more passage"), rest, { "aria-controls": rest.id }), rest];
+  const first = make("ol", { class: "passages" }, items.slice(0, at_once));
+  if (items.length <= at_once) return [first];
+  const rest = make("ol", { class: "passages", id: unique("rest"), start: at_once + 1 }, items.slice(at_once));
+  return [first, disclosure(plural(items.length - at_once, "more passage"), rest, { "aria-controls": rest.id }), rest];
 }
 
 // Marks a passage in a list as kept or dropped, with the reason.

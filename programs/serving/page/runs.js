@@ -27,7 +27,7 @@ export class Runs {
 
   show(parameters) {
     this.wanted = parameters.get("run");
-    if (this.wanted) this.detail(this.wanted);
+    if (this.wanted) this.detail(this.wanted).then(() => this.one.scrollIntoView({ block: "nearest" }));
     else this.one.replaceChildren();
     this.look();
   }
@@ -72,6 +72,7 @@ export class Runs {
         const focused = known && [...known.row.querySelectorAll("a, button, input")].indexOf(document.activeElement);
         if (known) known.row.replaceWith(row);
         this.seen.set(run.name, { text, row });
+        if (known && run.name === this.wanted) this.detail(run.name);
         if (focused >= 0) row.querySelectorAll("a, button, input")[focused]?.focus();
       }
       const { row } = this.seen.get(run.name);
@@ -134,7 +135,6 @@ export class Runs {
         run.first_error ? make("p", { class: "bad", dir: "auto" }, `First error: ${run.first_error}`) : null,
         scores_of(run),
         make("details", { class: "fold" }, make("summary", {}, "What was run"), make("dl", { class: "entries" }, Object.entries(run.entries).map(([entry, value]) => make("div", {}, make("dt", {}, said(entry)), make("dd", {}, said(value))))))));
-      this.one.scrollIntoView({ block: "nearest" });
     } catch (error) {
       if (!(error instanceof ServerError)) throw error;
       this.one.replaceChildren(make("p", { class: "bad", role: "alert" }, error.message));

@@ -4,9 +4,10 @@ import { Answering } from "./answering.js";
 import { costs } from "./card.js";
 import { Choices, read, write } from "./choices.js";
 import { button, copy, get, make, plural, said, seconds, unique, whole } from "./dom.js";
-import { mark, passage_item, passage_list } from "./passages.js";
+import { mark, passage_list } from "./passages.js";
 
 const MOST = 3;
+const AT_ONCE = 5; // passages of a list
 
 export class Side {
   constructor(offer) {
@@ -31,22 +32,25 @@ export class Side {
     this.fill([]);
   }
 
-  // As many as there are choices, and at least two, which are the first two methods, or retrievers if there is one method.
+  // As many as there are choices, and at least two.
   fill(choices) {
     this.chosen = [];
     this.contestants.replaceChildren();
     for (const choice of choices.slice(0, MOST)) this.add(choice);
-    const { methods, retrievers } = this.offer;
-    while (this.chosen.length < 2) {
-      const place = this.chosen.length;
-      this.add(methods.length > 1 ? { method: methods[place].name } : { method: methods[0].name, retriever: retrievers[place] });
-    }
+    while (this.chosen.length < 2) this.add();
   }
 
-  add(choice = {}) {
+  // Another method than those before; of one method alone, another retriever.
+  next() {
+    const { methods, retrievers } = this.offer;
+    const place = this.chosen.length;
+    return { method: methods[place % methods.length].name, retriever: retrievers[methods.length > 1 ? 0 : place % retrievers.length] };
+  }
+
+  add(choice = this.next()) {
     const letter = "ABC"[this.chosen.length];
     const choices = new Choices(this.offer, { label: `Method and settings of ${letter}` });
-    if (choice.method) choices.value = choice;
+    choices.value = choice;
     this.chosen.push(choices);
     const remove = this.chosen.length > 2 ? button("Remove", () => {
       this.chosen.pop();
@@ -173,7 +177,7 @@ export class Side {
     if (found.length) {
       const row = this.row("found", "What only one of them found", ({ letter }) => {
         const own = found.filter(({ letters }) => letters.size === 1 && letters.has(letter)).map(({ passage }) => passage);
-        return [own.length ? make("ol", { class: "passages brief" }, own.map((passage) => passage_item(passage))) : nothing("Nothing that the others did not find")];
+        return own.length ? passage_list(own, AT_ONCE) : [nothing("Nothing that the others did not find")];
       });
       const shared = [[all, `All of them found`], [some, "Two of them found"]].filter(([group]) => group.length).map(([group, words]) =>
         make("p", { class: "quiet shared" }, `${words} ${plural(group.length, "passage")}: `,
@@ -198,17 +202,17 @@ function name_of({ method, retriever, settings }) {
   return make("span", {}, said(method), make("span", { class: "quiet" }, [retriever && ` with ${retriever}`, ...changed].filter(Boolean).join(", ")));
 }
 
-function answer_of({ state, answer, error }) {
+function answer_of({ state, answer, error, record }) {
   if (state === "failed") return [make("p", { class: "bad" }, error)];
   if (state === "stopped") return [nothing("Stopped")];
-  if (answer === null) return [nothing(state === "under way" ? "Answering …" : "No answer")];
+  if (!answer) return [nothing(state === "under way" ? "Answering …" : record?.note || "No answer")];
   return [make("p", { class: "answer-text", dir: "auto" }, answer)];
 }
 
 function search_of({ text, passages }) {
   const query = make("p", { class: "query-text", dir: "auto" }, text);
   if (passages === undefined) return [query, nothing("searching …")];
-  return [query, ...(passages === null ? [make("p", { class: "bad" }, "The search failed.")] : passage_list(passages))];
+  return [query, ...(passages === null ? [make("p", { class: "bad" }, "The search failed.")] : passage_list(passages, AT_ONCE))];
 }
 
 function calls_of({ calls }) {

@@ -46,7 +46,7 @@ export class Trace {
     if (!place) return;
     status.textContent = passages === null ? "" : plural(passages.length, "passage");
     if (passages === null) place.replaceChildren(make("p", { class: "bad" }, "The search failed."));
-    else place.replaceChildren(...passage_list(passages));
+    else place.replaceChildren(...passage_list(passages, 10));
     for (const item of place.querySelectorAll(".passage")) {
       if (this.answering.fates.has(item.dataset.id)) mark(item, this.answering.fates.get(item.dataset.id));
     }

@@ -60,6 +60,9 @@ def _declared(content: bytes) -> str | None:
 
 
 def _parsed(html: str) -> BeautifulSoup:
+    # After the last ">" nothing is a tag. The parser would look for an end from each "<" on, in quadratic time.
+    tags, end, rest = html.rpartition(">")
+    html = tags + end + rest.replace("<", "&lt;")
     with warnings.catch_warnings(action="ignore"):  # that it looks like XML, or like a file's name
         try:
             return BeautifulSoup(html, "html.parser")

@@ -55,7 +55,7 @@ def table_sections(document: Document) -> Iterator[Section]:
                     if len(row) != len(names):
                         more = len(row) > len(names)
                         lines[_TOO_MANY if more else _TOO_FEW].append(line)
-                    cells = (row + [""] * len(names))[: len(names)]
+                    cells = row[: len(names)]  # and no blank ones instead of those that it lacks: there may be many
                     if text := _text(columns, names, cells):
                         own = _cell(columns.id, cells)
                         if not own and columns.id >= 0:
@@ -112,4 +112,4 @@ def _text(columns: _Chosen, names: Sequence[str], cells: Sequence[str]) -> str:
 
 
 def _cell(column: int, cells: Sequence[str]) -> str:
-    return " ".join(cells[column].split()) if column >= 0 else ""
+    return " ".join(cells[column].split()) if 0 <= column < len(cells) else ""

@@ -83,6 +83,19 @@ def test_a_run_with_other_settings_is_another_run(
     assert provider.asked == COUNT
 
 
+def test_a_server_that_never_replies_is_left_after_the_time_out_and_the_run_goes_on_with_another(
+    provider: Provider, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    provider.hold.set()
+    given_up = ["--lm-timeout", "0.2", "--lm-arg", "num_retries=0", "--retries", "0"]
+    assert call(provider, tmp_path / "run", *given_up) == 2
+    assert f"all {COUNT} questions that were asked failed, the first with" in capsys.readouterr().err
+    assert provider.asked == COUNT
+    provider.hold.clear()
+    assert call(provider, tmp_path / "run", "--lm-timeout", "60") == 0
+    assert answers(tmp_path / "run") == ["Rome 0"] * COUNT
+
+
 def test_a_model_name_on_two_servers_is_two_runs_and_a_second_run_asks_again(
     provider: Provider, tmp_path: Path
 ) -> None:

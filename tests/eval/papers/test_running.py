@@ -17,7 +17,7 @@ from eval.papers.setup import Setup, assigned, states
 from eval.papers.tables import Table, TableRow, find
 from eval.papers.tables import choose as choose_parts
 from eval.runs.budget import Budget
-from eval.runs.recorded_calls import Limits
+from eval.runs.limits import Limits
 from eval.tasks import choose, load
 from eval.tasks.demonstrations.training import Shown
 from lms.extractive import extractive_lm

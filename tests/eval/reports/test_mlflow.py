@@ -16,7 +16,7 @@ from support.scripted import render
 import lms
 from eval.__main__ import main
 from eval.metrics import em, f1, load
-from eval.runs.recorded_calls import Limits
+from eval.runs.limits import Limits
 from eval.runs.runner import evaluate
 from eval.runs.store import read
 from programs.blendfilter import BlendFilter

@@ -36,7 +36,7 @@ def test_whatever_changes_replies_is_known_and_no_secret_is(monkeypatch: pytest.
     }
     for change in ({"temperature": 0.0}, {"api_base": "http://other/v1"}, {"seed": 1}, {"max_tokens": 51}):
         assert how_asked(lm.copy(**change)) != asking
-    assert how_asked(lm.copy(api_key="sk-2", cache=False, rollout_id=4)) == asking
+    assert how_asked(lm.copy(api_key="sk-2", cache=False, rollout_id=4, timeout=5)) == asking
 
 
 @pytest.mark.parametrize("lm", [extractive_lm(), oracle_lm([Gold("q", ("a",))])])

@@ -8,7 +8,7 @@ import pytest
 from support.records import a_manifest
 
 from eval.runs.budget import Budget, NothingLeft
-from eval.runs.recorded_calls import Limits
+from eval.runs.limits import Limits
 
 
 def paid(directory: Path, *dollars: float | None) -> Path:

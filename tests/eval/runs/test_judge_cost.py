@@ -18,7 +18,7 @@ from eval.figures.summary import Summary, judges
 from eval.metrics import Metric, acc_judge, em, self_test_of
 from eval.papers.tables import Column, TableRow, find
 from eval.reports.text import cost_table, table
-from eval.runs.recorded_calls import Limits
+from eval.runs.limits import Limits
 from eval.runs.runner import evaluate
 from eval.runs.store import read
 from programs.instruments.adapters import load_adapter
@@ -114,6 +114,16 @@ def test_a_run_that_is_cut_short_anywhere_pays_the_judge_once(provider: Provider
     assert spent.usd == spent.paid_usd
 
 
+def test_a_limit_that_is_too_low_for_the_test_of_the_judge_is_refused_before_it(
+    provider: Provider, tmp_path: Path
+) -> None:
+    lm = dspy.LM("openai/gpt-4o", api_base=provider.url, api_key="none", user=str(tmp_path))
+    with pytest.raises(UsageError, match="the test of a judge takes 8 LM calls, and the limit is 7"):
+        acc_judge(lm, most_calls=7)
+    assert not provider.paid
+    assert self_test_of(acc_judge(lm, most_calls=8))
+
+
 def test_on_a_warm_cache_nothing_is_paid(provider: Provider, tmp_path: Path) -> None:
     first = run(provider, tmp_path / "a", judge(provider, tmp_path), cache=True)
     second = run(provider, tmp_path / "b", judge(provider, tmp_path), cache=True)
@@ -153,7 +163,7 @@ def test_a_judge_without_a_price_cannot_be_held_to_one(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     free = acc_judge(engine_lm(Function(lambda system, user: reply(user, 0))), name="acc_judge:test/free")
-    monkeypatch.setattr("eval.metrics.load", lambda name, judge_api_base: free)
+    monkeypatch.setattr("eval.metrics.load", lambda name, **how: free)
     flags = ["--lm", "openai/gpt-4o-mini", "--max-usd", "1", "--metrics", "acc_judge:test/free"]
     with pytest.raises(SystemExit) as ended:
         main(["sample", "--program", "cot", *flags])

@@ -9,6 +9,7 @@ from support.command_line import exit_code
 
 from optimizers.commands.completion import main
 
+ZSH = shutil.which("zsh")
 WORDS = [
     (["as"], {"ask"}),
     (["ask", "blend"], {"blendfilter"}),
@@ -44,8 +45,8 @@ def test_bash_completes_commands_methods_flags_values_and_files(
         assert (set(done.stdout.splitlines()), done.stderr) == (expected, ""), words
 
 
-@pytest.mark.skipif(shutil.which("zsh") is None, reason="there is no zsh")
+@pytest.mark.skipif(ZSH is None, reason="there is no zsh")
 def test_zsh_reads_its_script(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = script("zsh", tmp_path, capsys)
-    subprocess.run(["zsh", "-n", str(path)], check=True)
+    subprocess.run([str(ZSH), "-n", str(path)], check=True)
     assert path.read_text().startswith("#compdef odqa\n")

@@ -115,6 +115,8 @@ def test_the_lm_has_the_arguments_that_are_given() -> None:
         (["--lm-arg", "temperature=true"], "temperature of the LM should be a valid number, not True"),
         (["--lm-arg", "top_p=7"], "top_p of the LM should be less than or equal to 1, not 7"),
         (["--lm-arg", "timeout=0"], "timeout of the LM should be greater than 0"),
+        (["--lm-timeout", "inf"], "timeout of the LM should be a finite number"),
+        (["--lm-timeout", "5", "--lm-arg", "timeout=6"], "timeout of the LM is given twice"),
         (["--lm", "extractive", "--lm-arg", "top_k=5"], "the extractive reader has no setting 'top_k'"),
     ],
 )

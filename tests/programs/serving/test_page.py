@@ -128,6 +128,7 @@ def test_steps_are_seen_as_they_happen_and_then_the_answer(browser: Browser, url
         assert browser.text(STATUS) == "Answering: 1 search so far"
         assert browser.texts(".answer-text") == []
         assert browser.text(".passage .title") == "Battle of Adwa"
+        assert browser.run("document.querySelector('.passage a').href") == "https://example.org/menelik"
         assert browser.text(".passage .text") == "General Baratieri led the Italian troops at Adwa."
         gate.allow(1)
         browser.wait("document.querySelectorAll('.step .passages').length === 2")
@@ -210,7 +211,7 @@ def test_methods_are_seen_side_by_side(browser: Browser, url: str) -> None:
     searches = "[...document.querySelectorAll('.grid [aria-label=\"Search 1\"] .cell')].map((cell) => cell.querySelectorAll('.passage').length)"  # noqa: E501
     assert browser.run(searches) == [3, 3, 4]
     assert browser.texts(".grid [aria-label='What only one of them found'] .cell")[0].startswith("Nothing")
-    assert browser.texts(".grid .brief .title") == [HOSTILE]
+    assert browser.texts(".grid [aria-label='What only one of them found'] .title") == [HOSTILE]
     assert browser.texts(".shared") == ["All of them found 3 passages: Battle of Adwa, Menelik, Gateway Arch"]
 
 
@@ -226,6 +227,7 @@ def test_the_progress_of_a_run_is_seen_and_two_clicks_compare(browser: Browser, 
     browser.wait("document.querySelector('section[aria-label=\"Run going\"]')")
     assert "66.7" in browser.text("section[aria-label='Run going'] table")
     end_run(store, 1)
+    browser.wait("document.querySelector('section[aria-label=\"Run going\"]').innerText.includes('75.0')")
     browser.wait("!document.querySelector('[data-run=going] progress')")
     assert browser.text("[data-run=going] .scored").startswith("EM 75.0")
     browser.wait("document.querySelectorAll('.board thead .sort').length === 2")  # the leaderboard has its task

@@ -145,7 +145,7 @@ def test_case_quotes_and_full_stops_make_no_difference(text: str) -> None:
         "**[NONE]**",
         "Passage: [NONE]",
         "[NONE] The film is not known to me.",
-        "I'm sorry, but I cannot say where he died, for I do not have access to real-time information.",
+        "I'm sorry, but I cannot say where he died, for I do not have access to current records.",
         "I’m sorry, but I can’t provide a passage about that.",
         "I am sorry, I do not know who directed it.",
         "Sorry, I don't have any reliable information on this film.",

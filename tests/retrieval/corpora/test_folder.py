@@ -66,6 +66,13 @@ def test_a_character_counts_as_a_word_where_words_are_not_parted_by_spaces(tmp_p
     assert max(len(p.text) for p in Folder(tmp_path)) < 12 * 101
 
 
+def test_letters_that_nothing_parts_are_cut_all_the_same_and_none_is_lost(tmp_path: Path) -> None:
+    run = "".join(chr(0x4E00 + n % 20_000) for n in range(60_000))
+    texts = [passage.text for passage in Folder(write(tmp_path, t__txt=f"Before it. {run} after it."))]
+    assert max(map(len, texts)) <= 110
+    assert "".join("".join(texts).split()) == f"Beforeit.{run}afterit."
+
+
 def test_ids_are_one_word_and_different(tmp_path: Path) -> None:
     for name in ("a b.txt", "a%20b.txt", "a#b.txt", "Größe.txt", "line\nbreak.txt"):
         (tmp_path / name).write_text("Text.")

@@ -14,17 +14,17 @@ PAIRS = [
 ]
 
 
-BOESE_DIED = 'When did the director of "My Cousin From Warsaw" (directed by Carl Boese) die?'
+BOESE_DIED = 'Carl Boese directed "My Cousin From Warsaw": when did this director die?'
 BOESE = (
-    "Carl Boese(26 August 1887 – 6 July 1958) was a German film director, screenwriter and producer. He directed 158 "
-    "films between 1917 and 1957."
+    "Carl Boese (26 August 1887 to 6 July 1958), a German, produced and wrote films and was a director. From 1917 to "
+    "1957 he directed 158 of them."
 )
 GALLONE = (
-    "Carmine Gallone(10 September 1885 – 4 April 1973) was an early acclaimed Italian film director, screenwriter, and "
-    "film producer."
+    "Carmine Gallone (10 September 1885 to 4 April 1973), an Italian, wrote and produced films and was a director "
+    "praised early on."
 )
-LEVITY = 'What is the nationality of Ed Solomon, the director of the film "Levity"?'
-SOLOMON = "Ed Solomon Edward James Solomon (born September 15, 1960) is an American filmmaker."
+LEVITY = 'Of which nationality is Ed Solomon, who directed "Levity"?'
+SOLOMON = "Ed Solomon The American filmmaker Edward James Solomon was born on September 15, 1960."
 
 
 class TestLexical:
@@ -44,30 +44,28 @@ class TestLexical:
     @pytest.mark.parametrize(
         ("question", "premise", "hypothesis", "expected"),
         [
-            pytest.param(BOESE_DIED, BOESE, "Carl Boese died on July 6, 1958", 1.0, id="the question's word for it"),
-            pytest.param(BOESE_DIED, BOESE, "Carl Boese died on July 7, 1958", 0.0, id="another day"),
-            pytest.param(BOESE_DIED, GALLONE, "Carl Boese died on July 6, 1958", 0.0, id="about another man"),
-            pytest.param(LEVITY, SOLOMON, "Ed Solomon is an American filmmaker", 1.0, id="all in the passage"),
+            pytest.param(BOESE_DIED, BOESE, "On July 6, 1958, Carl Boese died", 1.0, id="the question's word for it"),
+            pytest.param(BOESE_DIED, BOESE, "On July 7, 1958, Carl Boese died", 0.0, id="another day"),
+            pytest.param(BOESE_DIED, GALLONE, "On July 6, 1958, Carl Boese died", 0.0, id="about another man"),
+            pytest.param(LEVITY, SOLOMON, "Ed Solomon, a filmmaker, is American", 1.0, id="all in the passage"),
+            pytest.param(LEVITY, SOLOMON, "Ed Solomon, who directed Levity, is American", 1.0, id="taken for granted"),
+            pytest.param(LEVITY, SOLOMON, "Ed Solomon, who directed Levity, is not American", 0.0, id="negated"),
+            pytest.param(LEVITY, SOLOMON, "Levity was directed by Ed Solomon", 0.0, id="nothing new"),
             pytest.param(
-                LEVITY, SOLOMON, "Ed Solomon, the director of Levity, is American", 1.0, id="taken for granted"
-            ),
-            pytest.param(LEVITY, SOLOMON, "Ed Solomon, the director of Levity, is not American", 0.0, id="negated"),
-            pytest.param(LEVITY, SOLOMON, "Ed Solomon is the director of the film Levity", 0.0, id="nothing new"),
-            pytest.param(
-                "Who is the director of Golmaal (2008 Film)?",
-                "Swapan Saha Swapan Saha(born 10 January 1930 in Ajmer, Rajasthan, India) is an Indian Bengali film "
-                "director, producer, story writer and score composer.",
-                "Swapan Saha is the director of Golmaal (2008 Film)",
+                "By whom was Golmaal (2008 Film) directed?",
+                "Swapan Saha The Indian Swapan Saha, born in Ajmer, Rajasthan, India, on 10 January 1930, has directed "
+                "and produced Bengali films, and has written their stories and their music.",
+                "Golmaal (2008 Film) was directed by Swapan Saha",
                 0.0,
                 id="made up (Table 13)",
             ),
-            pytest.param("", BOESE, "Carl Boese died on July 6, 1958", 0.0, id="no question"),
+            pytest.param("", BOESE, "On July 6, 1958, Carl Boese died", 0.0, id="no question"),
         ],
     )
     def test_what_answers_a_question_takes_words_over_from_it(
         self, question: str, premise: str, hypothesis: str, expected: float
     ) -> None:
-        """The facts and passages of MIGRES's Tables 13 and 17, and what a leaf could make of them."""
+        """What MIGRES's Tables 13 and 17 tell, in our own words, and what a leaf could make of it."""
         assert LexicalEntailment().batch_answering(question, [(premise, hypothesis)]) == [expected]
         assert LexicalEntailment().batch_answering(question, []) == []
 

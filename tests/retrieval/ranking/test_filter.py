@@ -40,16 +40,15 @@ class TestFilter:
         assert scorer.asked == [["One. Two.", "Three.", "Four."], ["Three.", "One.", "Two."]]
 
     def test_the_example_of_the_paper(self) -> None:
-        """MIGRES, Table 16: the title counts for the first sentence alone, and that one is left."""
-        first = "School on Fire is a 1988 Hong Kong action film directed by Ringo Lam."
+        """MIGRES, Table 16, in our own words: the title counts for the first sentence alone, and that one is left."""
+        first = "Ringo Lam directed School on Fire, an action film from Hong Kong of 1988."
         text = (
-            f"{first} The film involves a young schoolgirl Chu Yuen Fong (Fennie Yuen) who becomes caught in a tragic "
-            "stranglehold of triad activity after she testifies over a triad beating. When this news reaches the "
-            "triad leader Brother Smart (Roy Cheung), Yuen Fong must pay him protection money for what she has done as "
-            "events begin to escalate. The film involves a young schoolgirl Chu Yuen Fong (Fennie Yuen) who becomes "
-            "caught in a tragic stranglehold of triad activity after she testifies over a"
+            f"{first} The film tells of Chu Yuen Fong (Fennie Yuen), a pupil, whom the triads no longer let go once "
+            "she has told a court how they beat someone up. Brother Smart (Roy Cheung), who leads them, hears of it "
+            "and has Yuen Fong pay for her safety, and from there it gets worse and worse. The film tells of Chu Yuen "
+            "Fong (Fennie Yuen), a pupil, whom the triads no longer let go once she has told a"
         )
-        question = "Which film has the director who died later, What Will You Do When You Catch Me? or School On Fire?"
+        question = "Of which film did the director die later, School On Fire or What Will You Do When You Catch Me?"
         (kept,) = filter_sentences(question, [Passage("1", text, "School on Fire")], Lexical(), -1.5)
         assert (kept.title, kept.text) == ("School on Fire", first)
 

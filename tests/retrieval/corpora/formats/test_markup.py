@@ -100,3 +100,9 @@ class TestHtml:
 
     def test_nested_quotes_do_no_harm(self, tmp_path: Path) -> None:
         markdown(tmp_path, ">" * 20_000 + "deep")
+
+
+def test_a_tag_that_never_ends_is_text_however_often_it_begins(tmp_path: Path) -> None:
+    assert html(tmp_path, "<p>3 <b>apples</b> <a pie <a cake") == [("page", "3 apples <a pie <a cake")]
+    ((_, text),) = html(tmp_path, "<a b=" * 100_000)
+    assert text == "<a b=" * 100_000

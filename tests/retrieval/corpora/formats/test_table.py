@@ -69,3 +69,9 @@ def test_a_cell_may_be_long(tmp_path: Path) -> None:
     found, problems = read(tmp_path, f"text\n{'word ' * 100_000}\n")
     assert (len(found[0][1]), problems) == (499_999, [])
     assert csv.field_size_limit() == before
+
+
+def test_rows_that_are_much_shorter_than_the_first_line_take_no_longer_than_what_they_hold(tmp_path: Path) -> None:
+    rows, problems = read(tmp_path, "," * 50_000 + "z\n" + "b\n" * 50_000)
+    assert rows[:2] == [("t", ": b", "t.csv#2"), ("t", ": b", "t.csv#3")]
+    assert (len(rows), len(problems)) == (50_000, 1)
