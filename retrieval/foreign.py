@@ -31,7 +31,11 @@ class _Retrieves(Protocol):  # a retriever of LlamaIndex
     def retrieve(self, query: str, /) -> Any: ...
 
 
-AnyRetriever = Retriever | _Searches | _SearchesBySimilarity | _Invoked | _Retrieves | Callable[..., Any]
+class _Runs(Protocol):  # a retriever of Haystack
+    def run(self, query: str) -> Any: ...
+
+
+AnyRetriever = Retriever | _Searches | _SearchesBySimilarity | _Invoked | _Retrieves | _Runs | Callable[..., Any]
 """What `as_retriever` takes."""
 
 _ASYNCHRONOUS = "a retriever must not be asynchronous: give a function that returns the passages"
@@ -44,7 +48,7 @@ _IDS = ("id", "id_", "pid", "_id", "node_id", "docno", "docid", "doc_id")
 def as_retriever(searches: AnyRetriever) -> Retriever:
     """Make a retriever of anything that searches: one of ours as it is; otherwise an object with `search(query, k)`, a
     function of a query and a number, `dspy.Retrieve`, `dspy.Embeddings`, `dspy.ColBERTv2`, or a retriever or vector
-    store of LangChain or LlamaIndex.
+    store of LangChain, LlamaIndex or Haystack.
 
     What cannot be told how many passages to find is asked for what it finds, and this is cut off at k.
 
@@ -61,6 +65,8 @@ def as_retriever(searches: AnyRetriever) -> Retriever:
                 return _Foreign(method)
         if callable(searches):
             return _Foreign(searches)
+        if callable(run := getattr(searches, "run", None)) and "query" in inspect.signature(run).parameters:
+            return _Foreign(run)
     raise UsageError(
         f"{searches!r} is no retriever: give one of retrieval.load(…), an object with search(query, k), or a function "
         "of a query and a number of passages"
@@ -71,9 +77,9 @@ def as_passages(found: Any) -> list[Passage]:
     """Make passages of what a search returned, each id once.
 
     Args:
-        found: A list of passages, texts, mappings, documents of LangChain or nodes of LlamaIndex, also in pairs with
-            their scores; a data frame with a row for each; or an object that has such a list as `passages`. What has no
-            id gets one made of its text.
+        found: A list of passages, texts, mappings, documents of LangChain or Haystack, or nodes of LlamaIndex, also
+            in pairs with their scores; a data frame with a row for each; an object that has such a list as `passages`,
+            or what a retriever of Haystack returns. What has no id gets one made of its text.
 
     Raises:
         UsageError: it is none of these.
@@ -81,6 +87,8 @@ def as_passages(found: Any) -> list[Passage]:
     if inspect.isawaitable(found):
         raise UsageError(_ASYNCHRONOUS)
     found = getattr(found, "passages", found)
+    if isinstance(found, Mapping):
+        found = found.get("documents", found)  # as Haystack gives them
     if hasattr(found, "columns") and hasattr(found, "to_dict"):  # a data frame of pandas, as PyTerrier gives
         found = found.to_dict("records")
     if isinstance(found, str | bytes | Mapping) or not isinstance(found, Iterable):
@@ -136,8 +144,7 @@ def _as_passage(item: Any) -> Passage:
     if (node := getattr(item, "node", None)) is not None:  # LlamaIndex: a node and its score
         return replace(_as_passage(node), score=_number(getattr(item, "score", None)))
     fields = item if isinstance(item, Mapping) else _Attributes(item)
-    more = fields.get("metadata")
-    more = more if isinstance(more, Mapping) else {}
+    more = next((value for name in ("metadata", "meta") if isinstance(value := fields.get(name), Mapping)), {})
     text = next((value for name in _TEXTS if isinstance(value := fields.get(name), str)), None)
     if text is None:
         raise UsageError(

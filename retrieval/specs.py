@@ -59,7 +59,7 @@ def _kind_of_index(directory: Path) -> str:
 
 
 def _named(retriever: Retriever, spec: str) -> Retriever:
-    retriever.opened_as = spec
+    retriever.opened_as, retriever.opened_by = spec, load
     return retriever
 
 

@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, settings
 os.environ["DSPY_CACHEDIR"] = tempfile.mkdtemp(prefix="dspy-odqa-tests-")
 os.environ["HOME"] = tempfile.mkdtemp(prefix="dspy-odqa-tests-")  # where the index of the sample is kept
 os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
+os.environ["HAYSTACK_TELEMETRY_ENABLED"] = "False"
 os.environ["MLFLOW_DISABLE_TELEMETRY"] = "true"
 os.environ["OMP_NUM_THREADS"] = "1"
 for name in ("ODQA_LM", "ODQA_API_BASE", "ODQA_RETRIEVER", "OPENAI_API_KEY"):

@@ -65,6 +65,11 @@ def _parser() -> Parser:
     add_lm(parser)
     server = parser.add_argument_group("server")
     server.add_argument(
+        "--stdio",
+        action="store_true",
+        help="speak the Model Context Protocol over stdin and stdout, to a client that starts this command; no HTTP",
+    )
+    server.add_argument(
         "--host", default="127.0.0.1", help="address to listen on (default: %(default)s, this machine only)"
     )
     server.add_argument("--port", type=int, default=8900, help="port; 0 takes a free one (default: %(default)s)")
@@ -105,6 +110,7 @@ def _serve(args: argparse.Namespace) -> None:
     from programs.serving.answering import Answering
     from programs.serving.guard import Admission
     from programs.serving.limits import Limits
+    from programs.serving.mcp import serve_stdio
     from programs.serving.methods import Methods
     from programs.serving.server import serve
 
@@ -129,7 +135,10 @@ def _serve(args: argparse.Namespace) -> None:
         limits=limits,
         rewrite=args.rewrite,
     )
-    serve(answering, admission, routes, port=args.port)
+    if args.stdio:
+        serve_stdio(answering)
+    else:
+        serve(answering, admission, routes, port=args.port)
 
 
 def _run_routes(folder: str | None) -> list[Any]:

@@ -18,6 +18,7 @@ from programs.serving.answers import answer_routes
 from programs.serving.chat import chat_routes
 from programs.serving.description import description_routes
 from programs.serving.guard import Admission, Guard
+from programs.serving.mcp import mcp_routes
 from programs.serving.problems import Problem, as_problem, refusal
 from programs.serving.responses import response_routes
 from retrieval.serving.bodies import BoundedBodies
@@ -53,6 +54,7 @@ def make_app(answering: Answering, admission: Admission, routes: Sequence[BaseRo
             *answer_routes(answering),
             *chat_routes(answering),
             *response_routes(answering),
+            *mcp_routes(answering),
             *description_routes(answering.methods.names),
             Route("/health", health),
             Route("/metrics", metrics),

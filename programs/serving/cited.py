@@ -8,7 +8,7 @@ from programs.serving.live import AloneQuestion, Asked, Passages, PassageShown, 
 from programs.serving.records import Record
 from retrieval.printable import printable
 
-__all__ = ["Cited", "Words", "cited"]
+__all__ = ["Cited", "Words", "address", "cited"]
 
 
 class Citation(NamedTuple):
@@ -21,8 +21,8 @@ class Citation(NamedTuple):
 
     @property
     def url(self) -> str | None:
-        """The address of a passage whose id is one."""
-        return self.passage.id if self.passage.id.startswith(("http://", "https://")) else None
+        """As `address`."""
+        return address(self.passage)
 
     @property
     def annotation(self) -> dict[str, Any]:
@@ -61,6 +61,11 @@ def cited(record: Record) -> Cited:
         for number, citation in enumerate(citations, 1):
             text += f"\n[{number}] {citation.title}{f' {citation.url}' if citation.url else ''}"
     return Cited(text, citations)
+
+
+def address(passage: PassageShown) -> str | None:
+    """The address of a passage whose id is one."""
+    return passage.id if passage.id.startswith(("http://", "https://")) else None
 
 
 class Words:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retrieval.errors import RetrievalError
+from retrieval.files import undamaged
 from retrieval.indexes import read_array
 from retrieval.models import import_package, loading, same_vectors, without_surrogates
 from retrieval.passage import Passage
@@ -110,4 +111,5 @@ def same_probe(path: Path, probe: NDArray[np.float32]) -> bool:
     Raises:
         RetrievalError: the file is damaged.
     """
-    return path.exists() and same_vectors(read_array(path), probe)
+    with undamaged(path):
+        return path.exists() and same_vectors(read_array(path), probe)

@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retrieval.dense.encoder import LoadedEncoder
+from retrieval.descriptions import write_description
 from retrieval.hipporag.graph import Facts, Synonyms, collect, link
 from retrieval.hipporag.openie import Found, OpenIE, Replies, extract_all, identity, prompts
-from retrieval.indexes import Corpus, LineWriter, checked_passages, store_passages, write_description
+from retrieval.indexes import Corpus, LineWriter, checked_passages, store_passages
 from retrieval.models import import_package
 from retrieval.passage import Passage
 from signatures.extract import ExtractTriples, NameEntities

@@ -18,14 +18,11 @@ by nearness alone.
 
 import contextvars
 import json
-import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
 
 import dspy
 import numpy as np
@@ -34,8 +31,9 @@ from numpy.typing import NDArray
 from retrieval.asking import ask
 from retrieval.base import Retriever
 from retrieval.dense.encoder import Encoder, LoadedEncoder, same_probe
+from retrieval.descriptions import read_description
 from retrieval.errors import RetrievalError, UsageError
-from retrieval.files import replace_directory
+from retrieval.files import replace_directory, undamaged
 from retrieval.hipporag.build import (
     DESCRIPTION,
     FACT_VECTORS,
@@ -48,7 +46,7 @@ from retrieval.hipporag.build import (
     write_index,
 )
 from retrieval.hipporag.graph import Graph, Triple
-from retrieval.indexes import Corpus, Lines, building, check_target, read_array, read_description
+from retrieval.indexes import Corpus, Lines, building, check_target, read_array
 from retrieval.known_item import is_checking
 from retrieval.passage import Passage, number
 from signatures.select import SelectFacts
@@ -106,7 +104,7 @@ class HippoRAG(Retriever):
             )
         self.path = Path(path)
         description = read_description(self.path, DESCRIPTION, "HippoRAG", FORMAT)
-        with _undamaged(self.path / DESCRIPTION):
+        with undamaged(self.path / DESCRIPTION):
             self.encoder = Encoder(**description["encoder"])
             self.unread = [str(id) for id in description["unread"]]
             self.facts = int(description["facts"])
@@ -124,7 +122,7 @@ class HippoRAG(Retriever):
             )
         self._passage_vectors = _vectors(self.path / PASSAGE_VECTORS, len(self._corpus), probe.shape[1])
         self._fact_vectors = _vectors(self.path / FACT_VECTORS, len(self._triples), probe.shape[1])
-        with _undamaged(self.path / GRAPH), np.load(self.path / GRAPH) as arrays:
+        with undamaged(self.path / GRAPH), np.load(self.path / GRAPH) as arrays:
             self._graph, self._ends = Graph.of_arrays(arrays), arrays["ends"]
             phrases = len(self._graph.holders)
             if len(self._graph) != phrases + len(self._corpus):
@@ -201,7 +199,7 @@ class HippoRAG(Retriever):
         return reset
 
     def _triple(self, n: int) -> Triple:
-        with _undamaged(self.path / FACTS):
+        with undamaged(self.path / FACTS):
             subject, relation, object = map(str, json.loads(self._triples[n]))
         return subject, relation, object
 
@@ -310,14 +308,3 @@ def _vectors(path: Path, rows: int, size: int) -> NDArray[np.float32]:
     if found.shape != (rows, size) or found.dtype != np.float32:
         raise RetrievalError(f"{path} is damaged: build the index again")
     return found
-
-
-@contextmanager
-def _undamaged(path: Path) -> Iterator[None]:
-    """What goes wrong in the block, in which the file is read, says that the file is damaged."""
-    try:
-        yield
-    except (ValueError, TypeError, LookupError, EOFError, OSError, RuntimeError, BadZipFile, zlib.error) as error:
-        if isinstance(error, UsageError):  # which is a ValueError
-            raise
-        raise RetrievalError(f"{path} is damaged: build the index again") from error

@@ -1,11 +1,16 @@
 """Connections that no client can keep busy for as long as it likes."""
 
 import asyncio
+import logging
 from typing import Any
 
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 __all__ = ["bounded_protocol"]
+
+# uvicorn warns of each request that is no HTTP, and so anyone could fill the disk with its log.
+_errors = logging.getLogger("uvicorn.error.requests")
+_errors.addFilter(lambda record: record.levelno >= logging.ERROR)  # uvicorn resets the levels of its loggers
 
 
 def bounded_protocol(seconds: float, most: int) -> type[asyncio.Protocol]:
@@ -23,6 +28,10 @@ def bounded_protocol(seconds: float, most: int) -> type[asyncio.Protocol]:
     class Bounded(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
         _end: asyncio.TimerHandle
         _outside = 0
+
+        def __init__(self, *args: Any, **kwargs: Any) -> None:
+            super().__init__(*args, **kwargs)
+            self.logger = _errors
 
         def connection_made(self, transport: Any) -> None:
             super().connection_made(transport)

@@ -1,6 +1,7 @@
 """What every retriever is, whatever its backend."""
 
 import copy
+import pickle
 from collections.abc import Sequence
 from typing import Any
 
@@ -8,7 +9,7 @@ import dspy
 import pytest
 from dspy.utils.callback import BaseCallback
 
-from retrieval import Passage, Retriever, UsageError
+from retrieval import Memory, Passage, Retriever, UsageError, load
 
 
 class Echo(Retriever):
@@ -80,3 +81,13 @@ def test_dspy_callbacks_hear_a_search() -> None:
     with dspy.context(callbacks=[heard]):
         found = echo("q", k=1)
     assert heard.calls == [(echo, {"query": "q", "k": 1}), (found, None)]
+
+
+def test_a_pickle_has_the_name_of_what_was_loaded_and_opens_it_again() -> None:
+    sample = load("sample")
+    loaded, unnamed = pickle.dumps(sample), pickle.dumps(Memory(["cats"]))
+    assert len(loaded) < 100
+    again = pickle.loads(loaded)  # noqa: S301 - pickled just above
+    assert again("Gateway Arch", 2) == sample("Gateway Arch", 2)
+    assert again.opened_as == "sample"
+    assert [p.text for p in pickle.loads(unnamed)("cats")] == ["cats"]  # noqa: S301 - likewise

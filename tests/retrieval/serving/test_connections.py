@@ -99,3 +99,14 @@ def test_a_reply_that_nobody_reads_is_not_kept() -> None:
         connection.sendall(b"GET /?query=word HTTP/1.1\r\nHost: x\r\n\r\n")
         eventually(lambda: server.server_state.connections)
         eventually(lambda: not server.server_state.connections)
+
+
+def test_a_request_that_is_no_http_is_refused_and_no_line_is_logged(
+    server: uvicorn.Server, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("WARNING")
+    for request in (b"\x16\x03\x01 no HTTP\r\n\r\n", b"GET / HTTP/1.1\r\nHost: \0\r\n\r\n"):
+        with connect(server) as connection:
+            connection.sendall(request)
+            assert until_closed(connection).startswith(b"HTTP/1.1 400 ")
+    assert caplog.records == []
