@@ -55,7 +55,7 @@ def make_app(answering: Answering, admission: Admission, routes: Sequence[BaseRo
             *chat_routes(answering),
             *response_routes(answering),
             *mcp_routes(answering),
-            *description_routes(),
+            *description_routes(answering.methods.names),
             Route("/health", health),
             Route("/metrics", metrics),
             *routes,
