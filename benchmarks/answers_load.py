@@ -119,11 +119,11 @@ async def load(url: str, pid: int, *, method: str, clients: int, seconds: float)
         per_hung_up = (await lm_calls(client) - calls) / gone.total()
         print(f"{max(1, clients // 4)} clients that hang up: {dict(gone)}, {per_hung_up:.1f} LM calls each")
         after = await settled(pid, Vitals(2**60, warm.threads, 2**60), SETTLING)
-        port, patience = int(url.rpartition(":")[2]), time.monotonic() + SETTLING
-        while (left := connections(port)) and time.monotonic() < patience:
-            await asyncio.sleep(0.1)
         well: Counter[str] = Counter()
         await ask(client, method, well, time.monotonic() + 1)
+    port, patience = int(url.rpartition(":")[2]), time.monotonic() + SETTLING
+    while (left := connections(port)) and time.monotonic() < patience:
+        await asyncio.sleep(0.1)
     for name, vitals in {"warm": warm, "after the clients that ask": asked, "after those that hang up": after}.items():
         print(f"  {name:28} {vitals}")
     problems = {

@@ -15,7 +15,7 @@ from programs.commands.flags import adapter_of, add_lm, load_lm
 from retrieval import FORMS, Retriever, UsageError
 from retrieval.command_line import Parser, run
 
-__all__ = ["main"]
+__all__ = ["main", "make_parser"]
 
 _PROG = "python -m programs serve"
 _RUNS = "runs"
@@ -23,11 +23,12 @@ _RUNS = "runs"
 
 def main(argv: Sequence[str] | None = None) -> NoReturn:
     """Run the command line and exit."""
-    args = _parser().parse_args(argv)
+    args = make_parser().parse_args(argv)
     run(_PROG, lambda: _serve(args))
 
 
-def _parser() -> Parser:
+def make_parser() -> Parser:
+    """Make the parser."""
     parser = Parser(
         _PROG,
         description="Answer questions over HTTP: an API as OpenAI's, and a page. The environment variable "
