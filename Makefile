@@ -2,6 +2,7 @@
 #   make answer QUESTION="…"   set up .venv and answer a question
 #   make test                  set up .venv and pass the checks and tests
 #   make bench                 set up .venv and compare speed with that of others, in under five minutes
+#   make notebooks             run the notebooks of docs/ anew
 
 PYTHON ?= python3
 # PyTorch is pinned here and not in pyproject.toml: which build is right depends on the machine.
@@ -14,7 +15,7 @@ export QUESTION ?= Where in Finland was the designer of the tall stainless-steel
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: answer test check audit bench clean
+.PHONY: answer test check audit bench notebooks clean
 
 answer: .venv/base
 	@echo "Answering with blendfilter …"
@@ -42,6 +43,10 @@ bench: .venv/bench
 		$(BIN)/python benchmarks/$$benchmark || failed="$$failed $${benchmark%% *}"; \
 	done; \
 	test -z "$$failed" || { echo "failed:$$failed"; exit 1; }
+
+# Runs the notebooks and writes what they print and draw into their pages; a test compares the same.
+notebooks: .venv/dev
+	PYTHONPATH=tests $(BIN)/python -m support.notebooks docs/notebooks/[!R]*.md --into docs/notebooks
 
 clean:
 	rm -rf .venv build dist
