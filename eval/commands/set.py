@@ -10,7 +10,7 @@ import re
 from argparse import ArgumentParser, Namespace
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
@@ -31,7 +31,7 @@ from eval.runs.budget import Budget, NothingLeft
 from eval.runs.ceiling import is_oracle, standing
 from eval.runs.runner import fingerprint
 from eval.runs.sets import Combination, LMEntry, RunSet, combinations, read_set
-from eval.runs.store import answered, is_finished, read
+from eval.runs.store import Run, answered, is_finished, read_begun
 from eval.tasks import load
 from programs.commands.flags import adapter_of, load_retriever
 from programs.instruments.plan import Amount, plan, price
@@ -258,13 +258,20 @@ def _complete(each: Planned, budget: Budget, name: str) -> str:
     return summary.stopped or ("complete" if summary.complete else "incomplete")
 
 
+def run_of(planned: Planned) -> Run | None:
+    """The run as far as it was made; None where it was not begun, or is damaged, which is said."""
+    try:
+        return read_begun(planned.directory)
+    except UsageError as error:
+        say(f"left out of the table: {error}")
+        return None
+
+
 def _table(planned: Sequence[Planned], states: dict[Path, str]) -> str:
     outcomes = []
     for each in planned:
-        summary = None
-        with suppress(UsageError):  # it was not begun, or its directory is damaged, which its state says
-            found = read(each.directory)
-            summary = summarise(found.rows, len(each.examples), found.manifest)
+        found = run_of(each)
+        summary = None if found is None else summarise(found.rows, len(each.examples), found.manifest)
         outcomes.append(Outcome(each.about(), summary, states.get(each.directory, "not run")))
     return set_table(outcomes)
 

@@ -6,7 +6,6 @@ has to repeat the runs of others.
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 
 import programs
@@ -16,7 +15,6 @@ from eval.figures.lines import line_of, name_of
 from eval.reports.methods import page
 from eval.runs.lines import Line, merged, read_lines, write_lines
 from eval.runs.sets import read_set
-from eval.runs.store import read
 from retrieval import UsageError
 from retrieval.command_line import say
 from retrieval.files import write_whole
@@ -67,10 +65,7 @@ def _lines(runs: Sequence[Planned], file: str) -> Iterator[Line]:
             retriever=about["retriever"],
             asked=len(each.examples),
         )
-        found = None
-        with suppress(UsageError):  # it was not begun
-            found = read(each.directory)
-        yield line_of(found, what)
+        yield line_of(set_of_runs.run_of(each), what)
 
 
 def _variant(about: Mapping[str, str], settings: str) -> str:

@@ -9,6 +9,7 @@ import webbrowser
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
+from eval.commands.options import add_skip_damaged
 from eval.figures.outcomes import REASONS, breakdown, reason
 from eval.figures.settings import settings
 from eval.figures.summary import summarise
@@ -24,6 +25,7 @@ from retrieval.command_line import output, say
 def add_flags(parser: ArgumentParser) -> None:
     parser.add_argument("path", metavar="PATH", help="directory of a run, STATE.json, or REPORT.html")
     parser.add_argument("question", nargs="?", metavar="ID", help="of a run, the question with this id")
+    add_skip_damaged(parser)
     parser.add_argument(
         "--prompts", action="store_true", help="with ID: also the prompts and replies that are recorded"
     )
@@ -32,7 +34,7 @@ def add_flags(parser: ArgumentParser) -> None:
 def main(args: Namespace) -> None:
     path = Path(args.path)
     if path.is_dir():
-        run = read(path)
+        run = read(path, skip_damaged=args.skip_damaged)
         output(_run(run) if args.question is None else _question(run, args.question, args.prompts))
     elif args.question is not None:
         raise UsageError(f"only runs have questions, and {path} is no directory of a run")

@@ -96,6 +96,7 @@ def best_of(samples: Sequence[Run]) -> Run:
         ),
         rows=[_best(rows) for rows in together],
         gap="; ".join(gaps) or None,
+        skip_damaged=any(sample.skip_damaged for sample in samples),
     )
 
 

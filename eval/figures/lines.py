@@ -17,12 +17,12 @@ def line_of(run: Run | None, what: Line) -> Line:
     """The run's line.
 
     Args:
-        run: The run; None where it was not begun.
+        run: The run; None where there is none with figures.
         what: The line without figures: which run it is.
     """
-    if run is None or not run.rows:
+    total = None if run is None else summarise(run.rows, run.manifest.asked, run.manifest).total
+    if run is None or total is None or not total.scores:
         return what
-    total = summarise(run.rows, run.manifest.asked, run.manifest).total
     metric, score = next(iter(total.scores.items()))
     end = next((end for end in _BY if total.cost["searches"] and f"recall_passages{end}" in total.scores), None)
     found = None if end is None else total.scores[f"recall_passages{end}"]

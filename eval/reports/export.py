@@ -1,6 +1,7 @@
 """The rows of runs as a table, a row for each question of each run, for pandas, Polars, R or a spreadsheet."""
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
@@ -24,6 +25,8 @@ _ABOUT = {"run": _TEXT, **dict.fromkeys(_RUN, _TEXT)}
 _ROW = {"id": _TEXT, "question": _TEXT, "type": _TEXT, "answers": _TEXTS, "answer": _TEXT, "queries": _TEXTS}
 _COST = {f.name: pa.int64() if f.type is int else pa.float64() for f in fields(Cost) if f.name != "predictors"}
 _JUDGING = {f"judge_{field.name}": _COST[field.name] for field in fields(Spent)}
+
+_FORMULA = re.compile(r"[=@\t\r]|[+-](?![\d.,]*$)", re.ASCII)  # how a formula begins; a number alone is none
 
 
 def table(runs: Sequence[Run]) -> pa.Table:
@@ -60,7 +63,10 @@ def table(runs: Sequence[Run]) -> pa.Table:
 
 
 def export(runs: Sequence[Run], path: str | Path) -> int:
-    """Write the table to a file, whole or not at all. In CSV lists are JSON.
+    """Write the table to a file, whole or not at all.
+
+    In CSV lists are JSON, and a text that a spreadsheet would take for a formula has an apostrophe before it, so that
+    nothing that an LM or a passage says is computed where the file is opened. Parquet has the texts as they are.
 
     Args:
         runs: As `eval.runs.store.read` gives them.
@@ -81,7 +87,7 @@ def export(runs: Sequence[Run], path: str | Path) -> int:
             if path.suffix == ".parquet":
                 parquet.write_table(whole, file)
             else:
-                csv.write_csv(_with_json_lists(whole), file)
+                csv.write_csv(_for_csv(whole), file)
     except OSError as error:
         raise UsageError(f"cannot write {path}: {error.strerror}") from error
     return int(whole.num_rows)
@@ -111,10 +117,15 @@ def _cell(value: Any, kind: pa.DataType) -> Any:
     return value.encode("utf-8", "backslashreplace").decode()
 
 
-def _with_json_lists(whole: pa.Table) -> pa.Table:
+def _for_csv(whole: pa.Table) -> pa.Table:
+    """The table with nothing but numbers and texts that are no formulas."""
     for number, column in enumerate(whole.schema):
+        values = whole[column.name].to_pylist()
         if column.type == _TEXTS:
-            lists = whole[column.name].to_pylist()
-            texts = [None if texts is None else json.dumps(texts, ensure_ascii=False) for texts in lists]
-            whole = whole.set_column(number, column.name, pa.array(texts, _TEXT))
+            texts = [None if texts is None else json.dumps(texts, ensure_ascii=False) for texts in values]
+        elif column.type == _TEXT:
+            texts = [text if text is None or not _FORMULA.match(text) else f"'{text}" for text in values]
+        else:
+            continue
+        whole = whole.set_column(number, column.name, pa.array(texts, _TEXT))
     return whole

@@ -4,8 +4,9 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
+from eval.runs.call_log import CallLog
 from eval.runs.limits import Limits
-from eval.runs.store import CallLog, glance
+from eval.runs.store import glance
 from retrieval import OdqaError
 
 __all__ = ["Budget", "NothingLeft"]

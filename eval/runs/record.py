@@ -4,21 +4,77 @@
 """
 
 import math
-from collections.abc import Mapping, Set
-from typing import Any
+from collections.abc import Iterable, Mapping, Set
+from dataclasses import fields
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    field_validator,
+    model_serializer,
+)
 
+from eval.runs import replies
 from programs.instruments.cost import Cost, Spent
 from programs.instruments.trace import Trace
 from programs.steps.text import as_text
 from retrieval import Passage
 
-__all__ = ["Error", "Manifest", "Message", "PaidCall", "Prediction", "Row", "Shown", "plain", "prediction", "shown"]
+__all__ = [
+    "HIGHEST",
+    "Error",
+    "Manifest",
+    "Message",
+    "PaidCall",
+    "Prediction",
+    "Row",
+    "Shown",
+    "plain",
+    "prediction",
+    "shown",
+]
+
+HIGHEST = 1 + 1e-9
+"""The highest score; a sum of floats may be a little above 1."""
+
+_MOST = 2.0**53  # up to here every count is a number of its own, in JSON too
+_DEEPEST = 50  # lists and dictionaries in one another that a program's own fields may have
+
+
+def _possible(spent: Iterable[Spent]) -> None:
+    """Check that sums can be made of what was spent.
+
+    Raises:
+        ValueError: a number is none that a count, a price or a time can have.
+    """
+    for each in spent:
+        for field in fields(each):
+            value = getattr(each, field.name)
+            if isinstance(value, int | float) and not 0 <= value < _MOST:
+                raise ValueError(f"{field.name} is below 0 or too large")
+
+
+def _possible_cost(cost: Cost) -> Cost:
+    _possible([cost, *cost.predictors.values()])
+    return cost
+
+
+def _possible_by_name(spent: dict[str, Spent]) -> dict[str, Spent]:
+    _possible(spent.values())
+    return spent
+
+
+_Spents = Annotated[dict[str, Spent], AfterValidator(_possible_by_name)]
+_Score = Annotated[float, Field(ge=0, le=HIGHEST)]
+_Usd = Annotated[float, Field(ge=0)]
 
 
 class _Record(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
 class Shown(_Record):
@@ -72,12 +128,12 @@ class Row(_Record):
     """None where the question failed, and in the best of several runs."""
     trace: Trace
     """What happened, in order; the queries and what they found also where the question failed."""
-    scores: dict[str, float | None]
+    scores: dict[str, _Score | None]
     """By metric, those that are defined for this question; None where the question failed."""
     error: Error | None
-    cost: Cost
+    cost: Annotated[Cost, AfterValidator(_possible_cost)]
     """The program's alone."""
-    judging: dict[str, Spent]
+    judging: _Spents
     """What each metric that asks an LM cost."""
 
 
@@ -95,7 +151,7 @@ class PaidCall(_Record):
     """The id of the question that it was made for."""
     key: str
     """A hash of the request."""
-    usd: float | None
+    usd: _Usd | None
     """None where the price is unknown."""
     reply: dict[str, Any]
     """As DSPy's cache holds it."""
@@ -103,11 +159,17 @@ class PaidCall(_Record):
     """Who asked, by the name in the program; None in runs of earlier versions, as for `prompt`."""
     prompt: tuple[Message, ...] | None = None
 
+    @field_validator("reply")
+    @classmethod
+    def _readable(cls, reply: dict[str, Any]) -> dict[str, Any]:
+        replies.check(reply)
+        return reply
+
 
 class Manifest(BaseModel):
     """What a run is: its questions, program, LM and settings. The caller who starts a run may add further entries."""
 
-    model_config = ConfigDict(frozen=True, extra="allow")
+    model_config = ConfigDict(frozen=True, extra="allow", allow_inf_nan=False)
 
     task: str | None = None
     program: str | None = None
@@ -120,11 +182,11 @@ class Manifest(BaseModel):
     metrics: tuple[str, ...]
     questions: str
     """A hash of the questions."""
-    asked: int
+    asked: Annotated[int, Field(ge=0, lt=_MOST)]
     """How many questions the run is to ask."""
     started: str
     """When the run was first started: ISO 8601, UTC."""
-    self_tests: dict[str, Spent]
+    self_tests: _Spents
     """What the tests of the judges cost when the run was first started, by metric."""
     versions: dict[str, str]
     format: int
@@ -142,12 +204,13 @@ class Manifest(BaseModel):
         return self.model_dump(mode="json")
 
 
-def plain(value: Any, held: Set[tuple[str, str]] = frozenset()) -> Any:
+def plain(value: Any, held: Set[tuple[str, str]] = frozenset(), room: int = _DEEPEST) -> Any:
     """The value as JSON holds it.
 
     Args:
         value: Any value; what JSON has no form for becomes its text.
         held: Ids and texts of passages that are on disk already: these go without their texts.
+        room: How many lists and dictionaries may be in one another; what is deeper becomes its text.
     """
     match value:
         case None | bool() | int() | str():
@@ -156,10 +219,10 @@ def plain(value: Any, held: Set[tuple[str, str]] = frozenset()) -> Any:
             return value if math.isfinite(value) else str(value)
         case Passage():
             return shown(value, held).model_dump(exclude_none=True)
-        case Mapping():
-            return {str(key): plain(item, held) for key, item in value.items()}
-        case list() | tuple() | set() | frozenset():
-            return [plain(item, held) for item in value]
+        case Mapping() if room:
+            return {str(key): plain(item, held, room - 1) for key, item in value.items()}
+        case list() | tuple() | set() | frozenset() if room:
+            return [plain(item, held, room - 1) for item in value]
     return str(value)
 
 

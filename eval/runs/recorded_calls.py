@@ -19,20 +19,19 @@ from itertools import cycle
 from typing import Any
 
 import dspy
-from dspy.clients.call_result import CACHE_FORMAT, attributes
-from dspy.clients.legacy_outputs import plain
 from dspy.utils.exceptions import LMServerError
 
+from eval.runs.call_log import CallLog
 from eval.runs.limits import Allowance, Limits
 from eval.runs.record import Message, PaidCall
-from eval.runs.store import CallLog
+from eval.runs.replies import again, is_nothing, recorded, usd
 from programs.instruments.adapters import adapter_name
-from programs.instruments.cost import REPLAYED, PredictorNames, Spent, caller, stated_price
+from programs.instruments.cost import PredictorNames, Spent, caller
 from retrieval import UsageError
 from retrieval.files import json_line
 from retrieval.watching import watching
 
-__all__ = ["RecordedCalls", "replies"]
+__all__ = ["RecordedCalls"]
 
 _CONNECTIONS = 100  # that DSPy's engine opens for one LM
 _QUESTION = "odqa_question"  # a setting, which DSPy carries to every thread in which the question makes calls
@@ -154,9 +153,9 @@ class RecordedCalls(Allowance):
                 current.asked[key] += 1
                 replies = self._replies[current.question][key]
                 if nth < len(replies):
-                    return _again(replies[nth], replayed=True)
+                    return again(replies[nth], replayed=True)
                 if replies and self._repeats:
-                    return _again(replies[0], replayed=False)
+                    return again(replies[0], replayed=False)
             if not self._shared:
                 return None
             request = request | self._rollout
@@ -182,15 +181,15 @@ class RecordedCalls(Allowance):
         """
         current = self._current()
         if current is not None:
-            reply = _plain(value)
-            if _is_nothing(reply):
+            reply = recorded(value)
+            if is_nothing(reply):
                 raise LMServerError("the server's reply is no completion: it has neither text nor usage")
             key = self._key(request)
-            usd = _usd(reply)
+            price = usd(reply)
             call = PaidCall(
                 question=current.question,
                 key=key,
-                usd=usd,
+                usd=price,
                 reply=reply,
                 predictor=caller(self._names),
                 prompt=_prompt(request),
@@ -200,7 +199,7 @@ class RecordedCalls(Allowance):
             self._write(line)
             with self._lock:
                 self._replies[current.question][key].append(reply)
-                self.count(usd)
+                self.count(price)
             request = request | self._rollout
         if self._shared or current is None:
             self._behind.put(request, value, ignored_args_for_cache_key, enable_memory_cache)
@@ -261,51 +260,3 @@ def _prompt(request: Mapping[str, Any]) -> tuple[Message, ...] | None:
 
 def _text(content: Any) -> str:
     return content if isinstance(content, str) else "" if content is None else json.dumps(content, default=str)
-
-
-def _plain(value: Any) -> dict[str, Any]:
-    """What DSPy puts into its cache, as JSON: a result of its own engine, or a reply of LiteLLM."""
-    if isinstance(value, dict):
-        return value
-    price = getattr(value, "_hidden_params", {}).get("response_cost")
-    return {**plain(value), "_hidden_params": {"response_cost": price}}
-
-
-def _again(reply: Mapping[str, Any], *, replayed: bool) -> dict[str, Any]:
-    """The recorded reply, in the form that DSPy expects from its cache; if it is not `replayed`, it was free."""
-    mark = {REPLAYED if replayed else "cache_hit": True}
-    if reply.get("_dspy_format") == CACHE_FORMAT:
-        return {**reply, "cost_details": {**reply["cost_details"], **mark}}
-    return attributes({**reply, **mark})  # type: ignore[no-any-return]
-
-
-def _usd(reply: Mapping[str, Any]) -> float | None:
-    if reply.get("_dspy_format") != CACHE_FORMAT:
-        usd: float | None = reply["_hidden_params"]["response_cost"]
-    elif (usd := reply["cost"]) is None:
-        usd = stated_price(response.get("provider_data") for response in reply["responses"])
-    return usd
-
-
-def replies(call: PaidCall) -> list[str]:
-    """The texts of a recorded reply, one for each answer that was drawn; what an LM thought before comes first."""
-    reply = call.reply
-    if reply.get("_dspy_format") == CACHE_FORMAT:
-        said = _outputs(reply)
-    else:
-        said = [
-            {"text": choice["message"].get("content"), **choice["message"]} for choice in reply.get("choices") or ()
-        ]
-    texts = [[each.get("reasoning_content"), each.get("text"), each.get("tool_calls")] for each in said]
-    return ["\n\n".join(part if isinstance(part, str) else json.dumps(part) for part in of if part) for of in texts]
-
-
-def _is_nothing(reply: Mapping[str, Any]) -> bool:
-    if reply.get("_dspy_format") != CACHE_FORMAT:
-        return not reply.get("choices") and not reply.get("output")
-    return not reply["usage"] and not any(output["text"] or "tool_calls" in output for output in _outputs(reply))
-
-
-def _outputs(reply: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The answers in a reply of DSPy's own form; one that is text alone has no other parts."""
-    return [output if isinstance(output, dict) else {"text": output} for output in reply["outputs"]]

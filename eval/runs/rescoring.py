@@ -18,7 +18,7 @@ from eval.runs.limits import Limits
 from eval.runs.record import Row, Shown
 from eval.runs.recorded_calls import RecordedCalls
 from eval.runs.scoring import defined, score
-from eval.runs.store import Run, Store
+from eval.runs.store import Run, Store, making
 from programs.instruments.cost import Spent
 from retrieval import Passage, UsageError
 
@@ -61,33 +61,34 @@ def rescore(
     was = {"run": run.name, "metrics": list(run.manifest.metrics), "started": run.manifest.started}
     tests = {metric.__name__: test for metric in metrics if (test := self_test_of(metric))}
     manifest = {**first, "metrics": names, "rescored": was}
-    store = Store(directory, manifest, asked=run.manifest.asked, self_tests=tests, resumable=True)
-    known = run.passages()
-    store.hold(list(known.values()))
-    store.calls.begin_with(run.directories[0])
-    done = {row.id for row in store.rows}
-    calls = RecordedCalls(store.calls, done=done, at_once=threads, limits=Limits())
-    for row in store.whole_rows():
-        on_row(row)
+    with making(directory):
+        store = Store(directory, manifest, asked=run.manifest.asked, self_tests=tests, resumable=True)
+        known = run.passages()
+        store.hold(list(known.values()))
+        store.calls.begin_with(run.directories[0])
+        done = {row.id for row in store.rows}
+        calls = RecordedCalls(store.calls, done=done, at_once=threads, limits=Limits())
+        for row in store.whole_rows():
+            on_row(row)
 
-    def rescored(row: Row) -> Row:
-        with calls.for_question(row.id):
-            return _rescored(row, metrics, known)
+        def rescored(row: Row) -> Row:
+            with calls.for_question(row.id):
+                return _rescored(row, metrics, known)
 
-    try:
-        with calls.recording(), ThreadPoolExecutor(threads) as pool:
-            waiting = [row for row in run.rows if row.id not in done]
-            made = [pool.submit(contextvars.copy_context().run, rescored, row) for row in waiting]
-            try:
-                for future in made:
-                    row = future.result()
-                    store.add(row)
-                    on_row(row)
-            finally:
-                pool.shutdown(cancel_futures=True)
-    finally:
-        summary = summarise(list(store.rows), run.manifest.asked, store.manifest, run.gap)
-        store.conclude(summary)
+        try:
+            with calls.recording(), ThreadPoolExecutor(threads) as pool:
+                waiting = [row for row in run.rows if row.id not in done]
+                made = [pool.submit(contextvars.copy_context().run, rescored, row) for row in waiting]
+                try:
+                    for future in made:
+                        row = future.result()
+                        store.add(row)
+                        on_row(row)
+                finally:
+                    pool.shutdown(cancel_futures=True)
+        finally:
+            summary = summarise(list(store.rows), run.manifest.asked, store.manifest, run.gap)
+            store.conclude(summary)
     return summary
 
 

@@ -30,7 +30,7 @@ from eval.runs.limits import Limits, Stopped
 from eval.runs.question import Questioner
 from eval.runs.record import Row, plain
 from eval.runs.recorded_calls import RecordedCalls
-from eval.runs.store import Store
+from eval.runs.store import Store, making
 from retrieval import Passage, UsageError
 from retrieval.cluster import Workers
 
@@ -119,32 +119,33 @@ def evaluate(
         "versions": {"python": platform.python_version(), **{name: version(name) for name in ("dspy", "dspy-odqa")}},
     }
     tests = {metric.__name__: test for metric in metrics if (test := self_test_of(metric))}
-    store = Store(directory, full_manifest, asked=len(examples), self_tests=tests, resumable=manifest is not None)
-    done = {row.id for row in store.rows}
-    before = list(store.manifest.self_tests.values())
-    calls = RecordedCalls(
-        store.calls, done=done, at_once=lm_calls or _LM_CALLS, limits=limits, before=before, cache=cache
-    )
-    for row in store.whole_rows():
-        on_row(row)
-    asked = [example for example in examples if example.id not in done]
-    run = _Run(store, calls, on_row, asked)
-    how: dict[str, Any] = {"retries": retries, "pause": pause, "clean": clean}
-    try:
-        if workers is None:
-            questioner = Questioner(program, metrics, calls, run.hold, **how)
-            with calls.recording():
-                run.oversee([partial(run.work, questioner)] * min(threads or _THREADS, len(asked)))
-        elif asked:
-            job = Job(program, metrics, dspy.settings.lm, dspy.settings.adapter, how, cache=cache)
-            with (
-                calls.recording(),
-                employed(workers, job, run, calls, questions=threads, lm_calls=lm_calls) as tasks,
-            ):
-                run.oversee(tasks)
-    finally:
-        summary = summarise(list(store.rows), len(examples), store.manifest, calls.stopped)
-        store.conclude(summary)
+    with making(directory):
+        store = Store(directory, full_manifest, asked=len(examples), self_tests=tests, resumable=manifest is not None)
+        done = {row.id for row in store.rows}
+        before = list(store.manifest.self_tests.values())
+        calls = RecordedCalls(
+            store.calls, done=done, at_once=lm_calls or _LM_CALLS, limits=limits, before=before, cache=cache
+        )
+        for row in store.whole_rows():
+            on_row(row)
+        asked = [example for example in examples if example.id not in done]
+        run = _Run(store, calls, on_row, asked)
+        how: dict[str, Any] = {"retries": retries, "pause": pause, "clean": clean}
+        try:
+            if workers is None:
+                questioner = Questioner(program, metrics, calls, run.hold, **how)
+                with calls.recording():
+                    run.oversee([partial(run.work, questioner)] * min(threads or _THREADS, len(asked)))
+            elif asked:
+                job = Job(program, metrics, dspy.settings.lm, dspy.settings.adapter, how, cache=cache)
+                with (
+                    calls.recording(),
+                    employed(workers, job, run, calls, questions=threads, lm_calls=lm_calls) as tasks,
+                ):
+                    run.oversee(tasks)
+        finally:
+            summary = summarise(list(store.rows), len(examples), store.manifest, calls.stopped)
+            store.conclude(summary)
     return summary
 
 

@@ -5,36 +5,38 @@ rows.jsonl      one line per question (`eval.runs.record.Row`), in the order in 
 passages.jsonl  the passages that the rows name, with their texts, each once; on disk before the rows are
 calls.jsonl     one line per LM call that was paid for, each on disk at once; see `eval.runs.recorded_calls`
 summary.json    the figures; written at the end and when the run is interrupted
+lock            as long as a process makes the run
 
 When a process is killed while it writes, its last line is cut off: readers leave that line out, and a run that goes on
 removes it.
 """
 
-import json
 import os
-import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
-from pydantic import TypeAdapter
+from pydantic import BaseModel, ConfigDict, TypeAdapter, field_validator
 from pydantic_core import to_jsonable_python
 
 from eval.figures.summary import Figures, Summary
+from eval.runs.call_log import CallLog
+from eval.runs.parsing import ELSEWHERE, Damaged, lines, page, reading, say_left_out
 from eval.runs.record import Manifest, PaidCall, Row
+from programs.instruments.cost import Cost
 from programs.instruments.trace import Trace
 from retrieval import Passage, UsageError, union
-from retrieval.files import json_line, json_page, replaced, write_whole
+from retrieval.files import json_line, json_page, locked, replaced, write_whole
 
-__all__ = ["CallLog", "Glance", "Run", "Store", "answered", "glance", "is_finished", "read"]
+__all__ = ["Glance", "Run", "Store", "answered", "glance", "is_finished", "making", "read", "read_begun"]
 
 _Parsed = TypeVar("_Parsed")
 
 _FORMAT = 1
-_ELSEWHERE = "choose another directory for the run"
+_MANIFEST, _LOCK = "manifest.json", "lock"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +51,8 @@ class Run:
     """The last row of each question."""
     gap: str | None
     """Why the run is not complete, in words; None where it is."""
+    skip_damaged: bool = False
+    """Whether damaged lines of its files are left out, which is said in a warning."""
 
     def passages(self) -> dict[str, Passage]:
         """The passages that the rows name, by id.
@@ -56,9 +60,8 @@ class Run:
         Raises:
             UsageError: a file cannot be read or is damaged.
         """
-        files = [directory / "passages.jsonl" for directory in self.directories]
-        with _reading(f"cannot read the passages of {self.name}", f"the passages of {self.name} are damaged"):
-            return {passage.id: passage for file in files for passage, _ in _lines(file, _passage)}
+        meaning = "gold in these passages counts as not found"
+        return {passage.id: passage for passage in self._lines("passages.jsonl", _passage, meaning)}
 
     def calls(self) -> Iterator[PaidCall]:
         """The LM calls that were paid for, in the order in which they were answered.
@@ -66,24 +69,45 @@ class Run:
         Raises:
             UsageError: a file cannot be read or is damaged.
         """
-        with _reading(f"cannot read the calls of {self.name}", f"the calls of {self.name} are damaged"):
+        return self._lines("calls.jsonl", PaidCall.model_validate, "their prompts are not shown; no figure changes")
+
+    def _lines(self, name: str, parse: Callable[[Any], _Parsed], meaning: str) -> Iterator[_Parsed]:
+        left_out: list[Damaged] = []
+        with reading(f"cannot read {name} of {self.name}"):
             for directory in self.directories:
-                yield from (call for call, _ in _lines(directory / "calls.jsonl", PaidCall.model_validate))
+                found = lines(directory / name, parse, left_out=left_out if self.skip_damaged else None)
+                yield from (parsed for parsed, _ in found)
+        say_left_out(left_out, meaning)
 
 
-def read(directory: str | Path) -> Run:
+def read(directory: str | Path, *, skip_damaged: bool = False) -> Run:
     """A run, finished or not.
+
+    Args:
+        directory: Of the run.
+        skip_damaged: Leave damaged lines out of the rows, passages and calls, and say so in a warning. A question whose
+            row is left out is in no figure, and the run is not complete.
 
     Raises:
         UsageError: the directory holds no run, or one that is damaged or of another version's form.
     """
     path = Path(directory)
-    with _reading(f"{directory} holds no run", f"the run in {directory} is damaged"):
+    left_out: list[Damaged] = []
+    with reading(f"{directory} holds no run"):
         manifest = _manifest(path)
-        rows = list({row.id: row for row, _ in _lines(path / "rows.jsonl", Row.model_validate)}.values())
+        found = lines(path / "rows.jsonl", Row.model_validate, left_out=left_out if skip_damaged else None)
+        rows = list({row.id: row for row, _ in found}.values())
         failed = all(row.error is not None for row in rows)
         gap = _gap(_summary(path), manifest.asked, len(rows), all_failed=failed)
-        return Run(str(directory), (path,), manifest, rows, gap)
+    if left_out:
+        say_left_out(left_out, f"the figures are of the other {len(rows)} of {manifest.asked} questions")
+        gap = f"damaged lines of rows.jsonl are left out ({len(left_out)})"
+    return Run(str(directory), (path,), manifest, rows, gap, skip_damaged)
+
+
+def read_begun(directory: str | Path) -> Run | None:
+    """As `read`; None where there is no run yet."""
+    return read(directory) if (Path(directory) / _MANIFEST).exists() else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,12 +131,11 @@ def glance(directory: str | Path) -> Glance:
         UsageError: the directory holds no run, or one that is damaged or of another version's form.
     """
     path = Path(directory)
-    with _reading(f"{directory} holds no run", f"the run in {directory} is damaged"):
+    with reading(f"{directory} holds no run"):
         manifest = _manifest(path)
         rows = _count(path / "rows.jsonl")
         summary = _summary(path)
-        total = summary["total"] if summary and summary["total"]["n"] == rows else None
-        figures = None if total is None else TypeAdapter(Figures).validate_python(total)
+        figures = summary.total if summary and summary.total.n == rows else None
         failed = bool(figures and figures.failed == rows)
         return Glance(path, manifest, rows, figures, _gap(summary, manifest.asked, rows, all_failed=failed))
 
@@ -123,9 +146,8 @@ def answered(directory: str | Path) -> int:
     Raises:
         UsageError: the run is damaged or of another version's form.
     """
-    if not (Path(directory) / "manifest.json").exists():
-        return 0
-    return sum(row.error is None for row in read(directory).rows)
+    run = read_begun(directory)
+    return 0 if run is None else sum(row.error is None for row in run.rows)
 
 
 def is_finished(directory: str | Path) -> bool:
@@ -138,8 +160,23 @@ def is_finished(directory: str | Path) -> bool:
     return count > 0 and count == _manifest(Path(directory)).asked
 
 
+@contextmanager
+def making(directory: str | Path) -> Iterator[None]:
+    """Make a run, or go on with it, in the block, and nobody else meanwhile; the directory is made where it is missing.
+
+    Raises:
+        UsageError: another process writes to the directory, or it cannot be used.
+    """
+    path = Path(directory)
+    with ExitStack() as held:
+        with reading(f"cannot use the directory {path}"):
+            path.mkdir(parents=True, exist_ok=True)
+            held.enter_context(locked(path / _LOCK, f"{path} is in use: another process writes to it"))
+        yield
+
+
 class Store:
-    """Makes the directory of a run, or goes on with the run in it that was cut short.
+    """Writes the files of a run, or goes on with a run that was cut short. Use it in a block of `making`.
 
     Attributes:
         manifest: As given, with what the store adds.
@@ -148,7 +185,7 @@ class Store:
             of failed questions are dropped from the file, and these questions are asked again.
 
     Args:
-        directory: The directory, made where it is missing.
+        directory: The directory of the run.
         manifest: What this run is, as JSON holds it; see `eval.runs.record.Manifest`.
         asked: How many questions it is to ask.
         self_tests: What the tests of its judges cost, by metric.
@@ -176,16 +213,15 @@ class Store:
         self._texts: dict[str, int] = {}  # of the passages in the file: hashes, for there may be very many
         self.rows: list[Row] = []
         with self._usable():
-            self._directory.mkdir(parents=True, exist_ok=True)
-            if (self._directory / "manifest.json").exists():
+            if (self._directory / _MANIFEST).exists():
                 self.manifest = self._take_up(manifest, resumable)
-            elif any(self._directory.iterdir()):
+            elif any(file.name != _LOCK for file in self._directory.iterdir()):
                 raise UsageError(f"{directory} holds other files than a run's; choose an empty or a new directory")
             else:
                 started = datetime.now(UTC).isoformat(timespec="seconds")
                 own = {"format": _FORMAT, "started": started, "asked": asked, "self_tests": self_tests}
                 self.manifest = Manifest.model_validate({**manifest, **own})
-                write_whole(self._directory / "manifest.json", json_page(self.manifest.entries()))
+                write_whole(self._directory / _MANIFEST, json_page(self.manifest.entries()))
 
     @property
     def calls(self) -> "CallLog":
@@ -200,7 +236,7 @@ class Store:
 
     def whole_rows(self) -> Iterator[Row]:
         """The rows so far, as they are on disk."""
-        return (row for row, _ in _lines(self._rows_file, Row.model_validate))
+        return (row for row, _ in lines(self._rows_file, Row.model_validate))
 
     def hold(self, passages: Sequence[Passage]) -> set[tuple[str, str]]:
         """Write those of the passages that were not written before; they are safe when this returns.
@@ -224,30 +260,29 @@ class Store:
     def _take_up(self, manifest: Mapping[str, Any], resumable: bool) -> Manifest:
         if not resumable:
             raise UsageError(f"{self._directory} holds a run already; choose another directory")
-        with _reading(f"cannot use {self._directory}", f"the run in {self._directory} is damaged; {_ELSEWHERE}"):
+        with reading(f"cannot use {self._directory}", ELSEWHERE):
             old = _manifest(self._directory)
             was = old.entries()
             different = [
                 key for key in {**manifest, **was} if key not in self.OWN and was.get(key) != manifest.get(key)
             ]
-            if not different:
-                self._drop_failed()
-        if different:
-            raise UsageError(
-                f"{self._directory} holds another run, with different {', '.join(different)}; choose another directory"
-            )
-        if self._passages_file.exists():
+            if different:
+                raise UsageError(
+                    f"{self._directory} holds another run, with different {', '.join(different)}; choose another "
+                    "directory"
+                )
+            self._drop_failed()
             end = 0
-            with _reading(f"cannot use {self._passages_file}", f"{self._passages_file} is damaged; {_ELSEWHERE}"):
-                for passage, line in _lines(self._passages_file, _passage):
-                    end += len(line)
-                    self._texts[passage.id] = hash(passage.text)
-            os.truncate(self._passages_file, end)
+            for passage, line in lines(self._passages_file, _passage):
+                end += len(line)
+                self._texts[passage.id] = hash(passage.text)
+            if self._passages_file.exists():
+                os.truncate(self._passages_file, end)
         return old
 
     def _drop_failed(self) -> None:
         with replaced(self._rows_file) as file:
-            for row, line in _lines(self._rows_file, Row.model_validate):
+            for row, line in lines(self._rows_file, Row.model_validate):
                 if row.error is None:
                     file.write(line)
                     self.rows.append(_figures_of(row))
@@ -260,79 +295,37 @@ class Store:
             raise UsageError(f"cannot use the directory {self._directory}: {error.strerror}") from error
 
 
-class CallLog:
-    """The file with the LM calls that were paid for, each with its reply.
+class _Concluded(BaseModel):
+    """What is read of a summary."""
 
-    Args:
-        path: The file; it need not be there.
-    """
+    model_config = ConfigDict(allow_inf_nan=False)
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    total: Figures
+    stopped: str | None = None
 
-    def read(self) -> Iterator[PaidCall]:
-        """The calls so far, one at a time. When all are read, a last line that is cut off is removed from the file.
-
-        Raises:
-            UsageError: the file cannot be used or is damaged.
-        """
-        end = 0
-        with _reading(f"cannot use {self._path}", f"{self._path} is damaged; {_ELSEWHERE}"):
-            for call, line in _lines(self._path, PaidCall.model_validate):
-                end += len(line)
-                yield call
-            if self._path.exists():
-                os.truncate(self._path, end)
-
-    def begin_with(self, directory: Path) -> None:
-        """Take in the calls of the run in this directory, unless there are calls already.
-
-        Raises:
-            UsageError: a file cannot be used.
-        """
-        with _reading(f"cannot use {self._path}", f"{self._path} is damaged; {_ELSEWHERE}"):
-            if not self._path.exists() and (directory / "calls.jsonl").exists():
-                write_whole(self._path, (directory / "calls.jsonl").read_bytes())
-
-    @contextmanager
-    def appending(self) -> Iterator[Callable[[bytes], object]]:
-        """Gives a function that writes a call, as a line; when it returns, the call outlives this process.
-
-        Any thread may write, and writes after the block are refused with a ValueError: a question that was left behind
-        may still be under way.
-        """
-        file, lock = self._path.open("ab", buffering=0), threading.Lock()
-
-        def write(line: bytes) -> None:
-            with lock:
-                while line:  # a disk that is nearly full takes a part, and refuses the rest
-                    line = line[file.write(line) :]
-
-        try:
-            yield write
-        finally:
-            with lock:  # closed under a writer, the file's number could be another file's by the time it writes
-                file.close()
-
-
-@contextmanager
-def _reading(missing: str, damaged: str) -> Iterator[None]:
-    """Turn whatever is wrong with a file into a UsageError of one line."""
-    try:
-        yield
-    except UsageError:
-        raise
-    except OSError as error:
-        raise UsageError(f"{missing}: {error.strerror}") from error
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise UsageError(damaged) from error
+    @field_validator("total")
+    @classmethod
+    def _whole(cls, total: Figures) -> Figures:
+        missing = {field.name for field in fields(Cost)} - {"predictors", "usd", "paid_usd"} - total.cost.keys()
+        if missing:
+            raise ValueError(f"the cost has no {min(missing)}")
+        return total
 
 
 def _manifest(directory: Path) -> Manifest:
-    content = json.loads((directory / "manifest.json").read_bytes())
-    if content.get("format") != _FORMAT:
-        raise UsageError(f"the run in {directory} has the form of another version of dspy-odqa: run it again")
-    return Manifest.model_validate(content)
+    def parse(content: Any) -> Manifest:
+        if isinstance(content, dict) and content.get("format") != _FORMAT:
+            raise _OtherForm
+        return Manifest.model_validate(content)
+
+    try:
+        return page(directory / _MANIFEST, parse)
+    except _OtherForm:
+        raise UsageError(f"the run in {directory} has the form of another version of dspy-odqa: run it again") from None
+
+
+class _OtherForm(Exception):
+    """A run is not in the form that is read here."""
 
 
 _passage = TypeAdapter(Passage).validate_python
@@ -344,17 +337,6 @@ def _figures_of(row: Row) -> Row:
     return row.model_copy(update={**without, "trace": Trace(), "cost": replace(row.cost, predictors={})})
 
 
-def _lines(path: Path, parse: Callable[[Any], _Parsed]) -> Iterator[tuple[_Parsed, bytes]]:
-    """What each line of a file holds, and the line. A last line that is cut off is left out; a file that is missing has
-    no lines."""
-    if not path.exists():
-        return
-    with path.open("rb") as file:
-        for line in file:
-            if line.endswith(b"\n"):
-                yield parse(json.loads(line)), line
-
-
 def _count(path: Path) -> int:
     """How many whole lines a file has."""
     if not path.exists():
@@ -363,18 +345,18 @@ def _count(path: Path) -> int:
         return sum(line.endswith(b"\n") for line in file)
 
 
-def _summary(directory: Path) -> Any:
-    """The summary on disk, which may be older than the rows; None where there is none."""
+def _summary(directory: Path) -> _Concluded | None:
+    """What is read of the summary on disk, which may be older than the rows; None where there is none."""
     file = directory / "summary.json"
-    return json.loads(file.read_bytes()) if file.exists() else None
+    return page(file, _Concluded.model_validate) if file.exists() else None
 
 
-def _gap(summary: Any, asked: int, rows: int, *, all_failed: bool) -> str | None:
+def _gap(summary: _Concluded | None, asked: int, rows: int, *, all_failed: bool) -> str | None:
     """Why the run is not complete; None where it is."""
     if rows == asked:
         return None
-    if summary is None or summary["total"]["n"] != rows:
+    if summary is None or summary.total.n != rows:
         return "it was killed, or is under way"
-    if summary["stopped"]:
-        return str(summary["stopped"])
+    if summary.stopped:
+        return summary.stopped
     return "all of the first questions failed" if rows and all_failed else "it was interrupted"

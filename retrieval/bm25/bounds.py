@@ -15,6 +15,9 @@ from typing import BinaryIO, Self
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from retrieval.errors import RetrievalError
+from retrieval.indexes import read_array
+
 __all__ = ["Bounds", "BoundsWriter", "open_array"]
 
 WINDOW_BITS = 5  # 32 passages
@@ -85,12 +88,33 @@ class Bounds:
     Args:
         directory: The directory of the index.
         step: What a bound of 1 stands for.
+        passages: Number of passages.
+
+    Raises:
+        RetrievalError: a file is damaged.
     """
 
-    def __init__(self, directory: Path, step: float) -> None:
+    def __init__(self, directory: Path, step: float, passages: int) -> None:
         self.step = step
-        self.values, self.starts = (np.load(directory / name, mmap_mode="r").view(np.ndarray) for name in _NAMES[:2])
-        self.columns, self.tops = np.load(directory / _NAMES[2]).T.copy()
+        self.values, self.starts = (read_array(directory / name, mapped=True).view(np.ndarray) for name in _NAMES[:2])
+        columns = read_array(directory / _NAMES[2])
+        count, spans = len(columns), _parts(passages, SPAN_BITS)
+        shapes = (count, _parts(passages, WINDOW_BITS)), (count, spans + 1), (count, 2)
+        types = np.uint8, np.uint32, np.int32
+        for name, array, shape, kind in zip(_NAMES, (self.values, self.starts, columns), shapes, types, strict=True):
+            if array.shape != shape or array.dtype != kind:
+                raise RetrievalError(f"{directory / name} is damaged: build the index again")
+        self.columns, self.tops = columns.T.copy()
+        if (self.columns[1:] <= self.columns[:-1]).any():
+            raise RetrievalError(f"{directory / _NAMES[2]} is damaged: build the index again")
+
+    def fit(self, column: int, size: int) -> bool:
+        """Whether no start of the column, if it has bounds, leads outside of its rows, of which there are `size`."""
+        place = int(np.searchsorted(self.columns, column))
+        if place == len(self.columns) or self.columns[place] != column:
+            return True
+        starts = self.starts[place]
+        return bool(starts[-1] <= size and (starts[1:] >= starts[:-1]).all())
 
 
 def _parts(passages: int, bits: int) -> int:

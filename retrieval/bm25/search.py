@@ -23,7 +23,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from itertools import chain, count
 from pathlib import Path
-from uuid import uuid4
+from typing import Any
 
 import bm25s
 import numpy as np
@@ -33,15 +33,17 @@ from retrieval.base import Retriever
 from retrieval.bm25.analyser import Analyser
 from retrieval.bm25.bounds import SPAN_BITS, WINDOW_BITS, Bounds
 from retrieval.bm25.build import BUCKETS, DESCRIPTION, FORMAT, VOCABULARY, bucket, write_index
+from retrieval.descriptions import read_description
 from retrieval.errors import RetrievalError, UsageError
-from retrieval.files import replace_directory
+from retrieval.files import replace_directory, undamaged
 from retrieval.indexes import (
     Corpus,
     Lines,
     Progress,
+    built_at_once,
     check_target,
     kept_rows,
-    read_description,
+    read_array,
     stamp,
     updating,
 )
@@ -79,14 +81,19 @@ class BM25(Retriever):
         self.path = Path(path)
         description = read_description(self.path, DESCRIPTION, "BM25", FORMAT)
         self._opened = stamp(self.path, DESCRIPTION)
-        self.k1, self.b, analyser = description["k1"], description["b"], description["analyser"]
-        self.analyser = Analyser(analyser["stemmer"], tuple(analyser["stop_words"]), analyser["pattern"])
+        with undamaged(self.path / DESCRIPTION):
+            self.k1, self.b, analyser = float(description["k1"]), float(description["b"]), description["analyser"]
+            self.analyser = Analyser(analyser["stemmer"], tuple(analyser["stop_words"]), analyser["pattern"])
+            step = float(description["bound_step"])
         self._corpus = Corpus(self.path)
         self._column = _columns(self.path, self.analyser)
-        self._bounds = Bounds(self.path, description["bound_step"])
-        self._index = bm25s.BM25.load(self.path, mmap=True, load_vocab=False)
-        self._matrix = [self._index.scores[name].view(np.ndarray) for name in ("indptr", "indices", "data")]
+        self._bounds = Bounds(self.path, step, len(self))
+        with undamaged(self.path):
+            self._index = bm25s.BM25.load(self.path, mmap=True, load_vocab=False)
+            self._matrix = [self._index.scores[name].view(np.ndarray) for name in ("indptr", "indices", "data")]
+            _check_matrix(*self._matrix)
         self._searches = count()
+        self._checked: set[int] = set()
         self._check_analyser()
 
     def __len__(self) -> int:
@@ -115,14 +122,18 @@ class BM25(Retriever):
     def rank(self, query: str, k: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         """The rows of the at most `k` best passages, best first, and their scores; the passages are not read."""
         columns = [column for word in self.analyser.kept_words(query) if (column := self._column(word)) is not None]
+        if columns and not 0 <= min(columns) <= max(columns) < len(self._matrix[0]) - 1:
+            raise RetrievalError(f"{self.path / VOCABULARY} is damaged: build the index again")
         if not columns:
             return np.empty(0, np.int64), np.empty(0, np.float32)
         if kernel is None or (before := next(self._searches)) < _BY_NUMPY:
-            scores = self._index.get_scores_from_ids(columns)
+            with undamaged(self.path):  # rows of no passage
+                scores = self._index.get_scores_from_ids(columns)
             rows = _best(scores, k)
             return rows, scores[rows]
         if before == _BY_NUMPY and not kernel.is_compiled():
             logger.warning("compiling the search of BM25, once: this takes some seconds")
+        self._check_columns(columns)
         known = self._bounds
         bounds = known.columns, known.tops, known.values, known.starts, known.step
         sizes = kernel.SMALL, WINDOW_BITS, SPAN_BITS, kernel.BLOCK_BITS
@@ -150,6 +161,16 @@ class BM25(Retriever):
                 shutil.rmtree(work)  # nothing in it helps the next update
                 raise
         return BM25(path)
+
+    def _check_columns(self, columns: Sequence[int]) -> None:
+        """Check, once for each column, that compiled code stays within its arrays: it looks at no bounds of theirs."""
+        begins, rows, _ = self._matrix
+        for column in set(columns) - self._checked:
+            part = rows[begins[column] : begins[column + 1]]
+            whole = not len(part) or (part[0] >= 0 and part[-1] < len(self) and bool((part[1:] > part[:-1]).all()))
+            if not whole or not self._bounds.fit(column, len(part)):
+                raise RetrievalError(f"{self.path} is damaged: build the index again")
+            self._checked.add(column)
 
     def _check_analyser(self) -> None:
         # Searches would not show the difference: most words are treated alike by both analysers.
@@ -199,33 +220,48 @@ class BM25(Retriever):
             raise UsageError(f"k1 must be a number from 0 up and b one from 0 to 1, not {k1} and {b}")
         check_target(out, DESCRIPTION, "BM25", overwrite)
         analyser = Analyser.from_settings(stemmer, stop_words)
-        out = out.resolve()  # what a symbolic link points to may be on another disk
-        building = out.with_name(f"{out.name}.building-{uuid4().hex[:8]}")
-        building.mkdir(parents=True)
-        try:
-            write_index(passages, building, analyser, k1, b, progress)
-            replace_directory(out, building)
-        except BaseException:
-            shutil.rmtree(building, ignore_errors=True)
-            raise
-        return cls(out)
+        with built_at_once(out) as work:
+            write_index(passages, work, analyser, k1, b, progress)
+        return cls(out.resolve())
 
 
 def _columns(path: Path, analyser: Analyser) -> Callable[[str], int | None]:
     """A function from a word to its token's column, or None, which reads the vocabulary on disk."""
-    lines, buckets = Lines(path / VOCABULARY), np.load(path / BUCKETS, mmap_mode="r")
+    lines, buckets = Lines(path / VOCABULARY), read_array(path / BUCKETS, mapped=True)
+    if buckets.ndim != 1 or buckets.dtype.kind not in "iu" or len(buckets) < 2:
+        raise RetrievalError(f"{path / BUCKETS} is damaged: build the index again")
 
     @lru_cache(_WORDS)
     def column(word: str) -> int | None:
         sought = analyser.make_stem()(word).encode()
         number = bucket(sought, len(buckets) - 1)
-        for line in range(buckets[number], buckets[number + 1]):
-            _, found, value = lines[line].split(b'"')
-            if found == sought:
-                return int(value.strip(b": ,}\n"))
+        begin, end = int(buckets[number]), int(buckets[number + 1])
+        if not 0 <= begin <= end <= len(lines):
+            raise RetrievalError(f"{path / BUCKETS} is damaged: build the index again")
+        try:
+            for line in range(begin, end):
+                _, found, value = lines[line].split(b'"')
+                if found == sought:
+                    return int(value.strip(b": ,}\n"))
+        except ValueError as error:
+            raise RetrievalError(f"{path / VOCABULARY} is damaged: build the index again") from error
         return None
 
     return column
+
+
+def _check_matrix(begins: NDArray[Any], rows: NDArray[Any], scores: NDArray[Any]) -> None:
+    """Check that no column leads outside of the matrix; what its rows are is not read.
+
+    Raises:
+        ValueError: it is damaged.
+    """
+    if [part.ndim for part in (begins, rows, scores)] != [1, 1, 1] or len(rows) != len(scores):
+        raise ValueError("the parts of the matrix do not fit together")
+    if begins.dtype.kind != "i" or rows.dtype.kind != "i" or scores.dtype != np.float32:
+        raise ValueError("the matrix is of other numbers")
+    if begins[0] != 0 or begins[-1] != len(rows) or (begins[1:] < begins[:-1]).any():
+        raise ValueError("a column leads outside of the matrix")
 
 
 def _best(scores: NDArray[np.float32], k: int) -> NDArray[np.int64]:

@@ -16,10 +16,11 @@ from retrieval.cluster import Workers
 from retrieval.colbert.codec import Codec, load_lengths, load_tensors
 from retrieval.colbert.encoder import Checkpoint, find_device
 from retrieval.colbert.libraries import faiss, torch
+from retrieval.descriptions import write_description
 from retrieval.encoding import do_tasks
 from retrieval.errors import UsageError
 from retrieval.files import replaced, write_whole
-from retrieval.indexes import Corpus, Progress, checked_passages, store_passages, write_description
+from retrieval.indexes import Corpus, Progress, checked_passages, store_passages
 from retrieval.passage import Passage
 
 __all__ = [

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from retrieval.colbert.codec import reading
 from retrieval.errors import UsageError
 from retrieval.files import replaced
-from retrieval.indexes import CORPUS, Corpus
+from retrieval.indexes import CORPUS, Corpus, read_array
 from retrieval.passage import Passage
 
 __all__ = ["Collection", "open_passages"]
@@ -44,8 +44,8 @@ class Collection:
         """Where each line begins, and where the last one ends."""
         kept = self._path.with_name(f"{self._path.name}.offsets.npy")
         if kept.is_file():
-            known: NDArray[np.int64] = np.load(kept, mmap_mode="r")
-            if known[-1] == len(self._bytes):
+            known: NDArray[np.int64] = read_array(kept, mapped=True)
+            if known.dtype == np.int64 and known.ndim == 1 and len(known) and known[-1] == len(self._bytes):
                 return known
         logger.warning("going through %s to find its lines, once", self._path)
         with self._path.open("rb") as file:

@@ -48,9 +48,10 @@ from retrieval.colbert.encoder import Checkpoint, checkpoint_directory, find_dev
 from retrieval.colbert.libraries import torch
 from retrieval.colbert.scoring import Pruning, best_scorer
 from retrieval.colbert.storage import Storage
+from retrieval.descriptions import read_description
 from retrieval.errors import UsageError
 from retrieval.files import replace_directory
-from retrieval.indexes import Progress, building, building_directory, check_target, read_description
+from retrieval.indexes import Progress, building, building_directory, check_target
 from retrieval.passage import Passage
 
 __all__ = ["ColBERT"]

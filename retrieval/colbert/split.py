@@ -21,7 +21,8 @@ from retrieval.colbert.build import (
 from retrieval.colbert.codec import load_lengths, load_tensors
 from retrieval.colbert.libraries import torch
 from retrieval.colbert.search import ColBERT
-from retrieval.indexes import store_passages, write_description
+from retrieval.descriptions import write_description
+from retrieval.indexes import store_passages
 
 __all__ = ["split"]
 

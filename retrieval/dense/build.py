@@ -12,21 +12,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retrieval.cluster import Workers
-from retrieval.dense.encoder import Encoder, LoadedEncoder, same_probe
+from retrieval.dense.encoder import PROBE, Encoder, LoadedEncoder, same_probe
+from retrieval.descriptions import write_description
 from retrieval.encoding import do_tasks
 from retrieval.errors import UsageError
 from retrieval.files import replaced
-from retrieval.indexes import CORPUS, Corpus, LineWriter, checked_passages, passage_line, write_description
+from retrieval.indexes import CORPUS, Corpus, LineWriter, checked_passages, passage_line, read_array
 from retrieval.models import import_package
 from retrieval.passage import Passage
 
-__all__ = ["DESCRIPTION", "FORMAT", "GRAPH", "PROBE", "VECTORS", "Encoded", "write_index"]
+__all__ = ["DESCRIPTION", "FORMAT", "GRAPH", "VECTORS", "Encoded", "write_index"]
 
 DESCRIPTION = "dense.json"
 FORMAT = 1
 VECTORS = "vectors.npy"
 GRAPH = "vectors.faiss"
-PROBE = "probe.npy"
 _SHARD = 1024  # passages in a piece, which is encoded anew when the build was interrupted within it
 _LINKS = 32  # of a vector in the graph, to each side
 _BUILD_CANDIDATES = 200  # looked at for the links of a vector
@@ -155,8 +155,8 @@ def _encode(
 def _join(files: Sequence[Path], out: Path, encoded: Encoded | None) -> None:
     """Write the vectors of an exact index: those that are known, then those of the files."""
     known = [encoded.rows[begin : begin + _BLOCK] for begin in range(0, len(encoded.rows), _BLOCK)] if encoded else []
-    sizes = [len(rows) for rows in known] + [len(np.load(file, mmap_mode="r")) for file in files]
-    parts = chain((encoded.vectors(rows) for rows in known) if encoded else (), map(np.load, files))
+    sizes = [len(rows) for rows in known] + [len(read_array(file, mapped=True)) for file in files]
+    parts = chain((encoded.vectors(rows) for rows in known) if encoded else (), map(read_array, files))
     first = next(parts)
     vectors = np.lib.format.open_memmap(out, "w+", np.dtype(np.float32), (sum(sizes), first.shape[1]))
     row = 0
@@ -168,7 +168,7 @@ def _join(files: Sequence[Path], out: Path, encoded: Encoded | None) -> None:
 def _link(index: Path) -> None:
     """Turn the vectors of an exact index into a graph."""
     faiss = import_package("faiss")
-    vectors = np.load(index / VECTORS, mmap_mode="r")
+    vectors = read_array(index / VECTORS, mapped=True)
     graph = faiss.IndexHNSWFlat(vectors.shape[1], _LINKS, faiss.METRIC_INNER_PRODUCT)
     graph.hnsw.efConstruction = _BUILD_CANDIDATES
     for begin in range(0, len(vectors), _BLOCK):

@@ -9,12 +9,16 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval.errors import RetrievalError
+from retrieval.errors import RetrievalError, UsageError
+from retrieval.files import undamaged
 from retrieval.indexes import read_array
 from retrieval.models import import_package, loading, same_vectors, without_surrogates
 from retrieval.passage import Passage
 
-__all__ = ["PRESETS", "Encoder", "LoadedEncoder", "same_probe"]
+__all__ = ["PRESETS", "PROBE", "Encoder", "LoadedEncoder", "encoder_of_index", "same_probe"]
+
+PROBE = "probe.npy"
+"""The file of an index with the vectors of `LoadedEncoder.probe`."""
 
 _PROBE_TEXT = "The quick brown fox jumps over the lazy dog."
 
@@ -104,10 +108,37 @@ class LoadedEncoder:
         return vectors
 
 
+def encoder_of_index(path: Path, encoder: Encoder, model: str | None, device: str | None) -> tuple[LoadedEncoder, int]:
+    """Load what the passages of an index were encoded with.
+
+    Args:
+        path: Directory of the index, which has a probe.
+        encoder: As the index describes it.
+        model: Where its model is, if not where it was.
+        device: See `retrieval.dense.Dense`.
+
+    Returns:
+        The encoder, and how many numbers its vectors have.
+
+    Raises:
+        UsageError: the model cannot be loaded, or is another one.
+        RetrievalError: the probe is damaged.
+    """
+    loaded = LoadedEncoder(replace(encoder, model=model or encoder.model), device)
+    probe = loaded.probe()
+    if not same_probe(path / PROBE, probe):
+        raise UsageError(
+            f"the model {model or encoder.model!r} is not the one that the passages in {path} were encoded with: "
+            "open the index with that model, or build it again"
+        )
+    return loaded, int(probe.shape[1])
+
+
 def same_probe(path: Path, probe: NDArray[np.float32]) -> bool:
     """Whether there is a probe in the file `path` that equals this one, up to differences between machines.
 
     Raises:
         RetrievalError: the file is damaged.
     """
-    return path.exists() and same_vectors(read_array(path), probe)
+    with undamaged(path):
+        return path.exists() and same_vectors(read_array(path), probe)

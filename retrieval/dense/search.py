@@ -12,7 +12,6 @@ memory-mapped, and the score is the inner product.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -20,11 +19,12 @@ from numpy.typing import NDArray
 
 from retrieval.base import Retriever
 from retrieval.cluster import Workers
-from retrieval.dense.build import DESCRIPTION, FORMAT, GRAPH, PROBE, VECTORS, Encoded, write_index
-from retrieval.dense.encoder import Encoder, LoadedEncoder, same_probe
-from retrieval.errors import UsageError
-from retrieval.files import replace_directory
-from retrieval.indexes import Corpus, building, check_target, kept_rows, read_description, stamp, updating
+from retrieval.dense.build import DESCRIPTION, FORMAT, GRAPH, VECTORS, Encoded, write_index
+from retrieval.dense.encoder import Encoder, LoadedEncoder, encoder_of_index
+from retrieval.descriptions import read_description
+from retrieval.errors import RetrievalError, UsageError
+from retrieval.files import replace_directory, undamaged
+from retrieval.indexes import Corpus, building, check_target, kept_rows, read_array, stamp, updating
 from retrieval.models import import_package
 from retrieval.passage import Passage
 
@@ -57,20 +57,22 @@ class Dense(Retriever):
         self.path = Path(path)
         description = read_description(self.path, DESCRIPTION, "dense", FORMAT)
         self._opened, self._candidates, self._device = stamp(self.path, DESCRIPTION), candidates, device
-        self.encoder = Encoder(**description["encoder"])
+        with undamaged(self.path / DESCRIPTION):
+            self.encoder = Encoder(**description["encoder"])
+            approximate = bool(description["approximate"])
         self._corpus = Corpus(self.path)
-        if description["approximate"]:
-            self._graph = self._faiss.read_index(str(self.path / GRAPH), self._faiss.IO_FLAG_MMAP_IFC)
+        if approximate:
+            with undamaged(self.path / GRAPH):
+                self._graph = self._faiss.read_index(str(self.path / GRAPH), self._faiss.IO_FLAG_MMAP_IFC)
+                if self._graph.ntotal != len(self):
+                    raise ValueError("its vectors are those of other passages")
             self._parameters = self._faiss.SearchParametersHNSW(efSearch=candidates)
         else:
             self._graph = None
-            self._vectors = np.load(self.path / VECTORS, mmap_mode="r")
-        self._encoder = LoadedEncoder(replace(self.encoder, model=model or self.encoder.model), device)
-        if not same_probe(self.path / PROBE, self._encoder.probe()):
-            raise UsageError(
-                f"the model {model or self.encoder.model!r} is not the one that the passages in {path} were encoded "
-                "with: open the index with that model, or build it again"
-            )
+            self._vectors = read_array(self.path / VECTORS, mapped=True)
+            if self._vectors.ndim != 2 or len(self._vectors) != len(self) or self._vectors.dtype != np.float32:
+                raise RetrievalError(f"{self.path / VECTORS} is damaged: build the index again")
+        self._encoder, _ = encoder_of_index(self.path, self.encoder, model, device)
 
     def __len__(self) -> int:
         return len(self._corpus)

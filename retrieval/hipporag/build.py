@@ -11,10 +11,11 @@ import dspy
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval.dense.encoder import LoadedEncoder
+from retrieval.dense.encoder import PROBE, LoadedEncoder
+from retrieval.descriptions import write_description
 from retrieval.hipporag.graph import Facts, Synonyms, collect, link
 from retrieval.hipporag.openie import Found, OpenIE, Replies, extract_all, identity, prompts
-from retrieval.indexes import Corpus, LineWriter, checked_passages, store_passages, write_description
+from retrieval.indexes import Corpus, LineWriter, checked_passages, store_passages
 from retrieval.models import import_package
 from retrieval.passage import Passage
 from signatures.extract import ExtractTriples, NameEntities
@@ -27,7 +28,6 @@ __all__ = [
     "GRAPH",
     "OPENIE",
     "PASSAGE_VECTORS",
-    "PROBE",
     "REPLIES",
     "fact_text",
     "write_index",
@@ -35,7 +35,6 @@ __all__ = [
 
 DESCRIPTION = "hipporag.json"
 FORMAT = 1
-PROBE = "probe.npy"
 PASSAGE_VECTORS = "passages.npy"
 FACT_VECTORS = "facts.npy"
 FACTS = "facts.jsonl"

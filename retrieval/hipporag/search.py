@@ -18,14 +18,11 @@ by nearness alone.
 
 import contextvars
 import json
-import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
 
 import dspy
 import numpy as np
@@ -33,9 +30,10 @@ from numpy.typing import NDArray
 
 from retrieval.asking import ask
 from retrieval.base import Retriever
-from retrieval.dense.encoder import Encoder, LoadedEncoder, same_probe
+from retrieval.dense.encoder import Encoder, LoadedEncoder, encoder_of_index
+from retrieval.descriptions import read_description
 from retrieval.errors import RetrievalError, UsageError
-from retrieval.files import replace_directory
+from retrieval.files import replace_directory, undamaged
 from retrieval.hipporag.build import (
     DESCRIPTION,
     FACT_VECTORS,
@@ -43,12 +41,11 @@ from retrieval.hipporag.build import (
     FORMAT,
     GRAPH,
     PASSAGE_VECTORS,
-    PROBE,
     REPLIES,
     write_index,
 )
 from retrieval.hipporag.graph import Graph, Triple
-from retrieval.indexes import Corpus, Lines, building, check_target, read_array, read_description
+from retrieval.indexes import Corpus, Lines, building, check_target, read_array
 from retrieval.known_item import is_checking
 from retrieval.passage import Passage, number
 from signatures.select import SelectFacts
@@ -106,7 +103,7 @@ class HippoRAG(Retriever):
             )
         self.path = Path(path)
         description = read_description(self.path, DESCRIPTION, "HippoRAG", FORMAT)
-        with _undamaged(self.path / DESCRIPTION):
+        with undamaged(self.path / DESCRIPTION):
             self.encoder = Encoder(**description["encoder"])
             self.unread = [str(id) for id in description["unread"]]
             self.facts = int(description["facts"])
@@ -115,16 +112,10 @@ class HippoRAG(Retriever):
         self._filter = FactFilter(SelectFacts) if filter else None
         self.asks_lm = filter
         self._triples: Sequence[bytes] = Lines(self.path / FACTS) if self.facts else ()
-        self._encoder = LoadedEncoder(replace(self.encoder, model=model or self.encoder.model), device)
-        probe = self._encoder.probe()
-        if not same_probe(self.path / PROBE, probe):
-            raise UsageError(
-                f"the model {model or self.encoder.model!r} is not the one that the passages in {path} were encoded "
-                "with: open the index with that model, or build it again"
-            )
-        self._passage_vectors = _vectors(self.path / PASSAGE_VECTORS, len(self._corpus), probe.shape[1])
-        self._fact_vectors = _vectors(self.path / FACT_VECTORS, len(self._triples), probe.shape[1])
-        with _undamaged(self.path / GRAPH), np.load(self.path / GRAPH) as arrays:
+        self._encoder, width = encoder_of_index(self.path, self.encoder, model, device)
+        self._passage_vectors = _vectors(self.path / PASSAGE_VECTORS, len(self._corpus), width)
+        self._fact_vectors = _vectors(self.path / FACT_VECTORS, len(self._triples), width)
+        with undamaged(self.path / GRAPH), np.load(self.path / GRAPH) as arrays:
             self._graph, self._ends = Graph.of_arrays(arrays), arrays["ends"]
             phrases = len(self._graph.holders)
             if len(self._graph) != phrases + len(self._corpus):
@@ -201,7 +192,7 @@ class HippoRAG(Retriever):
         return reset
 
     def _triple(self, n: int) -> Triple:
-        with _undamaged(self.path / FACTS):
+        with undamaged(self.path / FACTS):
             subject, relation, object = map(str, json.loads(self._triples[n]))
         return subject, relation, object
 
@@ -310,14 +301,3 @@ def _vectors(path: Path, rows: int, size: int) -> NDArray[np.float32]:
     if found.shape != (rows, size) or found.dtype != np.float32:
         raise RetrievalError(f"{path} is damaged: build the index again")
     return found
-
-
-@contextmanager
-def _undamaged(path: Path) -> Iterator[None]:
-    """What goes wrong in the block, in which the file is read, says that the file is damaged."""
-    try:
-        yield
-    except (ValueError, TypeError, LookupError, EOFError, OSError, RuntimeError, BadZipFile, zlib.error) as error:
-        if isinstance(error, UsageError):  # which is a ValueError
-            raise
-        raise RetrievalError(f"{path} is damaged: build the index again") from error

@@ -14,7 +14,7 @@ from typing import Any, TypedDict
 from eval.reports.html.source import Source
 from eval.reports.html.visible import visible
 from eval.runs.record import PaidCall
-from eval.runs.recorded_calls import replies
+from eval.runs.replies import texts
 
 __all__ = ["PageCall", "packed"]
 
@@ -69,5 +69,5 @@ def _by_question(source: Source) -> Mapping[str, list[PaidCall]]:
 
 def _call(call: PaidCall) -> Any:
     prompt = None if call.prompt is None else [(message.role, message.text) for message in call.prompt]
-    made: PageCall = {"predictor": call.predictor, "prompt": prompt, "replies": replies(call)}
+    made: PageCall = {"predictor": call.predictor, "prompt": prompt, "replies": texts(call.reply)}
     return made

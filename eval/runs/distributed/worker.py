@@ -12,13 +12,13 @@ from typing import Any
 
 import dspy
 
+from eval.runs.call_log import CallLog
 from eval.runs.distributed.job import Packed
 from eval.runs.distributed.messages import Held, News, Orders
 from eval.runs.limits import Limits, Stopped
 from eval.runs.question import Questioner
 from eval.runs.record import PaidCall, Row
 from eval.runs.recorded_calls import RecordedCalls
-from eval.runs.store import CallLog
 from retrieval import OdqaError, Passage, union
 
 __all__ = ["Worker"]

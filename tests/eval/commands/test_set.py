@@ -170,7 +170,7 @@ def test_a_damaged_run_is_one_that_fails(capsys: pytest.CaptureFixture[str]) -> 
     assert call("--limit", "1") == 2
     table, talk = capsys.readouterr()
     assert table.count("complete\n") == 5
-    assert f"1 of 6 runs failed, the first with the run in {runs()[0]} is damaged" in talk
+    assert f"1 of 6 runs failed, the first with {runs()[0]}/manifest.json, line 1 is damaged: " in talk
 
 
 def test_an_interrupted_set_shows_what_it_has(

@@ -21,8 +21,7 @@ from support.scripted import Function, Priced, engine_lm, render
 from eval.figures.summary import Summary
 from eval.metrics import em
 from eval.runs.limits import Limits
-from eval.runs.record import PaidCall
-from eval.runs.recorded_calls import replies
+from eval.runs.replies import texts
 from eval.runs.runner import evaluate
 from eval.runs.store import read
 from programs.steps.ask import ask
@@ -372,7 +371,7 @@ def test_the_calls_of_a_metric_are_kept_and_are_no_cost_of_the_program(provider:
 def test_a_damaged_file_of_calls_and_a_second_run_at_the_same_time(provider: Provider, tmp_path: Path) -> None:
     run(tmp_path / "damaged", provider.url, 1)
     (tmp_path / "damaged" / "calls.jsonl").write_text("{}\n")
-    with pytest.raises(UsageError, match=r"calls.jsonl is damaged; choose another directory"):
+    with pytest.raises(UsageError, match=r"calls.jsonl, line 1 is damaged: .*; choose another directory"):
         run(tmp_path / "damaged", provider.url, 1)
 
     class Inner(dspy.Module):
@@ -433,13 +432,13 @@ def test_the_record_has_who_asked_what_and_no_key(provider: Provider, tmp_path: 
         assert [call.predictor for call in calls] == ["draft", "check.predict", "check.predict", "draft"]
         assert [message.role for message in calls[0].prompt or ()] == ["system", "user"]
         assert "[[ ## question ## ]]\nQuestion 0?" in (calls[0].prompt or ())[1].text
-        assert replies(calls[1]) == [render({"reasoning": "so", "answer": "reply 0"})]
+        assert texts(calls[1].reply) == [render({"reasoning": "so", "answer": "reply 0"})]
         assert "sk-secret" not in (tmp_path / f"{n}" / "calls.jsonl").read_text()
 
 
 def test_replies_are_texts_whatever_the_engine() -> None:
-    kept = {"question": "q", "key": "k", "usd": None}
     ours = {"_dspy_format": "dspy-lm15-result-v1", "outputs": ["one", {"text": "two", "reasoning_content": "hm"}]}
-    assert replies(PaidCall.model_validate({**kept, "reply": ours})) == ["one", "hm\n\ntwo"]
+    assert texts(ours) == ["one", "hm\n\ntwo"]
     theirs = {"choices": [{"message": {"content": "one"}}, {"message": {"content": None, "tool_calls": [{"id": 1}]}}]}
-    assert replies(PaidCall.model_validate({**kept, "reply": theirs})) == ["one", '[{"id": 1}]']
+    assert texts(theirs) == ["one", '[{"id": 1}]']
+    assert texts({"choices": [{"text": "completed"}]}) == ["completed"]

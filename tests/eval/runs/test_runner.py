@@ -250,7 +250,7 @@ def test_directories_that_cannot_be_used(tmp_path: Path) -> None:
         "other": "holds other files than a run's",
         "file": "cannot use the directory .*: File exists",
         "file/below": "cannot use the directory .*: Not a directory",
-        "damaged": "the run in .* is damaged",
+        "damaged": "rows.jsonl, line 1 is damaged: ",
     }.items():
         with pytest.raises(UsageError, match=complaint):
             evaluate(program, asked, metrics=[em], directory=tmp_path / name, manifest={})

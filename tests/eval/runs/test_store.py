@@ -8,7 +8,8 @@ import pytest
 from support.records import a_row
 
 from eval.figures.summary import summarise
-from eval.runs.store import CallLog, Run, Store, read
+from eval.runs.call_log import CallLog
+from eval.runs.store import Run, Store, read
 from retrieval import Passage, UsageError
 
 
@@ -106,7 +107,7 @@ def test_damage_is_said_in_one_line(tmp_path: Path, file: str, content: str) -> 
     made(tmp_path)
     (tmp_path / file).write_text(content)
     for use in read, taken_up:
-        with pytest.raises(UsageError, match=r"the run in .* is damaged") as raised:
+        with pytest.raises(UsageError, match=rf"{file}.* is damaged: ") as raised:
             use(tmp_path)
         assert "\n" not in str(raised.value)
 
@@ -116,9 +117,9 @@ def test_damaged_passages_and_calls_are_said_in_one_line(tmp_path: Path) -> None
     (tmp_path / "passages.jsonl").write_text("[1]\n")
     (tmp_path / "calls.jsonl").write_text("[1]\n")
     for use in lambda: taken_up(tmp_path), lambda: list(store.calls.read()):
-        with pytest.raises(UsageError, match=r"\.jsonl is damaged; choose another directory"):
+        with pytest.raises(UsageError, match=r"\.jsonl, line 1 is damaged: .*; choose another directory"):
             use()
-    with pytest.raises(UsageError, match=r"the passages of .* are damaged$"):
+    with pytest.raises(UsageError, match=r"passages.jsonl, line 1 is damaged: "):
         read(tmp_path).passages()
 
 

@@ -1,0 +1,24 @@
+"""read all files of an index, and say whether they are as they were built"""
+
+import argparse
+import json
+from pathlib import Path
+
+from retrieval.command_line import output
+from retrieval.descriptions import verify
+from retrieval.shards.build import DESCRIPTION, directories_of
+
+__all__ = ["add_flags", "main"]
+
+
+def add_flags(parser: argparse.ArgumentParser) -> None:
+    """Add the flags of this subcommand."""
+    parser.add_argument("index", metavar="DIR", help="directory of an index, or of shards")
+
+
+def main(args: argparse.Namespace) -> None:
+    """Verify the index, or each shard."""
+    path = Path(args.index)
+    directories = [directory for _, directory in directories_of(path)] if (path / DESCRIPTION).exists() else [path]
+    for directory in directories:
+        output(json.dumps({"index": str(directory), "bytes": verify(directory)}))

@@ -1,0 +1,143 @@
+"""Indexes with a wrong bit, or of which a part is missing: a clear error, or an answer, and never another exception."""
+
+import json
+import random
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support.command_line import exit_code
+from support.word_encoder import WordEncoder
+from support.word_passages import PASSAGES
+
+from retrieval import Passage, RetrievalError, Retriever, UsageError
+from retrieval.__main__ import main
+from retrieval.bm25 import BM25
+from retrieval.descriptions import verify
+from retrieval.indexes import read_array
+
+QUERIES = ("cat on a mat", "who sat in rome")
+
+
+def found(index: Retriever) -> list[list[tuple[str, str]]]:
+    return [[(passage.id, passage.text) for passage in index(query, 3)] for query in QUERIES]
+
+
+def damaged(file: Path, chance: random.Random) -> None:
+    """One bit is another one, or the file ends early."""
+    content = bytearray(file.read_bytes())
+    if chance.random() < 0.2:
+        del content[chance.randrange(len(content)) :]
+    else:
+        content[chance.randrange(len(content))] ^= 1 << chance.randrange(8)
+    file.write_bytes(content)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("indexes") / "bm25"
+    BM25.build(PASSAGES, out)
+    return out
+
+
+def attacked(whole: Path, work: Path, open_index: Callable[[Path], Retriever]) -> int:
+    """Damage the index 200 times, once each, and search; gives how often that was an error."""
+    chance, said = random.Random(0), 0
+    files = sorted(file.name for file in whole.iterdir())
+    for number in range(200):
+        shutil.copytree(whole, work)
+        damaged(work / files[number % len(files)], chance)
+        with pytest.raises((UsageError, RetrievalError)):  # who reads everything sees every damage
+            verify(work)
+        try:
+            found(open_index(work))
+        except (UsageError, RetrievalError) as error:
+            said += "\n" not in str(error)
+        shutil.rmtree(work)
+    return said
+
+
+def test_a_damaged_index_of_bm25_is_said_or_answers(whole: Path, tmp_path: Path) -> None:
+    assert attacked(whole, tmp_path / "bm25", BM25) > 100
+
+
+def test_compiled_code_stays_within_damaged_arrays(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    pytest.importorskip("numba")
+    whole, searches = tmp_path_factory.mktemp("many") / "bm25", range(12)  # the first ten are NumPy's
+    many = [Passage(f"{p.id}-{n}", p.text, p.title) for n in range(20) for p in PASSAGES]
+    BM25.build(many, whole)
+
+    def open_index(path: Path) -> Retriever:
+        index = BM25(path)
+        for _ in searches:
+            found(index)
+        return index
+
+    assert attacked(whole, tmp_path / "bm25", open_index) > 60
+
+
+@pytest.mark.parametrize("approximate", [False, True])
+def test_a_damaged_dense_index_is_said_or_answers(
+    approximate: bool, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("faiss")
+    dense = pytest.importorskip("retrieval.dense")
+    for module in "build", "search":
+        monkeypatch.setattr(f"retrieval.dense.{module}.LoadedEncoder", WordEncoder)
+    whole = tmp_path_factory.mktemp("dense") / "index"
+    dense.Dense.build(PASSAGES, whole, encoder=dense.Encoder("words"), approximate=approximate)
+    assert attacked(whole, tmp_path / "index", dense.Dense) > 60
+
+
+def test_an_index_is_verified(whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shutil.copytree(whole, tmp_path / "index")
+    assert exit_code(main, ["verify", str(tmp_path / "index")]) == 0
+    size = sum(file.stat().st_size for file in whole.iterdir() if file.name != "bm25.json")
+    assert json.loads(capsys.readouterr().out) == {"index": str(tmp_path / "index"), "bytes": size}
+    corpus = tmp_path / "index" / "corpus.jsonl"
+    corpus.write_bytes(corpus.read_bytes().replace(b"a", b"b", 1))
+    BM25(tmp_path / "index")  # sizes are as they were
+    assert exit_code(main, ["verify", str(tmp_path / "index")]) == 2
+    assert "corpus.jsonl is damaged: build the index again" in capsys.readouterr().err
+
+
+def test_each_shard_is_verified(whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert exit_code(main, ["shard", f"bm25:{whole}", "--out", str(tmp_path / "shards"), "--shards", "2"]) == 0
+    capsys.readouterr()
+    assert exit_code(main, ["verify", str(tmp_path / "shards")]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 2
+    (tmp_path / "shards" / "1" / "bounds.npy").write_bytes(b"")
+    assert exit_code(main, ["verify", str(tmp_path / "shards")]) == 2
+
+
+def test_an_index_from_before_carries_no_checksums_and_says_so(whole: Path, tmp_path: Path) -> None:
+    shutil.copytree(whole, tmp_path / "index")
+    description = json.loads((whole / "bm25.json").read_text())
+    older = {name: value for name, value in description.items() if not name.startswith("sha256")}
+    (tmp_path / "index" / "bm25.json").write_text(json.dumps(older))
+    assert found(BM25(tmp_path / "index")) == found(BM25(whole))
+    with pytest.raises(UsageError, match="carries no checksums"):
+        verify(tmp_path / "index")
+    with pytest.raises(UsageError, match="there is no index in"):
+        verify(tmp_path)
+
+
+def test_an_array_that_claims_to_be_huge_takes_no_memory(tmp_path: Path) -> None:
+    described = b"{'descr': '<f8', 'fortran_order': False, 'shape': (99999999999,), }".ljust(117)
+    (tmp_path / "array.npy").write_bytes(b"\x93NUMPY\x01\x00v\x00" + described + b"\n" + bytes(64))
+    for mapped in True, False:
+        with pytest.raises(RetrievalError, match=r"array.npy is damaged"):
+            read_array(tmp_path / "array.npy", mapped=mapped)
+
+
+def test_an_array_of_objects_is_not_unpickled(tmp_path: Path) -> None:
+    class Harm:
+        def __reduce__(self) -> tuple[Callable[[Path], None], tuple[Path]]:
+            return Path.touch, (tmp_path / "harm",)
+
+    np.save(tmp_path / "array.npy", np.array([Harm()], object), allow_pickle=True)
+    with pytest.raises(RetrievalError, match=r"array.npy is damaged"):
+        read_array(tmp_path / "array.npy")
+    assert not (tmp_path / "harm").exists()
