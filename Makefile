@@ -3,6 +3,7 @@
 #   make test                  set up .venv and pass the checks and tests
 #   make site                  set up .venv and build the site of docs/ into site/
 #   make bench                 set up .venv and compare speed with that of others, in under five minutes
+#   make notebooks             run the notebooks of docs/ anew
 
 PYTHON ?= python3
 # PyTorch is pinned here and not in pyproject.toml: which build is right depends on the machine.
@@ -15,7 +16,7 @@ export QUESTION ?= Where in Finland was the designer of the tall stainless-steel
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: answer test check audit site bench clean
+.PHONY: answer test check audit site bench notebooks clean
 
 answer: .venv/base
 	@echo "Answering with blendfilter …"
@@ -47,6 +48,10 @@ bench: .venv/bench
 		$(BIN)/python benchmarks/$$benchmark || failed="$$failed $${benchmark%% *}"; \
 	done; \
 	test -z "$$failed" || { echo "failed:$$failed"; exit 1; }
+
+# Runs the notebooks and writes what they print and draw into their pages; a test compares the same.
+notebooks: .venv/dev
+	PYTHONPATH=tests $(BIN)/python -m support.notebooks docs/notebooks/[!R]*.md --into docs/notebooks
 
 clean:
 	rm -rf .venv build dist site .cache
