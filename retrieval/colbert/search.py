@@ -59,7 +59,8 @@ __all__ = ["ColBERT"]
 _BATCH = 32  # queries encoded at a time
 _NDOCS = 2048  # candidates that are ranked, unless more are needed
 _PUBLISHED = {"colbertv2.0": "colbert-ir/colbertv2.0"}  # the name in published indexes -> the name on the hub
-_OF_QUERIES = "query_maxlen", "attend_to_mask_tokens", "query_token_id", "query_token"  # settings recorded in indexes
+_OF_QUERIES = {"query_maxlen": int, "attend_to_mask_tokens": bool, "query_token_id": str, "query_token": str}
+_SETTINGS = {"nbits": int, "checkpoint": str} | _OF_QUERIES  # recorded in indexes, with their types
 _NAME_IT = 'name it as `checkpoint`, in code or in a TOML file of the type "colbert"'
 
 
@@ -119,7 +120,7 @@ class ColBERT(Retriever):
         on = find_device(device)
         config, chunks = _described(self.path)
         self._passages = open_passages(self.path, config.get("collection"), collection)
-        self._storage = Storage(self.path, chunks, config["nbits"], on)
+        self._storage = Storage(self.path, chunks, config.get("nbits"), on)
         self._scorer = best_scorer(self._storage)
         if len(self._passages) != len(self):
             raise UsageError(
@@ -261,7 +262,10 @@ def _described(path: Path) -> tuple[dict[str, Any], int]:
         read_description(path, DESCRIPTION, "ColBERT", FORMAT)
     with reading(path):
         metadata = json.loads((path / METADATA).read_bytes())
-        return dict(metadata["config"]), int(metadata["num_chunks"])
+        config, chunks = dict(metadata["config"]), int(metadata["num_chunks"])
+        if wrong := [name for name, kind in _SETTINGS.items() if not isinstance(config.get(name), kind | None)]:
+            raise TypeError(f"its setting {wrong[0]} is none")
+        return config, chunks
 
 
 def _recorded_checkpoint(checkpoint: str | None) -> str:
