@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from retrieval.errors import RetrievalError
 from retrieval.files import undamaged
 from retrieval.indexes import read_array
-from retrieval.models import import_package, loading, same_vectors, without_surrogates
+from retrieval.models import import_package, loading, refuse_code, same_vectors, without_surrogates
 from retrieval.passage import Passage
 
-__all__ = ["PRESETS", "Encoder", "LoadedEncoder", "same_probe"]
+__all__ = ["PRESETS", "Encoder", "LoadedEncoder", "named_by_index", "same_probe"]
 
 _PROBE_TEXT = "The quick brown fox jumps over the lazy dog."
 
@@ -103,6 +103,17 @@ class LoadedEncoder:
         if not np.isfinite(vectors).all():
             raise RetrievalError(f"the model {self.encoder.model!r} makes vectors with values that are no numbers")
         return vectors
+
+
+def named_by_index(encoder: Encoder, model: str | None) -> Encoder:
+    """The encoder that an index names; its model is `model` if the caller says where it is.
+
+    Raises:
+        UsageError: the index alone names the model, and that would run code of its own.
+    """
+    if model is None:
+        refuse_code(encoder.model)
+    return replace(encoder, model=model or encoder.model)
 
 
 def same_probe(path: Path, probe: NDArray[np.float32]) -> bool:

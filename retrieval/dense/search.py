@@ -12,7 +12,6 @@ memory-mapped, and the score is the inner product.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +20,7 @@ from numpy.typing import NDArray
 from retrieval.base import Retriever
 from retrieval.cluster import Workers
 from retrieval.dense.build import DESCRIPTION, FORMAT, GRAPH, PROBE, VECTORS, Encoded, write_index
-from retrieval.dense.encoder import Encoder, LoadedEncoder, same_probe
+from retrieval.dense.encoder import Encoder, LoadedEncoder, named_by_index, same_probe
 from retrieval.descriptions import read_description
 from retrieval.errors import RetrievalError, UsageError
 from retrieval.files import replace_directory, undamaged
@@ -38,7 +37,7 @@ class Dense(Retriever):
     Args:
         path: Directory of the index.
         model: Where the encoder's model is now, if it has moved since the index was built; it must be the same
-            model.
+            model. Also says that you trust it, if it brings code of its own.
         candidates: For an approximate index, how many passages a search keeps in view on its way, at least `k`. With
             more of them a search misses less and takes longer.
         device: Where to encode queries, such as "cpu" or "cuda:1"; by default the best one there is.
@@ -73,7 +72,7 @@ class Dense(Retriever):
             self._vectors = read_array(self.path / VECTORS, mapped=True)
             if self._vectors.ndim != 2 or len(self._vectors) != len(self) or self._vectors.dtype != np.float32:
                 raise RetrievalError(f"{self.path / VECTORS} is damaged: build the index again")
-        self._encoder = LoadedEncoder(replace(self.encoder, model=model or self.encoder.model), device)
+        self._encoder = LoadedEncoder(named_by_index(self.encoder, model), device)
         if not same_probe(self.path / PROBE, self._encoder.probe()):
             raise UsageError(
                 f"the model {model or self.encoder.model!r} is not the one that the passages in {path} were encoded "
@@ -130,7 +129,7 @@ class Dense(Retriever):
                 encoded=encoded,
             )
             replace_directory(path, new)
-        return Dense(path, candidates=self._candidates, device=self._device)
+        return Dense(path, model=self._encoder.encoder.model, candidates=self._candidates, device=self._device)
 
     def write_part(self, rows: range, work: Path) -> Path:
         """Write an index of some rows, with their vectors; returns its directory, within the directory `work`."""
@@ -203,4 +202,4 @@ class Dense(Retriever):
                 workers=workers,
             )
             replace_directory(out, index)
-        return cls(out, device=device)
+        return cls(out, model=loaded.encoder.model, device=device)

@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 from retrieval.asking import ask
 from retrieval.base import Retriever
-from retrieval.dense.encoder import Encoder, LoadedEncoder, same_probe
+from retrieval.dense.encoder import Encoder, LoadedEncoder, named_by_index, same_probe
 from retrieval.descriptions import read_description
 from retrieval.errors import RetrievalError, UsageError
 from retrieval.files import replace_directory, undamaged
@@ -69,7 +69,7 @@ class HippoRAG(Retriever):
     Args:
         path: Directory of the index.
         model: Where the encoder's model is now, if it has moved since the index was built; it must be the same
-            model.
+            model. Also says that you trust it, if it brings code of its own.
         facts: How many facts the LM chooses from, and in how many phrases walks begin at most. Paper's code: 5.
         passage_weight: Of walks that begin in passages, against those that begin in phrases. Paper: 0.05.
         damping: The probability that a walk goes on. Paper: 0.5.
@@ -113,7 +113,7 @@ class HippoRAG(Retriever):
         self._filter = FactFilter(SelectFacts) if filter else None
         self.asks_lm = filter
         self._triples: Sequence[bytes] = Lines(self.path / FACTS) if self.facts else ()
-        self._encoder = LoadedEncoder(replace(self.encoder, model=model or self.encoder.model), device)
+        self._encoder = LoadedEncoder(named_by_index(self.encoder, model), device)
         probe = self._encoder.probe()
         if not same_probe(self.path / PROBE, probe):
             raise UsageError(
@@ -277,7 +277,7 @@ class HippoRAG(Retriever):
                 progress=progress,
             )
             replace_directory(out, index)
-        return cls(out, device=device)
+        return cls(out, model=loaded.encoder.model, device=device)
 
 
 def _as_passage(triple: Triple) -> Passage:

@@ -1,11 +1,13 @@
 """A wrong bit or a missing end in an index of ColBERT: a clear error, or an answer."""
 
+import json
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from retrieval import Retriever
+from retrieval import Retriever, UsageError
 
 pytest.importorskip("colbert", reason="the extra `colbert` is not installed")
 
@@ -45,3 +47,16 @@ def test_a_damaged_index_is_said_or_answers(
         return ColBERT(path, device="cpu", checkpoint=checkpoint)
 
     assert attacked(tmp_path / "whole", tmp_path / "index", open_index) > 60
+
+
+def test_an_index_brings_no_code_with_the_checkpoint_that_it_names(checkpoint: Path, tmp_path: Path) -> None:
+    model = tmp_path / "model"
+    shutil.copytree(checkpoint, model)
+    build(PASSAGES[:3], tmp_path / "index", model)
+    (model / "harm.py").write_text(f"open({str(tmp_path / 'harmed')!r}, 'w').close()\nclass HarmConfig: ...\n")
+    config = json.loads((model / "config.json").read_text())
+    (model / "config.json").write_text(json.dumps(config | {"auto_map": {"AutoConfig": "harm.HarmConfig"}}))
+    with pytest.raises(UsageError, match="brings code of its own"):
+        ColBERT(tmp_path / "index", device="cpu")
+    assert not (tmp_path / "harmed").exists()
+    assert ColBERT(tmp_path / "index", device="cpu", checkpoint=checkpoint)("cat", 3)
