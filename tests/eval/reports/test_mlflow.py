@@ -251,16 +251,13 @@ def test_a_run_of_many_types_is_logged(store: Path, tmp_path: Path) -> None:
 
 def test_a_type_of_questions_may_be_any_text(store: Path, tmp_path: Path) -> None:
     types = ["..", "../../up", "", "/", "\n", "x" * 9999, "=cmd|'x'"]
-    rows = [
-        dspy.Example(id=f"q{n}", question=f"Who {n}?", answers=["a"], type=type_).with_inputs("question")
-        for n, type_ in enumerate(types)
-    ]
-    with dspy.context(lm=lms.load("extractive")):
-        evaluate(BlendFilter(Memory(PASSAGES)), rows, [em], directory=tmp_path / "run", manifest={})
+    some = examples(*map(str, range(len(types))))
+    for example, type_ in zip(some, types, strict=True):
+        example.type = type_
+    evaluate(Answer(), some, metrics=[em], directory=tmp_path / "run", manifest={})
     id_ = log(read(tmp_path / "run"), experiment="types")
     names = [name for name in MlflowClient().get_run(id_).data.metrics if name.endswith("/n")]
-    assert not any(".." in Path(name).parts for name in names)
-    assert {"_.._up/n", "_/n", "x" * 100 + "/n", "_cmd_'x'/n".replace("'", "_")} <= set(names)
+    assert sorted(names) == ["_.._up/n", "_/n", "_cmd__x_/n", "x" * 100 + "/n"]
 
 
 def test_no_secret_is_logged_or_traced(provider: Provider, traced: str, store: Path, tmp_path: Path) -> None:
