@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 from dspy.utils.exceptions import LMError
 from tqdm import tqdm
 
+from retrieval.called import as_called
 from retrieval.errors import OdqaError
 from retrieval.printable import printable
 from retrieval.secrets import without_secrets
@@ -22,7 +23,13 @@ __all__ = ["Parser", "output", "progress_bar", "run", "say", "saying_on_interrup
 
 
 class Parser(argparse.ArgumentParser):
-    """An argument parser whose errors are one line."""
+    """An argument parser whose errors are one line, and which names all commands as this one was called."""
+
+    def __init__(self, prog: str | None = None, **settings: Any) -> None:
+        super().__init__(prog and as_called(prog), **settings)
+
+    def format_help(self) -> str:
+        return as_called(super().format_help())
 
     def error(self, message: str) -> NoReturn:
         self.exit(2, printable(f"{self.prog}: error: {message}; --help lists the flags\n"))
@@ -42,7 +49,7 @@ def run(prog: str, command: Callable[[], None]) -> NoReturn:
     secrets, and 2. It is no error when the reader of our output closes the pipe.
 
     Args:
-        prog: The command as the user typed it, such as "python -m eval"; the line begins with it.
+        prog: The command by the name of its module, such as "python -m eval"; the line begins with it, `as_called`.
         command: What to run.
     """
     logging.basicConfig(format="%(message)s", handlers=[_Said()])
@@ -62,8 +69,8 @@ def run(prog: str, command: Callable[[], None]) -> NoReturn:
 
 
 def say(line: str) -> None:
-    """Print a line on stderr, `printable`. Stdout is for data."""
-    print(printable(line), file=sys.stderr)
+    """Print a line on stderr, `printable`, with commands `as_called`. Stdout is for data."""
+    print(printable(as_called(line)), file=sys.stderr)
 
 
 def output(text: str, *, end: str = "\n", flush: bool = False) -> None:

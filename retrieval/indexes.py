@@ -17,12 +17,13 @@ from contextlib import contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Protocol, Self, runtime_checkable
+from uuid import uuid4
 
 import numpy as np
 from numpy.typing import NDArray
 
 from retrieval.errors import RetrievalError, UsageError
-from retrieval.files import locked, undamaged
+from retrieval.files import locked, replace_directory, undamaged
 from retrieval.passage import Passage
 
 __all__ = [
@@ -35,6 +36,7 @@ __all__ = [
     "UpdatableIndex",
     "building",
     "building_directory",
+    "built_at_once",
     "check_target",
     "checked_passages",
     "kept_rows",
@@ -312,6 +314,23 @@ def building(out: Path) -> Iterator[Path]:
                 path.unlink()
     with suppress(OSError):  # another process has begun to build in it
         work.rmdir()
+
+
+@contextmanager
+def built_at_once(out: Path) -> Iterator[Path]:
+    """Gives an empty directory that becomes `out` when the block ends well, in place of what may be there.
+
+    Otherwise nothing is left of it, unless the process is killed.
+    """
+    out = out.resolve()  # what a symbolic link points to may be on another disk
+    work = out.with_name(f"{out.name}.building-{uuid4().hex[:8]}")
+    work.mkdir(parents=True)
+    try:
+        yield work
+        replace_directory(out, work)
+    except BaseException:
+        shutil.rmtree(work, ignore_errors=True)
+        raise
 
 
 def _offsets(path: Path) -> Path:

@@ -7,13 +7,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
+import dspy
+
 import retrieval
 from programs import names
 from programs.commands.flags import adapter_of, add_lm, load_lm
 from retrieval import FORMS, Retriever, UsageError
 from retrieval.command_line import Parser, run
 
-__all__ = ["main"]
+__all__ = ["main", "make_parser"]
 
 _PROG = "python -m programs serve"
 _RUNS = "runs"
@@ -21,11 +23,12 @@ _RUNS = "runs"
 
 def main(argv: Sequence[str] | None = None) -> NoReturn:
     """Run the command line and exit."""
-    args = _parser().parse_args(argv)
+    args = make_parser().parse_args(argv)
     run(_PROG, lambda: _serve(args))
 
 
-def _parser() -> Parser:
+def make_parser() -> Parser:
+    """Make the parser."""
     parser = Parser(
         _PROG,
         description="Answer questions over HTTP: an API as OpenAI's, and a page. The environment variable "
@@ -122,12 +125,14 @@ def _serve(args: argparse.Namespace) -> None:
         body=args.max_body,
         grace=args.grace,
     )
-    methods = Methods(args.methods or names(), states=_states(args.state), settings=_settings(args.set))
+    adapter = adapter_of(args)
+    with dspy.context(adapter=adapter):  # a state says under which it was made
+        methods = Methods(args.methods or names(), states=_states(args.state), settings=_settings(args.set))
     answering = Answering(
         load_lm(args).copy(cache=args.cache),
         methods,
         _retrievers(args.retriever),
-        adapter=adapter_of(args),
+        adapter=adapter,
         limits=limits,
         rewrite=args.rewrite,
     )
@@ -139,9 +144,11 @@ def _serve(args: argparse.Namespace) -> None:
 
 def _run_routes(folder: str | None) -> list[Any]:
     """Routes that show the runs in the folder; without one those in `runs`, if it is there."""
+    if not (folder or Path(_RUNS).is_dir()):
+        return []
     from eval.reports.served import run_routes
 
-    return run_routes(folder or _RUNS) if folder or Path(_RUNS).is_dir() else []
+    return run_routes(folder or _RUNS)
 
 
 def _retrievers(given: list[str] | None) -> dict[str, Retriever | None]:

@@ -76,7 +76,8 @@ class Answering:
         self._alone = StandAlone() if rewrite and self.language_model else None
         self._day = Day(limits)
         self._free = threading.Semaphore(limits.at_once)
-        self._questions: set[Question] = set()
+        self.waited_for: set[Question] = set()
+        """The questions whose answers somebody waits for."""
         self._stopping = False
 
     def begin(self, asking: Asking) -> Question:
@@ -91,8 +92,8 @@ class Answering:
             raise _stopping()
         if not self._free.acquire(blocking=False):
             raise Problem(503, "too many questions are in flight; try again later", "busy", {"Retry-After": "1"})
-        question = Question(self.limits.seconds, self._questions.discard)
-        self._questions.add(question)
+        question = Question(self.limits.seconds, self.waited_for.discard)
+        self.waited_for.add(question)
         self.metrics.in_flight.inc()
         run = threading.Thread(target=self._run, args=(asking, name, program, question), name="question", daemon=True)
         run.start()
@@ -101,7 +102,7 @@ class Answering:
     def stop(self) -> None:
         """End all questions in flight, and take no more; for the thread of the event loop."""
         self._stopping = True
-        for question in list(self._questions):
+        for question in list(self.waited_for):
             question.stop(_stopping())
 
     def _checked(self, asking: Asking) -> tuple[str, Program]:

@@ -46,16 +46,14 @@ def make_app(answering: Answering, admission: Admission, routes: Sequence[BaseRo
     async def metrics(_: Request) -> Response:
         return Response(generate_latest(registry), headers={"Content-Type": CONTENT_TYPE_LATEST})
 
-    page: list[BaseRoute] = []
-    if _PAGE.is_dir():
-        page = [Route("/", _first_page), Mount("/page", StaticFiles(directory=_PAGE))]
+    page = [Route("/", _first_page), Mount("/page", StaticFiles(directory=_PAGE))]
     return Starlette(
         routes=[
             *answer_routes(answering),
             *chat_routes(answering),
             *response_routes(answering),
             *mcp_routes(answering),
-            *description_routes(),
+            *description_routes(answering.methods.names),
             Route("/health", health),
             Route("/metrics", metrics),
             *routes,

@@ -1,5 +1,6 @@
 """What the server says of itself: /openapi.json, and /docs, a page over it that loads nothing from other hosts."""
 
+from collections.abc import Sequence
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any, Literal
@@ -21,7 +22,6 @@ __all__ = ["description_routes"]
 
 _HERE = Path(__file__).parent
 _REFERENCE = "#/components/schemas/{model}"
-_MODEL = {"name": "model", "in": "path", "required": True, "schema": {"type": "string"}}
 
 
 class Fault(BaseModel):
@@ -45,9 +45,9 @@ class Health(BaseModel):
     status: Literal["ok"]
 
 
-def description_routes() -> list[BaseRoute]:
-    """The routes."""
-    document = _document()
+def description_routes(methods: Sequence[str]) -> list[BaseRoute]:
+    """The routes of a server that has these methods."""
+    document = _document(methods)
     template = jinja2.Environment(autoescape=True).from_string((_HERE / "description.html").read_text("utf-8"))
     page = template.render(paths=document["paths"], schemas=document["components"]["schemas"])
 
@@ -63,7 +63,7 @@ def description_routes() -> list[BaseRoute]:
     return [Route("/openapi.json", openapi), Route("/docs", docs), Route("/docs/style.css", style)]
 
 
-def _document() -> dict[str, Any]:
+def _document(methods: Sequence[str]) -> dict[str, Any]:
     """The server in OpenAPI's terms. Bearer tokens are asked for where the server has one."""
     forms: list[type[BaseModel]] = [Ask, Completion, ResponseForm]
     replies: list[type[BaseModel]] = [Record, Failure, Health]
@@ -72,8 +72,9 @@ def _document() -> dict[str, Any]:
         ref_template=_REFERENCE,
     )
     question = (400, 401, 403, 404, 408, 413, 415, 429, 500, 502, 503, 504)
-    stream = {"text/event-stream": {"schema": {"type": "string"}}}
-    method = {**_MODEL, "name": "method"}
+    stream: dict[str, Any] = {"text/event-stream": {}}
+    for form, field in (("Ask", "method"), ("Completion", "model"), ("ResponseForm", "model")):
+        schemas["$defs"][form]["properties"][field]["enum"] = list(methods)
     paths: dict[str, Any] = {
         "/v1/answers": {
             "post": {
@@ -86,7 +87,7 @@ def _document() -> dict[str, Any]:
         "/v1/prompts/{method}": {
             "get": {
                 "summary": "What a method's predictors are shown, as served and before compiling.",
-                "parameters": [method],
+                "parameters": [_parameter("method", methods)],
                 "responses": _replies(_OBJECT, 401, 403, 404),
             }
         },
@@ -108,7 +109,7 @@ def _document() -> dict[str, Any]:
         "/v1/models/{model}": {
             "get": {
                 "summary": "One of them.",
-                "parameters": [_MODEL],
+                "parameters": [_parameter("model", methods)],
                 "responses": _replies(_OBJECT, 401, 403, 404),
             }
         },
@@ -130,6 +131,10 @@ def _document() -> dict[str, Any]:
         },
         "security": [{}, {"token": []}],
     }
+
+
+def _parameter(name: str, methods: Sequence[str]) -> dict[str, Any]:
+    return {"name": name, "in": "path", "required": True, "schema": {"type": "string", "enum": list(methods)}}
 
 
 _OBJECT: dict[str, Any] = {"application/json": {"schema": {"type": "object"}}}

@@ -42,9 +42,10 @@ class Limits:
 
     def __post_init__(self) -> None:
         for name in self.__slots__:
-            limit = getattr(self, name)
-            if limit is not None and not (limit >= 0 if name == "grace" else limit > 0):
-                raise UsageError(f"the limit of {name} must be above 0, not {limit}")
+            limit, may_be_0 = getattr(self, name), name == "grace"
+            if limit is not None and not (limit > 0 or (may_be_0 and limit == 0)):
+                least = "at least 0" if may_be_0 else "above 0"
+                raise UsageError(f"the limit of {name} must be {least}, not {limit}")
 
 
 class Day:

@@ -24,7 +24,6 @@ from functools import lru_cache
 from itertools import chain, count
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import bm25s
 import numpy as np
@@ -37,7 +36,17 @@ from retrieval.bm25.build import BUCKETS, DESCRIPTION, FORMAT, VOCABULARY, bucke
 from retrieval.descriptions import read_description
 from retrieval.errors import RetrievalError, UsageError
 from retrieval.files import replace_directory, undamaged
-from retrieval.indexes import Corpus, Lines, Progress, check_target, kept_rows, read_array, stamp, updating
+from retrieval.indexes import (
+    Corpus,
+    Lines,
+    Progress,
+    built_at_once,
+    check_target,
+    kept_rows,
+    read_array,
+    stamp,
+    updating,
+)
 from retrieval.known_item import sample_rows
 from retrieval.passage import Passage
 
@@ -211,16 +220,9 @@ class BM25(Retriever):
             raise UsageError(f"k1 must be a number from 0 up and b one from 0 to 1, not {k1} and {b}")
         check_target(out, DESCRIPTION, "BM25", overwrite)
         analyser = Analyser.from_settings(stemmer, stop_words)
-        out = out.resolve()  # what a symbolic link points to may be on another disk
-        building = out.with_name(f"{out.name}.building-{uuid4().hex[:8]}")
-        building.mkdir(parents=True)
-        try:
-            write_index(passages, building, analyser, k1, b, progress)
-            replace_directory(out, building)
-        except BaseException:
-            shutil.rmtree(building, ignore_errors=True)
-            raise
-        return cls(out)
+        with built_at_once(out) as work:
+            write_index(passages, work, analyser, k1, b, progress)
+        return cls(out.resolve())
 
 
 def _columns(path: Path, analyser: Analyser) -> Callable[[str], int | None]:

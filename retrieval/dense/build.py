@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retrieval.cluster import Workers
-from retrieval.dense.encoder import Encoder, LoadedEncoder, same_probe
+from retrieval.dense.encoder import PROBE, Encoder, LoadedEncoder, same_probe
 from retrieval.descriptions import write_description
 from retrieval.encoding import do_tasks
 from retrieval.errors import UsageError
@@ -21,13 +21,12 @@ from retrieval.indexes import CORPUS, Corpus, LineWriter, checked_passages, pass
 from retrieval.models import import_package
 from retrieval.passage import Passage
 
-__all__ = ["DESCRIPTION", "FORMAT", "GRAPH", "PROBE", "VECTORS", "Encoded", "write_index"]
+__all__ = ["DESCRIPTION", "FORMAT", "GRAPH", "VECTORS", "Encoded", "write_index"]
 
 DESCRIPTION = "dense.json"
 FORMAT = 1
 VECTORS = "vectors.npy"
 GRAPH = "vectors.faiss"
-PROBE = "probe.npy"
 _SHARD = 1024  # passages in a piece, which is encoded anew when the build was interrupted within it
 _LINKS = 32  # of a vector in the graph, to each side
 _BUILD_CANDIDATES = 200  # looked at for the links of a vector

@@ -9,13 +9,16 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval.errors import RetrievalError
+from retrieval.errors import RetrievalError, UsageError
 from retrieval.files import undamaged
 from retrieval.indexes import read_array
 from retrieval.models import import_package, loading, refuse_code, same_vectors, without_surrogates
 from retrieval.passage import Passage
 
-__all__ = ["PRESETS", "Encoder", "LoadedEncoder", "named_by_index", "same_probe"]
+__all__ = ["PRESETS", "PROBE", "Encoder", "LoadedEncoder", "encoder_of_index", "named_by_index", "same_probe"]
+
+PROBE = "probe.npy"
+"""The file of an index with the vectors of `LoadedEncoder.probe`."""
 
 _PROBE_TEXT = "The quick brown fox jumps over the lazy dog."
 
@@ -114,6 +117,32 @@ def named_by_index(encoder: Encoder, model: str | None) -> Encoder:
     if model is None:
         refuse_code(encoder.model)
     return replace(encoder, model=model or encoder.model)
+
+
+def encoder_of_index(path: Path, encoder: Encoder, model: str | None, device: str | None) -> tuple[LoadedEncoder, int]:
+    """Load what the passages of an index were encoded with.
+
+    Args:
+        path: Directory of the index, which has a probe.
+        encoder: As the index describes it.
+        model: Where its model is, if not where it was.
+        device: See `retrieval.dense.Dense`.
+
+    Returns:
+        The encoder, and how many numbers its vectors have.
+
+    Raises:
+        UsageError: the model cannot be loaded, is another one, or would run code of its own, see `named_by_index`.
+        RetrievalError: the probe is damaged.
+    """
+    loaded = LoadedEncoder(named_by_index(encoder, model), device)
+    probe = loaded.probe()
+    if not same_probe(path / PROBE, probe):
+        raise UsageError(
+            f"the model {loaded.encoder.model!r} is not the one that the passages in {path} were encoded with: "
+            "open the index with that model, or build it again"
+        )
+    return loaded, int(probe.shape[1])
 
 
 def same_probe(path: Path, probe: NDArray[np.float32]) -> bool:

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from retrieval.base import Retriever
 from retrieval.cluster import Workers
-from retrieval.dense.build import DESCRIPTION, FORMAT, GRAPH, PROBE, VECTORS, Encoded, write_index
-from retrieval.dense.encoder import Encoder, LoadedEncoder, named_by_index, same_probe
+from retrieval.dense.build import DESCRIPTION, FORMAT, GRAPH, VECTORS, Encoded, write_index
+from retrieval.dense.encoder import Encoder, LoadedEncoder, encoder_of_index
 from retrieval.descriptions import read_description
 from retrieval.errors import RetrievalError, UsageError
 from retrieval.files import replace_directory, undamaged
@@ -72,12 +72,7 @@ class Dense(Retriever):
             self._vectors = read_array(self.path / VECTORS, mapped=True)
             if self._vectors.ndim != 2 or len(self._vectors) != len(self) or self._vectors.dtype != np.float32:
                 raise RetrievalError(f"{self.path / VECTORS} is damaged: build the index again")
-        self._encoder = LoadedEncoder(named_by_index(self.encoder, model), device)
-        if not same_probe(self.path / PROBE, self._encoder.probe()):
-            raise UsageError(
-                f"the model {model or self.encoder.model!r} is not the one that the passages in {path} were encoded "
-                "with: open the index with that model, or build it again"
-            )
+        self._encoder, _ = encoder_of_index(self.path, self.encoder, model, device)
 
     def __len__(self) -> int:
         return len(self._corpus)

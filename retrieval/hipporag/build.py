@@ -11,7 +11,7 @@ import dspy
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval.dense.encoder import LoadedEncoder
+from retrieval.dense.encoder import PROBE, LoadedEncoder
 from retrieval.descriptions import write_description
 from retrieval.hipporag.graph import Facts, Synonyms, collect, link
 from retrieval.hipporag.openie import Found, OpenIE, Replies, extract_all, identity, prompts
@@ -28,7 +28,6 @@ __all__ = [
     "GRAPH",
     "OPENIE",
     "PASSAGE_VECTORS",
-    "PROBE",
     "REPLIES",
     "fact_text",
     "write_index",
@@ -36,7 +35,6 @@ __all__ = [
 
 DESCRIPTION = "hipporag.json"
 FORMAT = 1
-PROBE = "probe.npy"
 PASSAGE_VECTORS = "passages.npy"
 FACT_VECTORS = "facts.npy"
 FACTS = "facts.jsonl"

@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 from retrieval.asking import ask
 from retrieval.base import Retriever
-from retrieval.dense.encoder import Encoder, LoadedEncoder, named_by_index, same_probe
+from retrieval.dense.encoder import Encoder, LoadedEncoder, encoder_of_index
 from retrieval.descriptions import read_description
 from retrieval.errors import RetrievalError, UsageError
 from retrieval.files import replace_directory, undamaged
@@ -41,7 +41,6 @@ from retrieval.hipporag.build import (
     FORMAT,
     GRAPH,
     PASSAGE_VECTORS,
-    PROBE,
     REPLIES,
     write_index,
 )
@@ -113,15 +112,9 @@ class HippoRAG(Retriever):
         self._filter = FactFilter(SelectFacts) if filter else None
         self.asks_lm = filter
         self._triples: Sequence[bytes] = Lines(self.path / FACTS) if self.facts else ()
-        self._encoder = LoadedEncoder(named_by_index(self.encoder, model), device)
-        probe = self._encoder.probe()
-        if not same_probe(self.path / PROBE, probe):
-            raise UsageError(
-                f"the model {model or self.encoder.model!r} is not the one that the passages in {path} were encoded "
-                "with: open the index with that model, or build it again"
-            )
-        self._passage_vectors = _vectors(self.path / PASSAGE_VECTORS, len(self._corpus), probe.shape[1])
-        self._fact_vectors = _vectors(self.path / FACT_VECTORS, len(self._triples), probe.shape[1])
+        self._encoder, width = encoder_of_index(self.path, self.encoder, model, device)
+        self._passage_vectors = _vectors(self.path / PASSAGE_VECTORS, len(self._corpus), width)
+        self._fact_vectors = _vectors(self.path / FACT_VECTORS, len(self._triples), width)
         with undamaged(self.path / GRAPH), np.load(self.path / GRAPH) as arrays:
             self._graph, self._ends = Graph.of_arrays(arrays), arrays["ends"]
             phrases = len(self._graph.holders)

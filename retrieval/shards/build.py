@@ -5,17 +5,15 @@ DIR/shards.json     format, kind of index, passages of each shard; written last
 """
 
 import json
-import shutil
 from hashlib import sha256
 from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 from retrieval.errors import RetrievalError, UsageError
-from retrieval.files import json_page, replace_directory
-from retrieval.indexes import check_target
+from retrieval.files import json_page
+from retrieval.indexes import built_at_once, check_target
 
 __all__ = ["DESCRIPTION", "directories_of", "split"]
 
@@ -50,19 +48,14 @@ def split(index: Any, out: str | Path, shards: int, *, overwrite: bool = False) 
     check_target(out, DESCRIPTION, "sharded", overwrite)
     ends = [len(index) * number // shards for number in range(shards + 1)]
     parts = [range(begin, end) for begin, end in pairwise(ends)]
-    work = out.with_name(f"{out.name}.building-{uuid4().hex[:8]}")
-    directories = [work / str(number) for number in range(shards)]
-    try:
+    with built_at_once(out) as work:
+        directories = [work / str(number) for number in range(shards)]
         for directory in directories:
-            directory.mkdir(parents=True)
+            directory.mkdir()
         import_module(f"retrieval.{kind}.split").split(index, parts, directories)
         about: dict[str, Any] = {"format": FORMAT, "kind": kind, "passages": [len(part) for part in parts]}
         about["sha256"] = [_digest(directory) for directory in directories]
         (work / DESCRIPTION).write_bytes(json_page(about))
-        replace_directory(out, work)
-    except BaseException:
-        shutil.rmtree(work, ignore_errors=True)
-        raise
     return [out / directory.name for directory in directories]
 
 

@@ -23,7 +23,7 @@ from programs.serving.methods import Methods  # noqa: E402
 from programs.serving.server import Server  # noqa: E402
 from retrieval.serving.listening import listen  # noqa: E402
 
-__all__ = ["TABLE", "answering_with", "serving"]
+__all__ = ["TABLE", "answering_with", "running", "serving"]
 
 TABLE = Memory(
     [
@@ -54,15 +54,22 @@ def answering_with(
 
 
 @contextmanager
-def serving(answering: Answering, routes: Sequence[Any] = (), **admission: Any) -> Iterator[str]:
-    """The URL of the server."""
+def running(answering: Answering, routes: Sequence[Any] = (), **admission: Any) -> Iterator[tuple[Server, str]]:
+    """The server and its URL."""
     server = Server(answering, Admission(**admission), routes)
     listener = listen("127.0.0.1", 0)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
     thread.start()
     try:
         eventually(lambda: server.started)
-        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        yield server, f"http://127.0.0.1:{listener.getsockname()[1]}"
     finally:
         server.should_exit = True
         thread.join()
+
+
+@contextmanager
+def serving(answering: Answering, routes: Sequence[Any] = (), **admission: Any) -> Iterator[str]:
+    """The URL of the server."""
+    with running(answering, routes, **admission) as (_, url):
+        yield url

@@ -15,6 +15,7 @@ def begin_run(directory: Path, asked: int, **manifest: Any) -> Store:
     """A run that has no rows yet."""
     said = {"task": "quiz", "program": "reader", "lm": "made/up", "metrics": ["em"], "questions": "hash", **manifest}
     entries = {key: value for key, value in a_manifest(**said).entries().items() if key not in Store.OWN}
+    directory.mkdir(parents=True)
     return Store(directory, entries, asked=asked, self_tests={}, resumable=True)
 
 

@@ -64,6 +64,7 @@ export class Ask {
     this.after = make("p", { class: "row actions" });
     this.result.replaceChildren(this.card, make("section", { "aria-label": "Steps" }, make("h2", {}, "Steps"), this.trace.element));
     this.examples.hidden = true;
+    this.status.scrollIntoView({ block: "nearest" });
     history.pushState(null, "", this.link());
     this.tell(answering);
     this.busy(true);

@@ -105,6 +105,7 @@ export class Side {
       return side;
     });
     this.sides = round;
+    this.status.scrollIntoView({ block: "nearest" });
     history.pushState(null, "", this.address());
     this.stop.hidden = false;
     this.link.hidden = false;

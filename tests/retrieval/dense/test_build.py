@@ -34,7 +34,7 @@ KILLED = """
 import os, signal, sys
 import numpy as np
 from retrieval import Passage
-from retrieval.dense import Dense, build, search
+from retrieval.dense import Dense, build, encoder, search
 
 class Model:
     def __init__(self, encoder, device):
@@ -53,7 +53,8 @@ def passages():
             os.kill(os.getpid(), signal.SIGKILL)
         yield Passage(str(n), f"text {n}")
 
-search.LoadedEncoder, build._SHARD = Model, 8
+encoder.LoadedEncoder = search.LoadedEncoder = Model
+build._SHARD = 8
 Dense.build(passages(), sys.argv[1], encoder="none")
 """
 

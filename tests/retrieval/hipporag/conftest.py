@@ -4,12 +4,14 @@ import pytest
 from support.graph_passages import PASSAGES, Knowing
 from support.word_encoder import WordEncoder
 
+from retrieval.dense import encoder
 from retrieval.hipporag import search
 
 
 @pytest.fixture(autouse=True)
 def _words(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(search, "LoadedEncoder", WordEncoder)
+    for module in (search, encoder):  # which load it to build, and to open
+        monkeypatch.setattr(module, "LoadedEncoder", WordEncoder)
 
 
 @pytest.fixture

@@ -68,6 +68,7 @@ sys.path.insert(0, sys.argv[3])
 from support.graph_passages import PASSAGES, Knowing
 from support.scripted import Function, engine_lm
 from support.word_encoder import WordEncoder
+from retrieval.dense import encoder
 from retrieval.hipporag import HippoRAG, search
 
 knowing = Knowing(PASSAGES)
@@ -77,7 +78,7 @@ def reply(system, user):
         os.kill(os.getpid(), signal.SIGKILL)
     return knowing.reply(system, user)
 
-search.LoadedEncoder = WordEncoder
+encoder.LoadedEncoder = search.LoadedEncoder = WordEncoder
 HippoRAG.build(PASSAGES, sys.argv[1], encoder="words", lm=engine_lm(Function(reply)), lm_calls=1)
 print(len(knowing.asked))
 """

@@ -1,0 +1,1 @@
+"""The console script `odqa`, whose commands are those of all rooms."""

@@ -1,0 +1,258 @@
+"""Questions that end early: the client goes, time is over, the server stops, a limit is reached, something fails."""
+
+import json
+import socket
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import httpx
+import pytest
+from dspy.clients.base_lm import GLOBAL_HISTORY
+from support.answers_server import TABLE, answering_with, running, serving
+from support.patience import PATIENCE, eventually
+from support.scripted import Function, Priced, engine_lm, render
+
+from programs.serving.answering import Answering
+from retrieval import Passage, RetrievalError, Retriever, UsageError
+from retrieval.errors import ShardError
+
+QUESTION = "Who led the Italian troops at Adwa?"
+ANSWER = render({"answer": "Baratieri"})
+SEARCH = render({"thought": "Search.", "action": "search", "query": "Adwa", "answer": ""})
+END = render({"thought": "", "action": "finish", "query": "", "answer": "Baratieri"})
+BODIES: dict[str, Any] = {
+    "/v1/answers": {"question": QUESTION, "method": "direct"},
+    "/v1/chat/completions": {"model": "direct", "messages": [{"role": "user", "content": QUESTION}]},
+    "/v1/responses": {"model": "direct", "input": QUESTION},
+}
+
+
+class Gate:
+    """The replies of an engine that waits until it is let."""
+
+    def __init__(self, reply: str = ANSWER) -> None:
+        self.reply = reply
+        self.calls: list[str] = []
+        self.open = threading.Event()
+
+    def __call__(self, system: str, user: str) -> str:
+        self.calls.append(user)
+        assert self.open.wait(PATIENCE)
+        return self.reply
+
+
+@pytest.fixture
+def gate() -> Iterator[Gate]:
+    gate = Gate()
+    yield gate
+    gate.open.set()
+
+
+def gated(gate: Gate, *methods: str, **limits: Any) -> Answering:
+    return answering_with(engine_lm(Function(gate)), *methods, limits=limits)
+
+
+def ask(url: str, method: str = "direct", **body: Any) -> httpx.Response:
+    return httpx.post(f"{url}/v1/answers", json={"question": QUESTION, "method": method, **body}, timeout=PATIENCE)
+
+
+def problem(reply: httpx.Response) -> tuple[int, str]:
+    return reply.status_code, reply.json()["error"]["code"]
+
+
+def count(answering: Answering, name: str, **labels: str) -> float | None:
+    return answering.metrics.registry.get_sample_value(f"answers_{name}", labels)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("path", BODIES)
+def test_a_client_that_goes_away_stops_its_question(gate: Gate, path: str, stream: bool) -> None:
+    gate.reply = SEARCH
+    answering = gated(gate, "react")  # asks the LM until it has an answer
+    body = json.dumps(BODIES[path] | {"stream": stream}).replace('"direct"', '"react"').encode()
+    head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {len(body)}"
+    with serving(answering) as url:
+        with socket.create_connection(("127.0.0.1", httpx.URL(url).port)) as connection:
+            connection.sendall(f"{head}\r\n\r\n".encode() + body)
+            eventually(lambda: gate.calls)
+            assert count(answering, "in_flight") == 1
+        eventually(lambda: not answering.waited_for)
+        gate.open.set()
+        eventually(lambda: count(answering, "in_flight") == 0)
+        eventually(lambda: count(answering, "questions_total", method="react", outcome="gone") == 1)
+    assert len(gate.calls) == 1
+    assert count(answering, "searches_total", method="react") == 0
+    assert not [thread for thread in threading.enumerate() if thread.name == "question"]
+
+
+def test_calls_that_are_made_side_by_side_are_stopped_too(gate: Gate) -> None:
+    answering = gated(gate, "blendfilter", seconds=0.05)
+    with serving(answering) as url:
+        assert problem(ask(url, "blendfilter")) == (504, "timeout")
+        gate.open.set()
+        eventually(lambda: count(answering, "in_flight") == 0)
+    assert len(gate.calls) <= 3  # a draft, a passage from memory and a topic, which need not wait for each other
+
+
+def test_a_question_whose_time_is_over(gate: Gate) -> None:
+    with serving(gated(gate, seconds=0.05)) as url:
+        assert problem(ask(url)) == (504, "timeout")
+        lines = ask(url, stream=True).text.splitlines()
+        assert lines[-3] == "event: error"
+        assert json.loads(lines[-2].removeprefix("data: "))["error"]["code"] == "timeout"
+
+
+def test_more_questions_than_may_be_in_flight(gate: Gate) -> None:
+    answering = gated(gate, at_once=2, seconds=PATIENCE)
+    with serving(answering) as url, ThreadPoolExecutor(2) as pool:
+        first = [pool.submit(ask, url) for _ in range(2)]
+        eventually(lambda: len(gate.calls) == 2)
+        refused = ask(url)
+        assert problem(refused) == (503, "busy")
+        assert refused.headers["retry-after"] == "1"
+        gate.open.set()
+        assert [reply.result().json()["answer"] for reply in first] == ["Baratieri"] * 2
+        eventually(lambda: count(answering, "in_flight") == 0)
+        assert ask(url).status_code == 200
+
+
+def test_a_question_that_nobody_waits_for_counts_until_its_call_ends(gate: Gate) -> None:
+    answering = gated(gate, at_once=1, seconds=0.05)
+    with serving(answering) as url:
+        assert problem(ask(url)) == (504, "timeout")
+        assert problem(ask(url)) == (503, "busy")
+        gate.open.set()
+        eventually(lambda: count(answering, "in_flight") == 0)
+
+
+def test_a_day_has_so_many_calls() -> None:
+    answering = answering_with(engine_lm(Function(lambda *_: ANSWER)), limits={"calls": 2})
+    with serving(answering) as url:
+        assert [ask(url).status_code for _ in range(2)] == [200, 200]
+        refused = ask(url)
+        assert problem(refused) == (429, "limit_reached")
+        assert 0 < int(refused.headers["retry-after"]) <= 24 * 3600
+
+
+def test_the_last_call_of_a_day_may_be_in_the_middle_of_a_question() -> None:
+    calls: list[str] = []
+    lm = engine_lm(Function(lambda _, user: calls.append(user) or SEARCH))
+    with serving(answering_with(lm, "react", limits={"calls": 2})) as url:
+        assert problem(ask(url, "react")) == (429, "limit_reached")
+    assert len(calls) == 2
+
+
+def test_a_day_has_so_many_dollars() -> None:
+    with serving(answering_with(engine_lm(Priced(lambda *_: ANSWER)), limits={"usd": 0.5})) as url:
+        assert [ask(url).status_code for _ in range(3)] == [200, 200, 429]
+        assert ask(url).json()["error"]["message"].startswith("today's 0.5 US dollars are spent")
+    with serving(answering_with(engine_lm(Function(lambda *_: ANSWER)), limits={"usd": 0.5})) as url:
+        assert [ask(url).status_code for _ in range(2)] == [200, 429]
+        assert ask(url).json()["error"]["message"].startswith("the price of an LM call is unknown")
+
+
+class Failing(Retriever):
+    def __init__(self, error: BaseException) -> None:
+        self.error = error
+
+    def search(self, query: str, k: int) -> list[Passage]:
+        raise self.error
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "code", "message"),
+    [
+        (RetrievalError("/secret/path"), 502, "retriever_failed", "the retriever failed; the server's log says why"),
+        (ShardError("shard 1 is down", "/secret/path"), 502, "retriever_failed", "shard 1 is down"),
+        (UsageError("k is too large"), 400, "invalid_request", "k is too large"),
+        (RuntimeError("/secret/path"), 500, "failed", "the server failed; its log says why"),
+        (SystemExit("/secret/path"), 500, "failed", "the server failed; its log says why"),
+    ],
+)
+def test_what_fails_is_told_without_details(
+    error: BaseException, status: int, code: str, message: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    lm = engine_lm(Function(lambda *_: ANSWER))
+    with serving(answering_with(lm, retriever=Failing(error))) as url:
+        reply = ask(url)
+        assert problem(reply) == (status, code)
+        assert reply.json()["error"]["message"] == message
+        assert ask(url, stream=True).text.startswith('event: step\ndata: {"kind":"query"')
+    assert status == 400 or "/secret/path" in capfd.readouterr().err
+
+
+def test_an_lm_that_fails_is_told_without_details(capfd: pytest.CaptureFixture[str]) -> None:
+    def fail(system: str, user: str) -> str:
+        raise RuntimeError("no such key: secret")
+
+    with serving(answering_with(engine_lm(Function(fail)))) as url:
+        reply = ask(url)
+        assert problem(reply) == (502, "lm_failed")
+        assert "secret" not in reply.text
+        *_, name, _, _ = ask(url, stream=True).text.splitlines()
+    assert "no such key: secret" in capfd.readouterr().err
+    assert name == "event: error"
+
+
+def test_a_server_that_stops_answers_what_is_in_flight(gate: Gate) -> None:
+    with running(gated(gate)) as (server, url), ThreadPoolExecutor(1) as pool:
+        asked = pool.submit(ask, url)
+        eventually(lambda: gate.calls)
+        server.should_exit = True
+        eventually(lambda: not listens(url))
+        gate.open.set()
+        assert asked.result().json()["answer"] == "Baratieri"
+
+
+def test_a_server_that_stops_waits_no_longer_than_its_grace(gate: Gate) -> None:
+    answering = gated(gate, grace=0.0)
+    with running(answering) as (server, url), ThreadPoolExecutor(1) as pool:
+        asked = pool.submit(ask, url)
+        eventually(lambda: gate.calls)
+        server.should_exit = True
+        assert problem(asked.result()) == (503, "stopping")
+
+
+def listens(url: str) -> bool:
+    try:
+        socket.create_connection(("127.0.0.1", httpx.URL(url).port)).close()
+    except ConnectionRefusedError:
+        return False
+    return True
+
+
+def test_steps_are_told_in_the_order_in_which_they_happen() -> None:
+    happened: list[tuple[str, str]] = []
+
+    class Seen(Retriever):
+        def search(self, query: str, k: int) -> list[Passage]:
+            happened.append(("query", query))
+            return TABLE.search(query, k)
+
+    def reply(system: str, user: str) -> str:
+        happened.append(("call", ""))
+        return (
+            SEARCH
+            if len(happened) < 6
+            else render({"thought": "", "action": "finish", "query": "", "answer": "Baratieri"})
+        )
+
+    with serving(answering_with(engine_lm(Function(reply)), "react", retriever=Seen())) as url:
+        lines = ask(url, "react", stream=True).text.splitlines()
+    steps = [json.loads(line.removeprefix("data: ")) for line in lines if line.startswith("data: ")][:-1]
+    assert [(step["kind"], step.get("text", "")) for step in steps if step["kind"] in ("query", "call")] == happened
+    assert [step["number"] for step in steps if step["kind"] == "query"] == [1, 2, 3]
+
+
+def test_nothing_that_was_asked_is_kept_or_counted_by_its_words() -> None:
+    before = len(GLOBAL_HISTORY)
+    answering = answering_with(engine_lm(Function(lambda *_: ANSWER)))
+    with serving(answering) as url:
+        assert ask(url).json()["cost"]["lm_calls"] == 1
+        metrics = httpx.get(f"{url}/metrics").text
+    assert len(GLOBAL_HISTORY) == before
+    assert 'answers_questions_total{method="direct",outcome="answered"} 1.0' in metrics
+    for word in ("Adwa", "Baratieri"):
+        assert word not in metrics
