@@ -51,7 +51,7 @@ def test_a_damaged_dense_index_is_said_or_answers(
 ) -> None:
     pytest.importorskip("faiss")
     dense = pytest.importorskip("retrieval.dense")
-    for module in "build", "search":
+    for module in "encoder", "search":
         monkeypatch.setattr(f"retrieval.dense.{module}.LoadedEncoder", WordEncoder)
     whole = tmp_path_factory.mktemp("dense") / "index"
     dense.Dense.build(PASSAGES, whole, encoder=dense.Encoder("words"), approximate=approximate)
