@@ -2,8 +2,10 @@
 
 import functools
 import importlib
+import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from threading import Lock
 from typing import Any, TypeVar
 from weakref import WeakValueDictionary
@@ -18,12 +20,15 @@ __all__ = [
     "import_package",
     "load_classifier",
     "loading",
+    "refuse_code",
     "same_vectors",
     "shared",
     "without_surrogates",
 ]
 
+
 _Loaded = TypeVar("_Loaded")
+_CLASSES = "modules.json", "router_config.json"  # where sentence-transformers finds the names of classes
 
 
 def import_package(name: str) -> Any:
@@ -47,7 +52,7 @@ def loading(model: str) -> Iterator[None]:
     """
     try:
         yield
-    except (ImportError, OSError, ValueError, KeyError) as error:
+    except (ImportError, OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         reason = str(error).strip().partition("\n")[0][:200]
         raise UsageError(
             f"cannot load the model {model!r}, which must be the directory of a model or its name on the Hugging Face "
@@ -69,6 +74,31 @@ def shared(load: Callable[[str], _Loaded]) -> Callable[[str], _Loaded]:
             return known
 
     return load_once
+
+
+def refuse_code(model: str) -> None:
+    """Refuse the directory of a sentence-transformers model that has classes of its own, which loading would run.
+
+    Of a model of the hub none are run: there sentence-transformers asks to be told so.
+
+    Raises:
+        UsageError: it has some, or it is damaged.
+    """
+    with loading(model):
+        files = [json.loads(file.read_bytes()) for name in _CLASSES for file in sorted(Path(model).rglob(name))]
+        named = [_classes(found) for found in files] if Path(model).is_dir() else []
+    if foreign := [name for names in named for name in names if not name.startswith("sentence_transformers.")]:
+        raise UsageError(
+            f"the index names the model {model}, which brings code of its own ({foreign[0]}): if you trust it, name it "
+            "as `model` when you open the index"
+        )
+
+
+def _classes(found: Any) -> list[str]:
+    """The classes that a modules.json or a router_config.json names."""
+    if isinstance(found, dict):
+        return [str(name) for name in found["types"].values()]
+    return [str(module["type"]) for module in found]
 
 
 def without_surrogates(text: str) -> str:
