@@ -13,8 +13,8 @@ _errors = logging.getLogger("uvicorn.error.requests")
 _errors.addFilter(lambda record: record.levelno >= logging.ERROR)  # uvicorn resets the levels of its loggers
 
 
-def bounded_protocol(seconds: float, most: int) -> type[asyncio.Protocol]:
-    """uvicorn's HTTP protocol with two bounds that it lacks.
+def bounded_protocol(seconds: float, most: int, at_once: int) -> type[asyncio.Protocol]:
+    """uvicorn's HTTP protocol with bounds that it lacks.
 
     uvicorn closes connections that are idle after a reply. But a client may send nothing, send for ever, or not read
     its reply, and one of uvicorn's two parsers takes headers without end.
@@ -23,6 +23,7 @@ def bounded_protocol(seconds: float, most: int) -> type[asyncio.Protocol]:
         seconds: Between two replies on a connection, and before the first; then it is cut off.
         most: Bytes that may arrive before a request's headers are complete, or after it was answered; with more the
             connection is cut off too.
+        at_once: Connections; any more are cut off.
     """
 
     class Bounded(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
@@ -36,6 +37,8 @@ def bounded_protocol(seconds: float, most: int) -> type[asyncio.Protocol]:
         def connection_made(self, transport: Any) -> None:
             super().connection_made(transport)
             self._end = self.loop.call_later(seconds, transport.abort)
+            if len(self.connections) > at_once:
+                transport.abort()
 
         def connection_lost(self, error: Exception | None) -> None:
             self._end.cancel()

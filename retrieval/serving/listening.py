@@ -16,6 +16,11 @@ try:
 except ModuleNotFoundError as error:
     raise UsageError(f"{error.name} is not installed, get it by: pip install 'dspy-odqa[serve]'") from error
 
+try:
+    import resource
+except ModuleNotFoundError:  # Windows has no such limits
+    resource = None  # type: ignore[assignment]
+
 __all__ = ["LOG", "config", "listen", "run"]
 
 LOG = logging.getLogger("uvicorn.error")
@@ -32,9 +37,11 @@ def config(app: ASGIApp, *, seconds: float, grace: float, body: int, head: int) 
         body: Most bytes outside of a request; see `bounded_protocol`.
         head: Most bytes of an incomplete head.
     """
+    files = _files()
     return uvicorn.Config(
         app,
-        http=bounded_protocol(seconds, body),
+        http=bounded_protocol(seconds, body, files // 2),
+        backlog=max(1, min(128, files // 4)),  # asyncio accepts as many in one go, before any can be cut off
         loop="asyncio",  # uvloop takes a reply to a client that has gone for a fault of the application
         lifespan="on",
         ws="none",
@@ -43,6 +50,12 @@ def config(app: ASGIApp, *, seconds: float, grace: float, body: int, head: int) 
         timeout_graceful_shutdown=math.ceil(grace),
         h11_max_incomplete_event_size=head,
     )
+
+
+def _files() -> int:
+    """How many files and sockets this process may open. Where it has no more, asyncio logs each try to accept one."""
+    limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0] if resource else 1024
+    return limit if limit >= 0 else 2**20  # where it is unlimited
 
 
 def listen(host: str, port: int) -> socket.socket:

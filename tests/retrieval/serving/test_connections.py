@@ -94,6 +94,20 @@ def test_a_head_without_end_is_not_kept(server: uvicorn.Server) -> None:
         connection.sendall(b"GET /?query=" + b"a" * 2**26)
 
 
+def test_more_connections_than_there_may_be_are_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("retrieval.serving.listening._files", lambda: 8)
+    with serving(Memory([Passage("a", "word")]), timeout=PATIENCE) as server:
+        held = [connect(server) for _ in range(4)]
+        eventually(lambda: len(server.server_state.connections) == 4)
+        with connect(server) as connection:
+            assert until_closed(connection) == b""
+        for connection in held:
+            connection.close()
+        eventually(lambda: not server.server_state.connections)
+        url = f"http://127.0.0.1:{server.port}"
+        assert httpx.get(url, params={"query": "word"}, trust_env=False).status_code == 200
+
+
 def test_a_reply_that_nobody_reads_is_not_kept() -> None:
     with serving(Long(), timeout=1.0) as server, connect(server) as connection:
         connection.sendall(b"GET /?query=word HTTP/1.1\r\nHost: x\r\n\r\n")
