@@ -41,7 +41,7 @@ def config(app: ASGIApp, *, seconds: float, grace: float, body: int, head: int) 
     return uvicorn.Config(
         app,
         http=bounded_protocol(seconds, body, files // 2),
-        backlog=max(1, min(128, files // 4)),  # asyncio accepts as many in one go, before any can be cut off
+        backlog=max(1, min(128, files // 8)),  # asyncio accepts as many in one go, more than once before it cuts off
         loop="asyncio",  # uvloop takes a reply to a client that has gone for a fault of the application
         lifespan="on",
         ws="none",
