@@ -1,7 +1,9 @@
 # From a fresh clone with Python 3.11+ and make:
 #   make answer QUESTION="…"   set up .venv and answer a question
 #   make test                  set up .venv and pass the checks and tests
+#   make site                  set up .venv and build the site of docs/ into site/
 #   make bench                 set up .venv and compare speed with that of others, in under five minutes
+#   make notebooks             run the notebooks of docs/ anew
 
 PYTHON ?= python3
 # PyTorch is pinned here and not in pyproject.toml: which build is right depends on the machine.
@@ -14,7 +16,7 @@ export QUESTION ?= Where in Finland was the designer of the tall stainless-steel
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: answer test check audit bench clean
+.PHONY: answer test check audit site bench notebooks clean
 
 answer: .venv/base
 	@echo "Answering with blendfilter …"
@@ -34,6 +36,10 @@ audit: .venv/dev
 	$(PIP) 'pip-audit>=2.10,<3'
 	$(BIN)/pip-audit --skip-editable
 
+# Strictly: a link, a page or a name that is not there fails. tests/test_site.py builds it too, and looks at it.
+site: .venv/dev
+	$(BIN)/zensical build --strict --clean
+
 # Peers that are not installed are named and left out. A benchmark that fails does not keep the others from running.
 bench: .venv/bench
 	@failed=; \
@@ -43,8 +49,12 @@ bench: .venv/bench
 	done; \
 	test -z "$$failed" || { echo "failed:$$failed"; exit 1; }
 
+# Runs the notebooks and writes what they print and draw into their pages; a test compares the same.
+notebooks: .venv/dev
+	PYTHONPATH=tests $(BIN)/python -m support.notebooks docs/notebooks/[!R]*.md --into docs/notebooks
+
 clean:
-	rm -rf .venv build dist
+	rm -rf .venv build dist site .cache
 
 # Without --no-compile, pip compiles some 10,000 files, most of which nothing imports: a third of the time.
 .venv/base: pyproject.toml | .venv
@@ -54,7 +64,7 @@ clean:
 
 .venv/dev: pyproject.toml | .venv
 	$(PIP) '$(TORCH)'
-	$(PIP) --editable '.[all,dev]'
+	$(PIP) --editable '.[all,dev,docs]'
 	$(PIP) --no-deps '$(SMALL_LM)' '$(DSPY_CLI)'
 	@touch $@
 

@@ -14,6 +14,7 @@ fails if anything escaped or was that slow.
 """
 
 import argparse
+import gc
 import json
 import random
 import sys
@@ -176,6 +177,8 @@ def fuzz(adapter: str, programs: list[str], *, replies: int, seed: int, long: fl
     count = Count()
     fuzzer = Fuzzer(random.Random(f"{seed} {adapter}"), count, long)
     made = {name: load(name)(RETRIEVER) for name in programs}
+    gc.collect()
+    gc.freeze()  # what is there already is not gone through again: that took 0.3 s, in the time of whichever reply
     with dspy.context(lm=engine_lm(Function(fuzzer.reply)), adapter=ADAPTERS[adapter]()):
         while count.replies < replies:
             for fuzzer.program, program in made.items():

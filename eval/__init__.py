@@ -1,10 +1,10 @@
 """Programs judged from outside: tasks give the questions, metrics score the predictions, a run keeps every row.
 
-from eval.metrics import em, f1
-from eval.runs.runner import evaluate
-from eval.tasks import load
+    from eval.metrics import em, f1
+    from eval.runs.runner import evaluate
+    from eval.tasks import load
 
-evaluate(program, load("sample"), metrics=[em, f1], directory="runs/mine").total.scores["em"]
+    evaluate(program, load("sample"), metrics=[em, f1], directory="runs/mine").total.scores["em"]
 
 Write `from eval.x import y`, never `import eval`: it hides the builtin.
 """

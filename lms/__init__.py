@@ -1,9 +1,11 @@
 """Loads language models by name: those of `dspy.LM`, those that this machine offers, and a reader that needs neither.
 
-lms.load("openai/gpt-4o-mini")      any model string of dspy.LM; api_base for a server of your own
-lms.load("gguf:model.gguf")         a GGUF file, run in this process by llama.cpp (extra local)
-lms.load("extractive")              the built-in extractive reader, which is no language model
-lms.load("auto")                    the first available: ODQA_LM, an OpenAI key, Ollama, the extractive reader
+`load` takes these names:
+
+    lms.load("openai/gpt-4o-mini")      any model string of dspy.LM; api_base for a server of your own
+    lms.load("gguf:model.gguf")         a GGUF file, run in this process by llama.cpp (extra local)
+    lms.load("extractive")              the built-in extractive reader, which is no language model
+    lms.load("auto")                    the first available: ODQA_LM, an OpenAI key, Ollama, the extractive reader
 """
 
 import json

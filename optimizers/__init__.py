@@ -1,8 +1,8 @@
 """Recipes that turn a program, examples and a metric into a state file: one file each in `recipes`, over DSPy's
 teleprompters.
 
-from optimizers import load
-compiled = load("bootstrap_few_shot")(program, train, metric=em)
+    from optimizers import load
+    compiled = load("bootstrap_few_shot")(program, train, metric=em)
 
 The other modules serve them: `optimize` compiles, judges before and after, and writes the state file; `split` draws the
 questions; `demonstrations` and `feedback` say what the gold tells each predictor.

@@ -48,7 +48,7 @@ def _prompt(old: Any, new: Any) -> list[str]:
     # The first three lines name files and the place.
     diff = [f"  {line}" for line in list(difflib.unified_diff(was, now, lineterm="", n=len(was)))[3:]]
     lines = ["  instructions changed:" if diff else "  instructions as they were", *diff]
-    lines.append(f"  {len(new.demos)} demonstrations" + (":" if new.demos else ""))
+    lines.append(f"  {len(new.demos)} demonstration" + "s" * (len(new.demos) != 1) + ":" * bool(new.demos))
     for number, demo in enumerate(new.demos, 1):
         shown = [(field, demo[field]) for field in new.signature.fields if field in demo]
         lines += [f"  {number:>3}. {shown[0][0]}: {_short(shown[0][1])}"] if shown else []

@@ -1,7 +1,9 @@
 """The methods: one file each, every one a dspy.Module that takes a question and any retriever.
 
-from programs.blendfilter import BlendFilter
-BlendFilter(retriever)(question="…").answer
+    from programs.blendfilter import BlendFilter
+    BlendFilter(retriever)(question="…").answer
+
+`names` lists them, and `load` finds one by its name.
 """
 
 import retrieval.interrupts  # noqa: F401  # first: from here on an interrupt is no traceback

@@ -2,6 +2,7 @@
 
 import json
 import os
+import pickle
 import shutil
 import zlib
 from collections.abc import Iterator
@@ -16,6 +17,7 @@ from filelock import FileLock, Timeout
 from retrieval.errors import OdqaError, RetrievalError, UsageError
 
 __all__ = [
+    "DAMAGE",
     "json_line",
     "json_page",
     "locked",
@@ -28,9 +30,9 @@ __all__ = [
 
 
 # What libraries raise at a file that is damaged; NumPy reads the header of an array as Python.
-_DAMAGE = (
+DAMAGE = (
     *(ValueError, TypeError, LookupError, AttributeError, ArithmeticError, EOFError, OSError, RuntimeError),
-    *(MemoryError, SyntaxError, TokenError, BadZipFile, zlib.error),
+    *(MemoryError, SyntaxError, TokenError, BadZipFile, zlib.error, pickle.UnpicklingError),
 )
 
 
@@ -117,7 +119,7 @@ def undamaged(path: Path) -> Iterator[None]:
         yield
     except OdqaError:
         raise
-    except _DAMAGE as error:
+    except DAMAGE as error:
         raise RetrievalError(f"{path} is damaged: build the index again") from error
 
 

@@ -1,8 +1,10 @@
 """The packages of the extra `dense` and models from the hub, for dense retrieval and for ranking."""
 
 import importlib
+import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from threading import Lock
 from typing import Any
 
@@ -11,7 +13,18 @@ from numpy.typing import ArrayLike, NDArray
 
 from retrieval.errors import UsageError
 
-__all__ = ["LanguageModel", "import_package", "load_classifier", "loading", "same_vectors", "without_surrogates"]
+__all__ = [
+    "LanguageModel",
+    "import_package",
+    "load_classifier",
+    "loading",
+    "refuse_code",
+    "same_vectors",
+    "without_surrogates",
+]
+
+
+_CLASSES = "modules.json", "router_config.json"  # where sentence-transformers finds the names of classes
 
 
 def import_package(name: str) -> Any:
@@ -35,12 +48,37 @@ def loading(model: str) -> Iterator[None]:
     """
     try:
         yield
-    except (ImportError, OSError, ValueError, KeyError) as error:
+    except (ImportError, OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         reason = str(error).strip().partition("\n")[0][:200]
         raise UsageError(
             f"cannot load the model {model!r}, which must be the directory of a model or its name on the Hugging Face "
             f"hub: {reason}"
         ) from error
+
+
+def refuse_code(model: str) -> None:
+    """Refuse the directory of a sentence-transformers model that has classes of its own, which loading would run.
+
+    Of a model of the hub none are run: there sentence-transformers asks to be told so.
+
+    Raises:
+        UsageError: it has some, or it is damaged.
+    """
+    with loading(model):
+        files = [json.loads(file.read_bytes()) for name in _CLASSES for file in sorted(Path(model).rglob(name))]
+        named = [_classes(found) for found in files] if Path(model).is_dir() else []
+    if foreign := [name for names in named for name in names if not name.startswith("sentence_transformers.")]:
+        raise UsageError(
+            f"the index names the model {model}, which brings code of its own ({foreign[0]}): if you trust it, name it "
+            "as `model` when you open the index"
+        )
+
+
+def _classes(found: Any) -> list[str]:
+    """The classes that a modules.json or a router_config.json names."""
+    if isinstance(found, dict):
+        return [str(name) for name in found["types"].values()]
+    return [str(module["type"]) for module in found]
 
 
 def without_surrogates(text: str) -> str:

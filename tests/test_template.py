@@ -13,7 +13,7 @@ import test_contract
 
 import programs
 
-TEMPLATE = test_contract.ROOT / "docs" / "template"
+TEMPLATE = test_contract.ROOT / "template"
 NAME = "my_method"
 PLACES = {f"{NAME}.py": "programs", f"{NAME}.md": "docs/methods", f"test_{NAME}.py": "tests/programs"}
 PROMISES = [
@@ -25,7 +25,7 @@ PROMISES = [
 
 @pytest.fixture(scope="module", autouse=True)
 def copied(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A folder with what CONTRIBUTING has a newcomer copy, and what its card names of ours."""
+    """A folder with what docs/adding_a_method.md has a newcomer copy, and what its card names of ours."""
     root = tmp_path_factory.mktemp("newcomer")
     for file, place in PLACES.items():
         (root / place).mkdir(parents=True)

@@ -35,6 +35,7 @@ except ImportError as error:
 __all__ = ["Tracing", "log", "trace_to"]
 
 _TAG = "dspy-odqa.run"  # on MLflow's run: a hash of the manifest, to find the run again
+_FOLDER = 100  # characters; MLflow takes names of 250
 
 
 class Tracing(MlflowCallback):
@@ -132,7 +133,7 @@ def _text(value: Any) -> str:
 def _metrics(summary: Summary, run: Run) -> Iterator[tuple[str, float]]:
     yield from _figures(summary.total)
     for type_, figures in summary.by_type.items():
-        yield from ((f"{type_.replace('/', '_')}/{name}", value) for name, value in _figures(figures))
+        yield from ((f"{_folder(type_)}/{name}", value) for name, value in _figures(figures))
     spent = costs(run.rows, run.manifest)
     of_iterations = {"iterations": spent.iterations, "passages_per_iteration": spent.passages}
     yield from ((name, value) for name, value in of_iterations.items() if value is not None)
@@ -148,6 +149,11 @@ def _figures(figures: Figures) -> Iterator[tuple[str, float]]:
         yield from {name: score.mean, f"{name}.low": score.low, f"{name}.high": score.high}.items()
         yield f"{name}.n", score.n
     yield from ((f"per_question.{name}", value) for name, value in figures.cost.items())
+
+
+def _folder(type_: str) -> str:
+    """A type of questions, which may be any text, as the folder of its metrics: MLflow makes a path of their names."""
+    return re.sub(r"[^\w. -]", "_", type_)[:_FOLDER].strip(".") or "_"
 
 
 def _name(name: str) -> str:

@@ -24,18 +24,14 @@ class CallLog:
         self._path = path
 
     def read(self) -> Iterator[PaidCall]:
-        """The calls so far, one at a time. When all are read, a last line that is cut off is removed from the file.
+        """The calls so far, one at a time, without a last line that is cut off.
 
         Raises:
             UsageError: the file cannot be used or is damaged.
         """
-        end = 0
         with reading(f"cannot use {self._path}", ELSEWHERE):
-            for call, line in lines(self._path, PaidCall.model_validate, finite=False):
-                end += len(line)
+            for call, _ in lines(self._path, PaidCall.model_validate, finite=False):
                 yield call
-            if self._path.exists():
-                os.truncate(self._path, end)
 
     def begin_with(self, directory: Path) -> None:
         """Take in the calls of the run in this directory, unless there are calls already.
@@ -52,9 +48,13 @@ class CallLog:
     def appending(self) -> Iterator[Callable[[bytes], object]]:
         """Gives a function that writes a call, as a line; when it returns, the call outlives this process.
 
+        First removes a last line that is cut off, so only one process at a time may append.
         Any thread may write, and writes after the block are refused with a ValueError: a question that was left behind
         may still be under way.
         """
+        if self._path.exists():
+            with self._path.open("rb") as before:
+                os.truncate(self._path, sum(len(line) for line in before if line.endswith(b"\n")))
         file, lock = self._path.open("ab", buffering=0), threading.Lock()
 
         def write(line: bytes) -> None:

@@ -81,7 +81,7 @@ def load_state(program: dspy.Module, path: str | Path) -> dict[str, Any]:
         state = json.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as error:
         raise UsageError(f"cannot read the state file {path}: {error.strerror}") from None
-    except ValueError:
+    except (ValueError, RecursionError):
         raise UsageError(f"{path} is no state file: it is not JSON") from None
     name = type(program).__name__
     manifest = state.get("manifest", {}) if isinstance(state, dict) else None

@@ -1,7 +1,6 @@
 """The codec of a ColBERT index: a vector is its nearest centroid and a residual of a few bits per number."""
 
 import json
-import pickle
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,11 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retrieval.colbert.libraries import ColBERTConfig, ResidualCodec, torch
-from retrieval.errors import RetrievalError
+from retrieval.errors import OdqaError, RetrievalError
+from retrieval.files import DAMAGE
 
 __all__ = ["Codec", "load_lengths", "load_tensors", "reading"]
-
-_DAMAGE = OSError, RuntimeError, ValueError, LookupError, TypeError, EOFError, pickle.UnpicklingError
 
 
 class Codec(ResidualCodec):
@@ -37,14 +35,18 @@ class Codec(ResidualCodec):
         config.total_visible_gpus = 0
         super().__init__(config, centroids, avg_residual, *buckets)
         self.device, self.on_device = device, self.centroids.to(device)
+        self.packed = self.dim * bits // 8  # bytes of a residual
         if self.bucket_weights is not None:  # what each byte of a residual stands for
             numbers = self.bucket_weights[self.decompression_lookup_table[self.reversed_bit_map.long()].long()]
             self.numbers = numbers.to(device)
 
     @classmethod
     def load_from(cls, path: Path, bits: int, device: torch.device) -> "Codec":
-        names = "centroids", "avg_residual", "buckets"
-        return cls(bits, device, **{name: load_tensors(path / f"{name}.pt") for name in names})
+        centroids, average, buckets = (load_tensors(path / f"{n}.pt") for n in ("centroids", "avg_residual", "buckets"))
+        cutoffs, weights = buckets
+        if centroids.ndim != 2 or bits not in (1, 2, 4, 8) or weights.shape != (2**bits,):
+            raise ValueError("its codec is none")
+        return cls(bits, device, centroids=centroids, avg_residual=average, buckets=(cutoffs, weights))
 
     def compress_into_codes(self, embs: torch.Tensor, out_device: object = None) -> torch.Tensor:
         """The nearest centroids of vectors, on the CPU."""
@@ -61,8 +63,16 @@ class Codec(ResidualCodec):
 
 
 def load_tensors(path: Path) -> Any:
-    """The tensors of a file, memory-mapped."""
-    return torch.load(path, map_location="cpu", mmap=True, weights_only=True)
+    """The tensor of a file, or a tuple with its tensors, memory-mapped. Objects of other classes are not unpickled.
+
+    Raises:
+        ValueError: a tensor claims more values than the file has; where it is damaged, torch raises other errors.
+    """
+    found = torch.load(path, map_location="cpu", mmap=True, weights_only=True)
+    for part in found if isinstance(found, tuple) else (found,):
+        if isinstance(part, torch.Tensor) and not part.is_contiguous():
+            raise ValueError(f"{path.name} has a tensor that is not whole")
+    return found
 
 
 def load_lengths(path: Path, n: int) -> NDArray[np.int64]:
@@ -79,6 +89,8 @@ def reading(path: Path) -> Iterator[None]:
     """
     try:
         yield
-    except _DAMAGE as error:
+    except OdqaError:
+        raise
+    except DAMAGE as error:
         reason = str(error).strip().partition("\n")[0]
         raise RetrievalError(f"{path} is damaged, build or fetch it again: {reason}") from error

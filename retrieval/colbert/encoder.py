@@ -1,5 +1,6 @@
 """ColBERT checkpoints: texts in, one vector per token out."""
 
+import json
 import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -32,19 +33,31 @@ class Checkpoint:
         checkpoint: Its directory.
         device: Where to encode.
         longest_query: Tokens at which a query is cut; by default the length that shorter ones are filled up to.
+        trusted: Whether code that the checkpoint brings may be run, as colbert-ai always does.
         settings: Of colbert-ai's `ColBERTConfig`, in place of the checkpoint's own.
 
     Raises:
-        UsageError: the checkpoint cannot be loaded, or a length is out of range.
+        UsageError: the checkpoint cannot be loaded, brings code and is not trusted, or a length is out of range.
     """
 
     def __init__(
-        self, checkpoint: Path, device: torch.device, *, longest_query: int | None = None, **settings: Any
+        self,
+        checkpoint: Path,
+        device: torch.device,
+        *,
+        longest_query: int | None = None,
+        trusted: bool = True,
+        **settings: Any,
     ) -> None:
         self.path, self.device = checkpoint, device
         config = ColBERTConfig.load_from_checkpoint(str(checkpoint))
         if config is None or not (checkpoint / "config.json").is_file():
             raise UsageError(f"{checkpoint} is no ColBERT checkpoint: it needs an artifact.metadata and a config.json")
+        if not trusted and "auto_map" in json.loads((checkpoint / "config.json").read_bytes()):
+            raise UsageError(
+                f"the index names the checkpoint {checkpoint}, which brings code of its own: if you trust it, name it "
+                "as `checkpoint` when you open the index"
+            )
         config.configure(**settings, checkpoint=str(checkpoint), model_name=None)
         # As if there were a GPU: colbert-ai then compiles nothing, and gives vectors of half precision.
         config.total_visible_gpus = 1

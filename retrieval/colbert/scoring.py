@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from retrieval.candidates import Candidates, chosen
 from retrieval.colbert.libraries import torch
-from retrieval.colbert.storage import Storage
+from retrieval.colbert.storage import CODES, Storage
 
 __all__ = ["CompiledScorer", "Pruning", "Scorer", "best_scorer"]
 
@@ -112,6 +112,8 @@ class Scorer:
     def _best(self, query: torch.Tensor, rows: NDArray[np.int64], k: int) -> list[tuple[int, float]]:
         with torch.inference_mode():
             scores = self._scores(rows, query)
+        if not np.isfinite(scores).all():
+            raise self._storage.damage("values that are no numbers")
         best = np.lexsort((rows, -scores))[:k]
         return list(zip(rows[best].tolist(), scores[best].tolist(), strict=True))
 
@@ -140,6 +142,8 @@ class Scorer:
             return np.empty(0, np.int64), np.empty(0, np.float32)
         spans = zip(begins.tolist(), ends.tolist(), strict=True)
         found = np.concatenate([storage.ivf[begin:end] for begin, end in spans]).astype(np.int64)
+        if not 0 <= found.min() <= found.max() < len(storage):
+            raise storage.damage("lists of passages that are not there")
         count = int(tokens.max()) + 1
         keys = torch.from_numpy(found * count + np.repeat(tokens, ends - begins)).to(storage.codec.device)
         each = torch.from_numpy(np.repeat(gains, ends - begins)).to(storage.codec.device)
@@ -227,7 +231,7 @@ class CompiledScorer(Scorer):
         begins, lengths = self._storage.begins[rows], self._storage.lengths[rows]
         for chunk, some in self._storage.by_chunk(rows):
             if not fill(chunk, begins[some], lengths[some], scores[some]):
-                raise self._storage.damage()
+                raise self._storage.damage(CODES)
         return scores
 
 

@@ -59,7 +59,8 @@ __all__ = ["ColBERT"]
 _BATCH = 32  # queries encoded at a time
 _NDOCS = 2048  # candidates that are ranked, unless more are needed
 _PUBLISHED = {"colbertv2.0": "colbert-ir/colbertv2.0"}  # the name in published indexes -> the name on the hub
-_OF_QUERIES = "query_maxlen", "attend_to_mask_tokens", "query_token_id", "query_token"  # settings recorded in indexes
+_OF_QUERIES = {"query_maxlen": int, "attend_to_mask_tokens": bool, "query_token_id": str, "query_token": str}
+_SETTINGS = {"nbits": int, "checkpoint": str} | _OF_QUERIES  # recorded in indexes, with their types
 _NAME_IT = 'name it as `checkpoint`, in code or in a TOML file of the type "colbert"'
 
 
@@ -80,7 +81,8 @@ class ColBERT(Retriever):
         path: Directory of the index. For the published index of the Wikipedia 2017 abstracts this is the folder
             ``wiki17.nbits.local``, as downloaded.
         checkpoint: Directory or Hugging Face name of the ColBERT checkpoint that the index was built with; by default
-            the one that the index names. Checkpoints may bring code, which colbert-ai runs: use those you trust.
+            the one that the index names. One that brings code of its own, which colbert-ai runs, must be named
+            here: so you say that you trust it.
         collection: The passages of an index that colbert-ai made: lines ``number<TAB>title | text``, whose numbers,
             counted from 0, become ids. By default the file that the index names, or one of that name in `path`, in
             the directory above, or where the published index has it.
@@ -128,7 +130,7 @@ class ColBERT(Retriever):
             )
         settings = {name: config[name] for name in _OF_QUERIES if config.get(name) is not None}
         found = checkpoint_directory(checkpoint or _recorded_checkpoint(config.get("checkpoint")))
-        self._checkpoint = Checkpoint(found, on, longest_query=query_maxlen, **settings)
+        self._checkpoint = Checkpoint(found, on, longest_query=query_maxlen, trusted=checkpoint is not None, **settings)
         if (dim := self._storage.codec.dim) != self._checkpoint.dim:
             raise UsageError(
                 f"{self.path} has vectors of {dim} numbers, the checkpoint makes {self._checkpoint.dim}: "
@@ -248,7 +250,7 @@ class ColBERT(Retriever):
         with building(out) as work:
             builder = Builder(work, config, loaded, batch_size, progress, workers)
             replace_directory(out, builder.run(passages, resume))
-        return cls(out, device=device)
+        return cls(out, checkpoint=directory, device=device)
 
 
 def _described(path: Path) -> tuple[dict[str, Any], int]:
@@ -261,7 +263,10 @@ def _described(path: Path) -> tuple[dict[str, Any], int]:
         read_description(path, DESCRIPTION, "ColBERT", FORMAT)
     with reading(path):
         metadata = json.loads((path / METADATA).read_bytes())
-        return dict(metadata["config"]), int(metadata["num_chunks"])
+        config, chunks = dict(metadata["config"]), int(metadata["num_chunks"])
+        if wrong := [name for name, kind in _SETTINGS.items() if not isinstance(config.setdefault(name), kind | None)]:
+            raise TypeError(f"its setting {wrong[0]} is none")
+        return config, chunks
 
 
 def _recorded_checkpoint(checkpoint: str | None) -> str:

@@ -13,7 +13,9 @@ from retrieval.colbert.codec import Codec, load_lengths, load_tensors, reading
 from retrieval.colbert.libraries import torch
 from retrieval.errors import RetrievalError
 
-__all__ = ["Storage"]
+__all__ = ["CODES", "Storage"]
+
+CODES = "codes of no centroid"
 
 
 class Storage:
@@ -54,11 +56,15 @@ class Storage:
             self.cells = np.concatenate([[0], np.cumsum(sizes.numpy(), dtype=np.int64)])
             tokens = [int(part.sum()) for part in lengths]
             if (
-                [len(codes) for codes in self.codes] != tokens
-                or [len(residuals) for residuals in self.residuals] != tokens
-                or len(sizes) != len(self.codec.centroids)
+                [codes.shape for codes in self.codes] != [(size,) for size in tokens]
+                or [residuals.shape for residuals in self.residuals] != [(size, self.codec.packed) for size in tokens]
+                or sizes.shape != (len(self.codec.centroids),)
+                or any(codes.dtype.kind != "i" for codes in [*self.codes, self.ivf, self.cells])
+                or any(residuals.dtype != np.uint8 for residuals in self.residuals)
+                or self.ivf.ndim != 1
                 or self.cells[-1] > len(self.ivf)  # colbert-ai pads it
-                or min(self.lengths.min(), sizes.min()) < 0
+                or not 0 <= sizes.min() <= sizes.max() <= len(self.ivf)
+                or not 0 <= self.lengths.min() <= self.lengths.max() <= max(tokens)
             ):
                 raise ValueError("its files do not fit together")
 
@@ -80,16 +86,16 @@ class Storage:
         """
         codes = self._gather(self.codes, rows)
         if len(codes) and not 0 <= codes.min() <= codes.max() < len(self.codec.centroids):
-            raise self.damage()
+            raise self.damage(CODES)
         return codes
 
     def residuals_of(self, rows: NDArray[np.int64]) -> NDArray[np.uint8]:
         """The residuals of the same tokens: tokens x bytes."""
         return self._gather(self.residuals, rows)
 
-    def damage(self) -> RetrievalError:
-        """The error to raise when codes are of no centroid."""
-        return RetrievalError(f"{self.path} is damaged, build or fetch it again: it has codes of no centroid")
+    def damage(self, what: str) -> RetrievalError:
+        """The error to raise when a search comes by what cannot be."""
+        return RetrievalError(f"{self.path} is damaged, build or fetch it again: it has {what}")
 
     def _gather(self, chunks: Sequence[NDArray[Any]], rows: NDArray[np.int64]) -> NDArray[Any]:
         spans = (

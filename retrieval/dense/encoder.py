@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from retrieval.errors import RetrievalError, UsageError
 from retrieval.files import undamaged
 from retrieval.indexes import read_array
-from retrieval.models import import_package, loading, same_vectors, without_surrogates
+from retrieval.models import import_package, loading, refuse_code, same_vectors, without_surrogates
 from retrieval.passage import Passage
 
-__all__ = ["PRESETS", "PROBE", "Encoder", "LoadedEncoder", "encoder_of_index", "same_probe"]
+__all__ = ["PRESETS", "PROBE", "Encoder", "LoadedEncoder", "encoder_of_index", "named_by_index", "same_probe"]
 
 PROBE = "probe.npy"
 """The file of an index with the vectors of `LoadedEncoder.probe`."""
@@ -108,6 +108,17 @@ class LoadedEncoder:
         return vectors
 
 
+def named_by_index(encoder: Encoder, model: str | None) -> Encoder:
+    """The encoder that an index names; its model is `model` if the caller says where it is.
+
+    Raises:
+        UsageError: the index alone names the model, and that would run code of its own.
+    """
+    if model is None:
+        refuse_code(encoder.model)
+    return replace(encoder, model=model or encoder.model)
+
+
 def encoder_of_index(path: Path, encoder: Encoder, model: str | None, device: str | None) -> tuple[LoadedEncoder, int]:
     """Load what the passages of an index were encoded with.
 
@@ -121,14 +132,14 @@ def encoder_of_index(path: Path, encoder: Encoder, model: str | None, device: st
         The encoder, and how many numbers its vectors have.
 
     Raises:
-        UsageError: the model cannot be loaded, or is another one.
+        UsageError: the model cannot be loaded, is another one, or would run code of its own, see `named_by_index`.
         RetrievalError: the probe is damaged.
     """
-    loaded = LoadedEncoder(replace(encoder, model=model or encoder.model), device)
+    loaded = LoadedEncoder(named_by_index(encoder, model), device)
     probe = loaded.probe()
     if not same_probe(path / PROBE, probe):
         raise UsageError(
-            f"the model {model or encoder.model!r} is not the one that the passages in {path} were encoded with: "
+            f"the model {loaded.encoder.model!r} is not the one that the passages in {path} were encoded with: "
             "open the index with that model, or build it again"
         )
     return loaded, int(probe.shape[1])

@@ -37,7 +37,7 @@ class Dense(Retriever):
     Args:
         path: Directory of the index.
         model: Where the encoder's model is now, if it has moved since the index was built; it must be the same
-            model.
+            model. Also says that you trust it, if it brings code of its own.
         candidates: For an approximate index, how many passages a search keeps in view on its way, at least `k`. With
             more of them a search misses less and takes longer.
         device: Where to encode queries, such as "cpu" or "cuda:1"; by default the best one there is.
@@ -124,7 +124,7 @@ class Dense(Retriever):
                 encoded=encoded,
             )
             replace_directory(path, new)
-        return Dense(path, candidates=self._candidates, device=self._device)
+        return Dense(path, model=self._encoder.encoder.model, candidates=self._candidates, device=self._device)
 
     def write_part(self, rows: range, work: Path) -> Path:
         """Write an index of some rows, with their vectors; returns its directory, within the directory `work`."""
@@ -200,4 +200,4 @@ class Dense(Retriever):
                 progress=progress,
             )
             replace_directory(out, index)
-        return cls(out, device=device)
+        return cls(out, model=loaded.encoder.model, device=device)

@@ -68,7 +68,7 @@ class HippoRAG(Retriever):
     Args:
         path: Directory of the index.
         model: Where the encoder's model is now, if it has moved since the index was built; it must be the same
-            model.
+            model. Also says that you trust it, if it brings code of its own.
         facts: How many facts the LM chooses from, and in how many phrases walks begin at most. Paper's code: 5.
         passage_weight: Of walks that begin in passages, against those that begin in phrases. Paper: 0.05.
         damping: The probability that a walk goes on. Paper: 0.5.
@@ -270,7 +270,7 @@ class HippoRAG(Retriever):
                 progress=progress,
             )
             replace_directory(out, index)
-        return cls(out, device=device)
+        return cls(out, model=loaded.encoder.model, device=device)
 
 
 def _as_passage(triple: Triple) -> Passage:

@@ -22,6 +22,7 @@ class LateEncoder:
         checkpoint: Directory or Hugging Face name.
         doc_maxlen: Tokens of a passage; what is longer is cut off.
         device: Where to encode; by default the best there is.
+        trusted: Whether code that the checkpoint brings may be run.
 
     Attributes:
         name: The checkpoint, found from any working directory.
@@ -31,10 +32,10 @@ class LateEncoder:
         UsageError: the checkpoint cannot be loaded, or the length is out of range.
     """
 
-    def __init__(self, checkpoint: str | Path, doc_maxlen: int, device: str | None) -> None:
+    def __init__(self, checkpoint: str | Path, doc_maxlen: int, device: str | None, *, trusted: bool) -> None:
         directory = checkpoint_directory(checkpoint)
         self.name = str(directory) if Path(checkpoint).is_dir() else str(checkpoint)
-        self._checkpoint = Checkpoint(directory, find_device(device), doc_maxlen=doc_maxlen)
+        self._checkpoint = Checkpoint(directory, find_device(device), trusted=trusted, doc_maxlen=doc_maxlen)
         self.dim = self._checkpoint.dim
 
     def encode_queries(self, texts: Sequence[str]) -> list[NDArray[np.float32]]:

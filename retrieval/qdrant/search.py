@@ -13,14 +13,13 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from retrieval.base import Retriever
 from retrieval.bm25 import Analyser
-from retrieval.dense.encoder import Encoder, LoadedEncoder
+from retrieval.dense.encoder import Encoder, LoadedEncoder, named_by_index
 from retrieval.errors import RetrievalError, UsageError
 from retrieval.indexes import Progress
 from retrieval.models import same_vectors
@@ -56,7 +55,8 @@ class Qdrant(Retriever):
         search: One of "bm25", "dense", "colbert", "hybrid"; by default the last stage that the collection has: colbert,
             else hybrid, else bm25.
         api_key: Key of the server; kept out of every message.
-        model: Where the encoder's model is now, if it has moved since the collection was built.
+        model: Where the encoder's model is now, if it has moved since the collection was built. Also says that you
+            trust it, if it brings code of its own.
         checkpoint: Likewise for ColBERT.
         device: Where to encode queries, such as "cpu" or "cuda:1"; by default the best one there is.
         depth: How many passages bm25 and dense are asked for where their lists are fused or ranked anew; `k` if that
@@ -136,8 +136,8 @@ class Qdrant(Retriever):
 
     def _load_dense(self) -> LoadedEncoder:
         part = self._description["dense"]
-        encoder = Encoder(**part["encoder"])
-        loaded = LoadedEncoder(replace(encoder, model=self._opened["model"] or encoder.model), self._opened["device"])
+        encoder = named_by_index(Encoder(**part["encoder"]), self._opened["model"])
+        loaded = LoadedEncoder(encoder, self._opened["device"])
         self._check(same_vectors(part["probe"], loaded.probe().ravel()), "model", loaded.encoder.model)
         return loaded
 
@@ -145,8 +145,12 @@ class Qdrant(Retriever):
         from retrieval.qdrant.late import LateEncoder
 
         part = self._description["colbert"]
-        checkpoint = self._opened["checkpoint"] or part["checkpoint"]
-        late = LateEncoder(checkpoint, part["doc_maxlen"], self._opened["device"])
+        late = LateEncoder(
+            self._opened["checkpoint"] or part["checkpoint"],
+            part["doc_maxlen"],
+            self._opened["device"],
+            trusted=self._opened["checkpoint"] is not None,
+        )
         self._check(same_vectors(part["probe"], late.probe()), "checkpoint", late.name)
         return late
 
@@ -333,7 +337,7 @@ class Qdrant(Retriever):
         if checkpoint:
             from retrieval.qdrant.late import LateEncoder
 
-            late = LateEncoder(checkpoint, doc_maxlen, device)
+            late = LateEncoder(checkpoint, doc_maxlen, device, trusted=True)
         write_collection(
             passages,
             connection,
@@ -350,7 +354,14 @@ class Qdrant(Retriever):
             overwrite=overwrite,
             progress=progress,
         )
-        return cls(location, collection=collection, api_key=api_key, device=device)
+        return cls(
+            location,
+            collection=collection,
+            api_key=api_key,
+            model=dense.encoder.model if dense else None,
+            checkpoint=late.name if late else None,
+            device=device,
+        )
 
 
 def _passage(point: Any, score: float | None = None) -> Passage:

@@ -1,8 +1,10 @@
 """An index in parts, each an index of its own, whose results are merged into those of the whole.
 
-build.py     from an index to its shards
-search.py    asks all shards and merges what they find
-serving.py   shards on a Ray cluster, each with replicas
+The files:
+
+    build.py     from an index to its shards
+    search.py    asks all shards and merges what they find
+    serving.py   shards on a Ray cluster, each with replicas
 """
 
 from retrieval.shards.build import split

@@ -26,7 +26,7 @@ def test_it_shows_instructions_as_a_diff_and_lists_demonstrations() -> None:
         "  -Name the general topic that the question belongs to.",
         "  +Name the topic",
         "  +in a word.",
-        "  1 demonstrations:",
+        "  1 demonstration:",
         "    1. question: What is Zorx?",
     ]
     last = parts["topic"].splitlines()[7]

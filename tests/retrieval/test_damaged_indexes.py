@@ -1,7 +1,6 @@
 """Indexes with a wrong bit, or of which a part is missing: a clear error, or an answer, and never another exception."""
 
 import json
-import random
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -9,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from support.command_line import exit_code
+from support.damaged_indexes import attacked, found
 from support.word_encoder import WordEncoder
 from support.word_passages import PASSAGES
 
@@ -18,45 +18,12 @@ from retrieval.bm25 import BM25
 from retrieval.descriptions import verify
 from retrieval.indexes import read_array
 
-QUERIES = ("cat on a mat", "who sat in rome")
-
-
-def found(index: Retriever) -> list[list[tuple[str, str]]]:
-    return [[(passage.id, passage.text) for passage in index(query, 3)] for query in QUERIES]
-
-
-def damaged(file: Path, chance: random.Random) -> None:
-    """One bit is another one, or the file ends early."""
-    content = bytearray(file.read_bytes())
-    if chance.random() < 0.2:
-        del content[chance.randrange(len(content)) :]
-    else:
-        content[chance.randrange(len(content))] ^= 1 << chance.randrange(8)
-    file.write_bytes(content)
-
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("indexes") / "bm25"
     BM25.build(PASSAGES, out)
     return out
-
-
-def attacked(whole: Path, work: Path, open_index: Callable[[Path], Retriever]) -> int:
-    """Damage the index 200 times, once each, and search; gives how often that was an error."""
-    chance, said = random.Random(0), 0
-    files = sorted(file.name for file in whole.iterdir())
-    for number in range(200):
-        shutil.copytree(whole, work)
-        damaged(work / files[number % len(files)], chance)
-        with pytest.raises((UsageError, RetrievalError)):  # who reads everything sees every damage
-            verify(work)
-        try:
-            found(open_index(work))
-        except (UsageError, RetrievalError) as error:
-            said += "\n" not in str(error)
-        shutil.rmtree(work)
-    return said
 
 
 def test_a_damaged_index_of_bm25_is_said_or_answers(whole: Path, tmp_path: Path) -> None:
@@ -84,7 +51,7 @@ def test_a_damaged_dense_index_is_said_or_answers(
 ) -> None:
     pytest.importorskip("faiss")
     dense = pytest.importorskip("retrieval.dense")
-    for module in "build", "search":
+    for module in "encoder", "search":
         monkeypatch.setattr(f"retrieval.dense.{module}.LoadedEncoder", WordEncoder)
     whole = tmp_path_factory.mktemp("dense") / "index"
     dense.Dense.build(PASSAGES, whole, encoder=dense.Encoder("words"), approximate=approximate)

@@ -1,12 +1,15 @@
 """Runs the tests' HTTP servers on this machine."""
 
+import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import HTTPServer
 from typing import TypeVar
 
-__all__ = ["running"]
+import httpx
+
+__all__ = ["listens", "running"]
 
 Server = TypeVar("Server", bound=HTTPServer)
 
@@ -22,3 +25,12 @@ def running(server: Server) -> Iterator[Server]:
         finally:
             server.shutdown()
             thread.join()
+
+
+def listens(url: str) -> bool:
+    """Whether a server listens there."""
+    try:
+        socket.create_connection(("127.0.0.1", httpx.URL(url).port)).close()
+    except ConnectionRefusedError:
+        return False
+    return True

@@ -249,6 +249,17 @@ def test_a_run_of_many_types_is_logged(store: Path, tmp_path: Path) -> None:
     assert all(metrics[f"type q{n}/em"] == 1 for n in range(60))
 
 
+def test_a_type_of_questions_may_be_any_text(store: Path, tmp_path: Path) -> None:
+    types = ["..", "../../up", "", "/", "\n", "x" * 9999, "=cmd|'x'"]
+    some = examples(*map(str, range(len(types))))
+    for example, type_ in zip(some, types, strict=True):
+        example.type = type_
+    evaluate(Answer(), some, metrics=[em], directory=tmp_path / "run", manifest={})
+    id_ = log(read(tmp_path / "run"), experiment="types")
+    names = [name for name in MlflowClient().get_run(id_).data.metrics if name.endswith("/n")]
+    assert sorted(names) == ["_.._up/n", "_/n", "_cmd__x_/n", "x" * 100 + "/n"]
+
+
 def test_no_secret_is_logged_or_traced(provider: Provider, traced: str, store: Path, tmp_path: Path) -> None:
     lm = dspy.LM("openai/gpt-4o-mini", api_base=provider.url, api_key=SECRET)
     with dspy.context(lm=lm):

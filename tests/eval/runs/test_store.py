@@ -46,7 +46,8 @@ def test_a_line_that_is_cut_off_is_left_out_and_goes_when_the_run_is_taken_up(tm
     run = read(tmp_path)
     assert ([row.id for row in run.rows], list(run.passages())) == (["q0", "q1"], ["p0", "p1"])
     store = taken_up(tmp_path)
-    assert list(store.calls.read()) == []
+    with store.calls.appending():
+        assert list(store.calls.read()) == []
     assert store.hold([Passage("p1", "another text", "")]) == set()
     store.add(a_row("q2"))
     for file in tmp_path.glob("*.jsonl"):
@@ -168,3 +169,13 @@ def test_a_thread_that_is_left_behind_writes_to_no_other_file(tmp_path: Path) ->
     lines = (tmp_path / "calls.jsonl").read_bytes().splitlines()
     assert len(lines) == sum(written)
     assert {len(line) for line in lines} == {20_000}
+
+
+def test_only_who_writes_calls_removes_one_that_is_cut_off(tmp_path: Path) -> None:
+    torn = tmp_path / "calls.jsonl"
+    torn.write_bytes(b'{"key": "cut')
+    assert list(CallLog(torn).read()) == []
+    assert torn.read_bytes() == b'{"key": "cut'  # another process may be writing it
+    with CallLog(torn).appending() as write:
+        write(b"whole\n")
+    assert torn.read_bytes() == b"whole\n"

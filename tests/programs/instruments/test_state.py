@@ -106,12 +106,21 @@ def test_a_state_of_another_version_of_the_signatures_is_refused(compiled: Blend
     load_state(fresh, path)
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", "null", '{"manifest": 3}', "\x00\xff"])
+@pytest.mark.parametrize("text", ["", "{", "[]", "null", '{"manifest": 3}', "\x00\xff", "[" * 99_999])
 def test_what_is_no_state_file_is_refused(compiled: BlendFilter, tmp_path: Path, text: str) -> None:
     path = tmp_path / "state.json"
     path.write_text(text)
     with pytest.raises(UsageError, match=r"is no state file"):
         load_state(compiled, path)
+
+
+def test_an_lm_and_a_server_in_a_state_are_ignored(compiled: BlendFilter, tmp_path: Path) -> None:
+    path = tmp_path / "state.json"
+    save_state(compiled, path, {})
+    named = dspy.LM("openai/theirs", api_base="http://127.0.0.1:9", api_key="k").dump_state()
+    recall = {**json.loads(path.read_text())["recall"], "lm": named}
+    load_state(compiled, edited(path, recall=recall))
+    assert [predictor.lm for predictor in compiled.predictors()] == [None] * len(compiled.predictors())
 
 
 @pytest.mark.parametrize("broken", [{}, {"signature": None}, {"signature": {"instructions": 3}}, {"signature": []}])

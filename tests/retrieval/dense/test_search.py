@@ -172,3 +172,24 @@ def test_a_trained_model_finds_what_is_meant(tmp_path: Path) -> None:
     index = Dense.build(passages, tmp_path / "index", encoder=str(weights.get_model_path()), device="cpu")
     questions = ["Which landmark stands in Paris?", "What animal purrs?", "Where did Apollo 11 land?"]
     assert [found[0].id for found in index.batch(questions, 1)] == ["tower", "cat", "moon"]
+
+
+@pytest.mark.parametrize("file", ["modules.json", "1_Router/router_config.json"])
+def test_an_index_brings_no_code_with_the_model_that_it_names(
+    file: str, tiny: Callable[..., str], tmp_path: Path
+) -> None:
+    model = tmp_path / "model"
+    shutil.copytree(tiny("bert"), model)
+    Dense.build(PASSAGES[:3], tmp_path / "index", encoder=str(model))
+    (model / "harm.py").write_text(f"open({str(tmp_path / 'harmed')!r}, 'w').close()\nclass Harm: ...\n")
+    (model / file).parent.mkdir(exist_ok=True)
+    harm = (
+        [{"idx": 0, "name": "0", "path": "", "type": "harm.Harm"}]
+        if file == "modules.json"
+        else {"types": {"a": "harm.Harm"}}
+    )
+    (model / file).write_text(json.dumps(harm))
+    with pytest.raises(UsageError, match=r"brings code of its own \(harm.Harm\)"):
+        Dense(tmp_path / "index")
+    assert not (tmp_path / "harmed").exists()
+    Dense(tmp_path / "index", model=tiny("bert"))

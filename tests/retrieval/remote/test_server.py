@@ -18,6 +18,7 @@ import pytest
 import requests
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from support.loopback import listens
 from support.patience import PATIENCE, eventually
 
 from retrieval import Memory, Passage, RetrievalError, Retriever, UsageError
@@ -432,14 +433,6 @@ class Slow(Memory):
 serve(Slow([Passage("a", "word")]), port=0, limits=ServerLimits(timeout=float(sys.argv[1])))
 print("stopped")
 """
-
-
-def listens(url: str) -> bool:
-    try:
-        socket.create_connection(("127.0.0.1", httpx.URL(url).port)).close()
-    except ConnectionRefusedError:
-        return False
-    return True
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

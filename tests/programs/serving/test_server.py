@@ -1,0 +1,75 @@
+"""Stopping the answers server."""
+
+import signal
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import httpx
+import pytest
+from support.loopback import listens
+from support.patience import PATIENCE, eventually
+
+for module in ("starlette", "uvicorn", "prometheus_client"):
+    pytest.importorskip(module, reason="the answers server needs the extra `serve`")
+
+IN_FLIGHT = 12
+HELD = """
+import os, sys, threading
+from pathlib import Path
+
+sys.path.insert(0, "tests")
+from support.answers_server import answering_with
+from support.scripted import Function, engine_lm, render
+
+from programs.serving.guard import Admission
+from programs.serving.server import serve
+
+released = threading.Event()
+
+def reply(system, user):
+    os.write(1, b"asked\\n")
+    released.wait()
+    return render({"answer": "Menelik"})
+
+def release():
+    sys.stdin.readline()
+    released.set()
+
+threading.Thread(target=release, daemon=True).start()
+serve(answering_with(engine_lm(Function(reply))), Admission("127.0.0.1"), port=0)
+print("stopped")
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_lets_it_answer_what_it_was_asked(number: signal.Signals) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", HELD],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        url = next(line for line in process.stderr if "Serving on" in line).split("Serving on ")[1].split(",")[0]
+
+        def ask(n: int) -> httpx.Response:
+            body = {"question": f"Who led army {n}?", "method": "direct", "stream": n % 2 == 0}
+            return httpx.post(f"{url}/v1/answers", json=body, timeout=PATIENCE)
+
+        with ThreadPoolExecutor(IN_FLIGHT) as pool:
+            asked = [pool.submit(ask, n) for n in range(IN_FLIGHT)]
+            assert [process.stdout.readline() for _ in asked] == ["asked\n"] * IN_FLIGHT
+            process.send_signal(number)
+            eventually(lambda: not listens(url))
+            process.stdin.close()  # the LM answers
+            replies = [one.result() for one in asked]
+        assert [reply.status_code for reply in replies] == [200] * IN_FLIGHT
+        assert all('"answer":"Menelik"' in reply.text.replace(": ", ":") for reply in replies)
+        assert process.wait(PATIENCE) == 0
+        assert process.stdout.read() == "stopped\n"
+        log = process.stderr.read()
+    assert "Traceback" not in log
