@@ -1,12 +1,14 @@
 """The packages of the extra `dense` and models from the hub, for dense retrieval and for ranking."""
 
+import functools
 import importlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import Any, TypeVar
+from weakref import WeakValueDictionary
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,10 +22,12 @@ __all__ = [
     "loading",
     "refuse_code",
     "same_vectors",
+    "shared",
     "without_surrogates",
 ]
 
 
+_Loaded = TypeVar("_Loaded")
 _CLASSES = "modules.json", "router_config.json"  # where sentence-transformers finds the names of classes
 
 
@@ -54,6 +58,22 @@ def loading(model: str) -> Iterator[None]:
             f"cannot load the model {model!r}, which must be the directory of a model or its name on the Hugging Face "
             f"hub: {reason}"
         ) from error
+
+
+def shared(load: Callable[[str], _Loaded]) -> Callable[[str], _Loaded]:
+    """Have `load` give the same object for a spec again, as long as anybody has it: a model takes memory and time."""
+    loaded: WeakValueDictionary[str, _Loaded] = WeakValueDictionary()
+    lock = Lock()
+
+    @functools.wraps(load)
+    def load_once(spec: str) -> _Loaded:
+        with lock:
+            known = loaded.get(spec)
+            if known is None:
+                known = loaded[spec] = load(spec)
+            return known
+
+    return load_once
 
 
 def refuse_code(model: str) -> None:

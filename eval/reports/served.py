@@ -18,7 +18,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, TypeVar
 
-from pydantic_core import to_json, to_jsonable_python
+from pydantic_core import to_jsonable_python
 
 from eval.figures.comparison import compare
 from eval.figures.settings import ABSENT, differing, settings
@@ -37,6 +37,8 @@ try:
     from starlette.requests import Request
     from starlette.responses import HTMLResponse, Response
     from starlette.routing import Route
+
+    from retrieval.serving.requests import json_reply
 except ModuleNotFoundError as error:
     raise UsageError(f"{error.name} is not installed, get it by: pip install 'dspy-odqa[serve]'") from error
 
@@ -65,19 +67,19 @@ def run_routes(folder: str | Path) -> list[Route]:
                 raise HTTPException(400, str(error)) from None
 
     async def all_runs(_: Request) -> Response:
-        return _json({"runs": await aside(_all, folder)})
+        return json_reply({"runs": await aside(_all, folder)})
 
     async def one(request: Request) -> Response:
         name = request.path_params["name"]
         runs = await aside(_by_name, folder)
         if name in runs:
-            return _json(await aside(_run, folder, runs[name]))
+            return json_reply(await aside(_run, folder, runs[name]))
         # A run's name may have slashes, but no run is in another: only one of the two can be meant.
         name = name.removesuffix(_REPORT)
         return _page(await aside(_report, [_named(runs, name)], [name]))
 
     async def leaderboard(_: Request) -> Response:
-        return _json(await aside(_leaderboard, folder))
+        return json_reply(await aside(_leaderboard, folder))
 
     async def compared(request: Request) -> Response:
         names = [request.query_params.get(which, "") for which in ("a", "b")]
@@ -85,7 +87,7 @@ def run_routes(folder: str | Path) -> list[Route]:
         paths = [_named(runs, name) for name in names]
         match request.query_params.get("format", "json"):
             case "json":
-                return _json(await aside(lambda: compare(_read(paths, names))))
+                return json_reply(await aside(lambda: to_jsonable_python(compare(_read(paths, names)))))
             case "html":
                 return _page(await aside(_report, paths, names))
             case other:
@@ -222,10 +224,6 @@ def _what_sets_apart(manifests: Mapping[str, Manifest]) -> dict[str, str]:
             values = {entry.name.removeprefix("settings."): entry.values[place] for entry in unlike}
             found[name] = ", ".join(f"{entry} {value}" for entry, value in values.items() if value != ABSENT)
     return found
-
-
-def _json(content: Any) -> Response:
-    return Response(to_json(content, inf_nan_mode="null"), media_type="application/json")
 
 
 def _page(html: str) -> Response:

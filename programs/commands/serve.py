@@ -3,6 +3,7 @@
 import argparse
 import json
 import os
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
@@ -14,6 +15,7 @@ from programs import names
 from programs.commands.flags import adapter_of, add_lm, load_lm
 from retrieval import FORMS, Retriever, UsageError
 from retrieval.command_line import Parser, run
+from retrieval.secrets import without_secrets, without_url_secrets
 
 __all__ = ["main", "make_parser"]
 
@@ -152,11 +154,12 @@ def _run_routes(folder: str | None) -> list[Any]:
 
 
 def _retrievers(given: list[str] | None) -> dict[str, Retriever | None]:
-    """The retrievers by name. One without a name has that of its SPEC."""
+    """The retrievers by name. One without a name has that of its SPEC, which clients see: without the secrets in it."""
     loaded: dict[str, Retriever | None] = {}
     for text in given or [os.environ.get("ODQA_RETRIEVER") or "sample"]:
         before, equals, after = text.partition("=")
-        name, spec = (before, after) if equals and before.isidentifier() else (text, text)
+        named = equals and re.fullmatch(r"[\w.-]+", before)
+        name, spec = (before, after) if named else (without_url_secrets(without_secrets(text)), text)
         if name in loaded:
             raise UsageError(f"two retrievers have the name {name!r}: give one another, as NAME=SPEC")
         loaded[name] = None if spec == "none" else retrieval.load(spec)

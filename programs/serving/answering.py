@@ -1,7 +1,9 @@
 """Asks questions: each in a thread and a context of its own, and no longer than somebody waits for the answer."""
 
+import asyncio
 import threading
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,7 +19,7 @@ from programs.serving.live import AloneQuestion, Asked, Live, Spending, Step, sh
 from programs.serving.methods import Methods, Program
 from programs.serving.metrics import Metrics
 from programs.serving.problems import Problem, as_problem
-from programs.serving.question import Question, Stopped
+from programs.serving.question import Question, Stopped, late
 from programs.serving.records import Record
 from retrieval import Passage, Retriever, UsageError, union
 
@@ -88,10 +90,7 @@ class Answering:
         """
         name, program = self._checked(asking)
         self._day.check()
-        if self._stopping:
-            raise _stopping()
-        if not self._free.acquire(blocking=False):
-            raise Problem(503, "too many questions are in flight; try again later", "busy", {"Retry-After": "1"})
+        self._take_place()
         question = Question(self.limits.seconds, self.waited_for.discard)
         self.waited_for.add(question)
         self.metrics.in_flight.inc()
@@ -99,11 +98,50 @@ class Answering:
         run.start()
         return question
 
+    async def search(self, retriever: Retriever, query: str, k: int) -> list[Passage]:
+        """A search that belongs to no question, and takes the place of one until it ends.
+
+        Raises:
+            Problem: it cannot be made now, or takes too long.
+            RetrievalError: it failed.
+        """
+        self._take_place()
+        making: Future[list[Passage]] = Future()
+        making.set_running_or_notify_cancel()  # it ends by itself, whoever waits for it
+
+        def make() -> None:
+            try:
+                making.set_result(retriever(query, k))
+            except BaseException as error:  # whatever it is, somebody waits to be told
+                making.set_exception(error)
+            finally:
+                self._free.release()
+
+        threading.Thread(target=make, name="search", daemon=True).start()
+        found = asyncio.wrap_future(making)
+        try:
+            if not (await asyncio.wait({found}, timeout=self.limits.seconds))[0]:
+                raise late(self.limits.seconds)
+            return found.result()
+        finally:
+            found.cancel()
+
     def stop(self) -> None:
         """End all questions in flight, and take no more; for the thread of the event loop."""
         self._stopping = True
         for question in list(self.waited_for):
             question.stop(_stopping())
+
+    def _take_place(self) -> None:
+        """Take one of the places of what may be in flight.
+
+        Raises:
+            Problem: there is none.
+        """
+        if self._stopping:
+            raise _stopping()
+        if not self._free.acquire(blocking=False):
+            raise Problem(503, "too many questions are in flight; try again later", "busy", {"Retry-After": "1"})
 
     def _checked(self, asking: Asking) -> tuple[str, Program]:
         """The retriever's name and the program."""

@@ -1,5 +1,6 @@
 """An answer as a chat shows it: with numbers for its sources, and the list of these, since clients differ."""
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -65,7 +66,7 @@ def cited(record: Record) -> Cited:
 
 def address(passage: PassageShown) -> str | None:
     """The address of a passage whose id is one."""
-    return passage.id if passage.id.startswith(("http://", "https://")) else None
+    return passage.id if re.fullmatch(r"https?://\S+", passage.id) else None
 
 
 class Words:

@@ -30,7 +30,7 @@ class Admission:
     """Who may ask.
 
     Raises:
-        UsageError: the server is not on loopback and has no token.
+        UsageError: the server is not on loopback and has no token, or a name is more than a name.
     """
 
     host: str = "127.0.0.1"
@@ -46,6 +46,9 @@ class Admission:
                 f"on {self.host} everyone who reaches this machine could ask and spend: set the environment variable "
                 "ODQA_TOKEN to a token that clients must send, or leave out --host"
             )
+        for name in self.names:
+            if _netloc(f"//[{name}]" if ":" in name else f"//{name}") != (name.lower(), None):
+                raise UsageError(f"--allow-host takes a name alone, such as answers.example.org, not {name!r}")
 
     @property
     def hosts(self) -> frozenset[str] | None:

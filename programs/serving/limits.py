@@ -22,10 +22,10 @@ class Limits:
     """
 
     at_once: int = 64
-    """Most questions in flight; any more are answered with 503. One that nobody waits for any more counts until the LM
-    calls that it has begun end."""
+    """Most questions and searches in flight; any more are answered with 503. One that nobody waits for any more counts
+    until the LM calls that it has begun end."""
     seconds: float = 300.0
-    """Longest time for a question, which then ends with 504."""
+    """Longest time for a question or a search, which then ends with 504."""
     calls: int | None = None
     """Most LM calls a day, by UTC; then 429. None for any number; likewise `usd`."""
     usd: float | None = None

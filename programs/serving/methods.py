@@ -58,11 +58,15 @@ class Methods:
         for name, made_with in self._classes.items():
             _check_names(name, self._defaults[name], settings_of(made_with))
         self._states: dict[str, dict[str, Any]] = {}
+        # Before compiling and as served. They are kept, and with them the models that all programs share.
+        self._plain: dict[str, tuple[dspy.Module, dspy.Module]] = {}
         for name in self._classes:
-            made = self._made(name, _BEFORE, self._defaults[name])
+            before = served = self._made(name, _BEFORE, self._defaults[name])
             if path := (states or {}).get(name):
-                load_state(made, path)
-                self._states[name] = made.dump_state()
+                served = self._made(name, _BEFORE, self._defaults[name])
+                load_state(served, path)
+                self._states[name] = served.dump_state()
+            self._plain[name] = before, served
         self._usual: dict[tuple[str, int], Program] = {}  # those with the default settings, by method and retriever
         self._lock = threading.Lock()
 
@@ -93,10 +97,7 @@ class Methods:
         Raises:
             KeyError: there is no such method.
         """
-        before = self._made(name, _BEFORE, self._defaults[name])
-        served = self._made(name, _BEFORE, self._defaults[name])
-        if state := self._states.get(name):
-            served.load_state(state)
+        before, served = self._plain[name]
         return [
             {
                 "name": predictor,
@@ -104,7 +105,7 @@ class Methods:
                 "fields": [_field(field, spec) for field, spec in now.signature.fields.items()],
                 "demonstrations": _demonstrations(now),
                 "before": {"instructions": was.signature.instructions, "demonstrations": _demonstrations(was)}
-                if state
+                if served is not before
                 else None,
             }
             for (predictor, now), (_, was) in zip(served.named_predictors(), before.named_predictors(), strict=True)

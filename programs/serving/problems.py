@@ -1,5 +1,6 @@
 """What goes wrong with a request, in the form that clients of OpenAI's interface read."""
 
+import traceback
 from collections.abc import Mapping
 from typing import Any
 
@@ -56,7 +57,7 @@ def as_problem(error: BaseException) -> Problem:
     """What a client is told of an error; the log has what only the one who runs the server may see."""
     if isinstance(error, Problem):
         return error
-    line = without_url_secrets(without_secrets(" ".join(str(error).split())))[:_LONGEST]
+    line = _without_secrets(" ".join(str(error).split()))[:_LONGEST]
     if isinstance(error, UsageError):
         return Problem(400, line, "invalid_request")
     if isinstance(error, RetrievalError):
@@ -66,8 +67,12 @@ def as_problem(error: BaseException) -> Problem:
     if isinstance(error, LMError):
         LOG.error("The language model failed: %s: %s", type(error).__name__, line)
         return Problem(502, "the language model failed; the server's log says why", "lm_failed")
-    LOG.error("A question failed", exc_info=error)
+    LOG.error("A question failed:\n%s", _without_secrets("".join(traceback.format_exception(error))))
     return Problem(500, "the server failed; its log says why", "failed")
+
+
+def _without_secrets(text: str) -> str:
+    return without_url_secrets(without_secrets(text))
 
 
 def refusal(problem: Problem) -> Response:

@@ -9,9 +9,14 @@ from programs.serving.live import Step
 from programs.serving.problems import Problem
 from programs.serving.records import Record
 
-__all__ = ["Question", "Stopped"]
+__all__ = ["Question", "Stopped", "late"]
 
 _GONE = Problem(499, "nobody waits for the answer", "gone")
+
+
+def late(seconds: float) -> Problem:
+    """Time is over."""
+    return Problem(504, f"there is no answer within {seconds:g} s", "timeout")
 
 
 class Stopped(BaseException):
@@ -41,8 +46,7 @@ class Question:
         self._told: asyncio.Queue[Step | Record | Problem] = asyncio.Queue()
         self._stopped: Problem | None = None
         self._lock = threading.Lock()  # guards the end: after it nothing is told
-        late = Problem(504, f"there is no answer within {seconds:g} s", "timeout")
-        self._alarm = self._loop.call_later(seconds, self.stop, late)
+        self._alarm = self._loop.call_later(seconds, self.stop, late(seconds))
         self._over = over
 
     async def next(self) -> Step | Record:

@@ -1,6 +1,5 @@
 """What agents can do here: ask a question, search, and fetch what a search found."""
 
-import asyncio
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from typing import Annotated
@@ -131,13 +130,14 @@ class Tools:
         """Search with the first retriever.
 
         Raises:
-            Problem: the query is too long.
+            Problem: the query is too long, or as `Answering.search`.
             RetrievalError: the search failed.
         """
         assert self._retriever is not None
         if len(search.query) > (most := self._answering.limits.question):
             raise Problem(400, f"a query is at most {most:,} characters long", "invalid_request")
-        passages = [shown(passage) for passage in await asyncio.to_thread(self._retriever, search.query, _FOUND)]
+        found = await self._answering.search(self._retriever, search.query, _FOUND)
+        passages = [shown(passage) for passage in found]
         for passage in passages:
             self._found[passage.id] = passage
             self._found.move_to_end(passage.id)

@@ -8,7 +8,7 @@ from threading import Lock
 from typing import Any, Self
 
 from retrieval.errors import UsageError
-from retrieval.models import LanguageModel, load_classifier, without_surrogates
+from retrieval.models import LanguageModel, load_classifier, shared, without_surrogates
 from retrieval.ranking.words import content_words
 
 __all__ = ["NLI", "TRUE", "Entailment", "LexicalEntailment", "load_entailment"]
@@ -122,8 +122,9 @@ class TRUE(Entailment):
         return [math.exp(values[0]) for values in self._model.log_probabilities(prompts, "1")]
 
 
+@shared
 def load_entailment(spec: str) -> Entailment:
-    """Open the judge of entailment that `spec` names.
+    """Open the judge of entailment that `spec` names, or give the one that is open.
 
     Args:
         spec: `lexical`, `nli:MODEL` (a classifier) or `true:MODEL` (a T5 model of the TRUE family), where MODEL is a

@@ -15,7 +15,7 @@ from threading import Lock
 from typing import Any, Self
 
 from retrieval.errors import UsageError
-from retrieval.models import LanguageModel, load_classifier, without_surrogates
+from retrieval.models import LanguageModel, load_classifier, shared, without_surrogates
 from retrieval.ranking.words import content_words
 
 __all__ = [
@@ -109,8 +109,9 @@ class QuestionLikelihood(Scorer):
         return [fmean(values or [0.0]) for values in self._model.log_probabilities(prompts, query)]
 
 
+@shared
 def load_scorer(spec: str) -> Scorer:
-    """Open the scorer that `spec` names.
+    """Open the scorer that `spec` names, or give the one that is open.
 
     Args:
         spec: `lexical`, `cross-encoder:MODEL` or `upr:MODEL`, where MODEL is a directory or a hub name.

@@ -25,6 +25,12 @@ export class Board {
     this.draw();
   }
 
+  // Of the metrics, by name.
+  async headings() {
+    if (!this.data) await this.load();
+    return this.data.metrics;
+  }
+
   draw() {
     const { lines, tasks } = this.data;
     const heads = tasks.map((task) => {

@@ -115,7 +115,7 @@ export class Runs {
     const [a, b] = this.picked;
     const address = `/v1/compare?${new URLSearchParams({ a, b })}`;
     try {
-      const shown = comparison(await json(address), this.board.data.metrics, report_link(`${address}&format=html`, "The whole comparison, question by question", `${a} and ${b}`));
+      const shown = comparison(await json(address), await this.board.headings(), report_link(`${address}&format=html`, "The whole comparison, question by question", `${a} and ${b}`));
       if (this.picked[0] !== a || this.picked[1] !== b) return;
       this.compared.replaceChildren(shown);
     } catch (error) {

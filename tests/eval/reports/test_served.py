@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
-from support.runs_on_disk import add_rows, begin_run, make_run
+from support.records import a_row
+from support.runs_on_disk import add_rows, begin_run, end_run, make_run
 
 from eval.reports.served import run_routes
 from retrieval import UsageError
@@ -100,6 +101,16 @@ def test_nothing_but_the_runs_can_be_read(client: TestClient, runs: Path, name: 
     make_run(runs.parent / "secret", 1)
     for path in (f"/v1/runs/{name}", f"/v1/runs/{name}/report", f"/v1/compare?a=first&b={name}"):
         assert client.get(path).status_code == 404
+
+
+def test_what_utf8_cannot_hold_does_not_hide_a_run(client: TestClient, runs: Path) -> None:
+    for name in ("one", "other"):
+        run = begin_run(runs / name, 2, settings={"style": f"{name} \ud800"})
+        run.add(a_row("q0", scores={"em": 1.0}, error="it said \ud800"))
+        end_run(run, 0)
+    assert client.get("/v1/runs/one").json()["first_error"].startswith("it said ?")
+    compared = client.get("/v1/compare", params={"a": "one", "b": "other"}).json()
+    assert compared["runs"][0]["summary"]["first_error"].startswith("it said ?")
 
 
 def test_a_directory_that_is_a_run_and_one_that_is_missing(tmp_path: Path, runs: Path) -> None:

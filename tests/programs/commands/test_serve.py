@@ -84,7 +84,9 @@ def test_states_settings_retrievers_and_a_token(tmp_path: Path) -> None:
     made.answer.demos = [dspy.Example(context="[1] A", question="Which letter?", answer="A")]
     with dspy.context(adapter=load_adapter()):
         save_state(made, tmp_path / "direct.json", {})
-    arguments = ["direct", "cot", "--retriever", "a=sample", "--retriever", "none", "--lm", "extractive"]
+    remote = "colbertv2:http://me:hunter2@localhost:9/search?token=secret"
+    arguments = ["direct", "cot", "--retriever", "my-own=sample", "--retriever", "none", "--retriever", remote]
+    arguments += ["--lm", "extractive"]
     arguments += ["--state", f"direct={tmp_path / 'direct.json'}", "--set", "direct.k=3", "--set", "cot.k=7"]
     with served(arguments, ODQA_TOKEN="the token") as running:
         assert ask(running.url, "direct").status_code == 401
@@ -92,10 +94,10 @@ def test_states_settings_retrievers_and_a_token(tmp_path: Path) -> None:
             base_url=running.url, headers={"Authorization": "Bearer the token"}, trust_env=False, timeout=PATIENCE
         ) as client:
             told = client.get("/v1/methods").json()
-            assert told["retrievers"] == ["a", "none"]
+            assert told["retrievers"] == ["my-own", "none", "colbertv2:http://***@localhost:9/search?***"]
             assert told["compiled"] == {"direct": True, "cot": False}
             record = client.post("/v1/answers", json={"question": QUESTION, "method": "direct", "prompts": True}).json()
-            assert (record["retriever"], record["settings"]["k"]) == ("a", 3)
+            assert (record["retriever"], record["settings"]["k"]) == ("my-own", 3)
             assert "Answer briefly." in record["prompts"][0]["messages"][0]["content"]
             assert "Which letter?" in json.dumps(record["prompts"][0]["messages"])
             (predictor,) = client.get("/v1/prompts/direct").json()["predictors"]

@@ -93,6 +93,12 @@ def test_other_machines_are_let_in_by_token_alone(host: str) -> None:
     assert Admission(host, "t").token == "t"
 
 
+@pytest.mark.parametrize("name", ["", "https://answers.example", "answers.example:443", "answers.example/", "[::1]"])
+def test_a_name_that_no_request_has_is_refused(name: str) -> None:
+    with pytest.raises(UsageError, match="--allow-host takes a name alone"):
+        Admission(names=("::1", name))
+
+
 @pytest.mark.parametrize(
     ("admission", "hosts"),
     [

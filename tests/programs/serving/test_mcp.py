@@ -2,14 +2,16 @@
 
 import asyncio
 import json
+import threading
 from collections.abc import Awaitable, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import httpx
 import pytest
 from support.answers_server import TABLE, answering_with, serving
 from support.faulty_server import Provider
-from support.patience import eventually
+from support.patience import PATIENCE, eventually
 
 import lms
 from programs.serving.question import Question, Stopped
@@ -159,6 +161,38 @@ def test_a_search_that_fails_is_an_error_that_tells_no_secret(how: type[Exceptio
     with serving(answering_with(lms.load("extractive"), retriever=retriever)) as url:
         for tool, argument in (("search", "query"), ("answer", "question")):
             assert call(f"{url}/mcp", tool, **{argument: "cats"}).startswith(what)
+
+
+class Waits(Retriever):
+    def __init__(self) -> None:
+        self.begun, self.go_on = threading.Event(), threading.Event()
+
+    def search(self, query: str, k: int) -> list[Passage]:
+        self.begun.set()
+        assert self.go_on.wait(PATIENCE)
+        return TABLE.search(query, k)
+
+
+def test_searches_are_bounded_as_questions_are() -> None:
+    retriever = Waits()
+    answering = answering_with(lms.load("extractive"), retriever=retriever, limits={"at_once": 1})
+    with serving(answering) as url, ThreadPoolExecutor(1) as pool:
+        first = pool.submit(call, f"{url}/mcp", "search", query="Adwa")
+        assert retriever.begun.wait(PATIENCE)
+        assert call(f"{url}/mcp", "search", query="Adwa").startswith("too many questions are in flight")
+        retriever.go_on.set()
+        assert first.result()["results"]
+        assert call(f"{url}/mcp", "search", query="Adwa")["results"]
+
+
+def test_a_search_that_takes_too_long_counts_until_it_ends() -> None:
+    retriever = Waits()
+    limits = {"at_once": 1, "seconds": 0.05}
+    with serving(answering_with(lms.load("extractive"), retriever=retriever, limits=limits)) as url:
+        assert call(f"{url}/mcp", "search", query="Adwa") == "there is no answer within 0.05 s"
+        assert call(f"{url}/mcp", "search", query="Adwa").startswith("too many questions are in flight")
+        retriever.go_on.set()
+        eventually(lambda: "too many" not in call(f"{url}/mcp", "search", query="Adwa"))
 
 
 def test_without_a_retriever_that_asks_no_lm_there_is_nothing_to_search() -> None:

@@ -1,5 +1,6 @@
 """Scorers against direct computations."""
 
+import gc
 import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -132,6 +133,23 @@ def test_specs_open_scorers(tiny: Callable[..., str]) -> None:
     assert isinstance(load_scorer("lexical"), Lexical)
     assert isinstance(load_scorer(f"cross-encoder:{tiny('classifier', num_labels=1)}"), CrossEncoder)
     assert isinstance(load_scorer(f"upr:{tiny('gpt2')}"), QuestionLikelihood)
+
+
+def test_a_model_is_loaded_once_while_anybody_has_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    loaded = []
+
+    class Model(Lexical):
+        def __init__(self, model: str) -> None:
+            loaded.append(model)
+
+    monkeypatch.setattr("retrieval.ranking.scorers.CrossEncoder", Model)
+    first = load_scorer("cross-encoder:one")
+    assert load_scorer("cross-encoder:one") is first
+    assert load_scorer("cross-encoder:other") is not first
+    del first
+    gc.collect()
+    load_scorer("cross-encoder:one")
+    assert loaded == ["one", "other", "one"]
 
 
 def test_without_the_extra_the_error_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
