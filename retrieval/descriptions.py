@@ -1,7 +1,8 @@
 """What an index on disk is, with the sizes and checksums of its files: the description that stands in its directory."""
 
 import json
-from hashlib import file_digest, sha256
+from collections.abc import Callable
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from retrieval.files import json_page, replaced_directory, undamaged
 __all__ = ["read_description", "verify", "write_description"]
 
 _OWN = "sha256 of the rest"  # of the description itself
+_BLOCK = 1 << 20
 
 
 def write_description(directory: Path, name: str, description: dict[str, Any]) -> None:
@@ -56,7 +58,7 @@ def read_description(directory: Path, name: str, kind: str, version: int) -> dic
     return description
 
 
-def verify(directory: Path) -> int:
+def verify(directory: Path, progress: Callable[[int], object] = lambda count: None) -> int:
     """Read all files of an index and compare them with the checksums from when it was built.
 
     Opening an index checks what is quickly checked: sizes, shapes, and what a search comes by. A wrong bit in a vector
@@ -64,6 +66,7 @@ def verify(directory: Path) -> int:
 
     Args:
         directory: The directory of the index.
+        progress: Called with the number of bytes read since the last call.
 
     Returns:
         How many bytes were read.
@@ -80,10 +83,11 @@ def verify(directory: Path) -> int:
         raise UsageError(f"the index in {directory} carries no checksums: it was built before there were any")
     if description.pop(_OWN, None) != _own_digest(description):
         raise RetrievalError(f"{names[0]} is damaged: build the index again")
+    progress(names[0].stat().st_size)
     read = 0
     for name, digest in description["sha256"].items():
         file = directory / name
-        if not file.is_file() or _digest(file) != digest:
+        if not file.is_file() or _digest(file, progress) != digest:
             raise RetrievalError(f"{file} is damaged: build the index again")
         read += file.stat().st_size
     return read
@@ -98,9 +102,13 @@ def _described(file: Path) -> dict[str, Any]:
     return found if isinstance(found, dict) and "format" in found and isinstance(found.get("files"), dict) else {}
 
 
-def _digest(file: Path) -> str:
+def _digest(file: Path, progress: Callable[[int], object] = lambda count: None) -> str:
+    digest = sha256()
     with file.open("rb") as content:
-        return file_digest(content, "sha256").hexdigest()
+        while block := content.read(_BLOCK):
+            digest.update(block)
+            progress(len(block))
+    return digest.hexdigest()
 
 
 def _own_digest(description: dict[str, Any]) -> str:

@@ -20,6 +20,7 @@ from programs.instruments.cost import measured
 from programs.steps.result import Filtered, Lists, PerPassage, Ranking, Reading, Statements, Turns
 from retrieval import Memory, Passage, Retriever, UsageError
 
+ROOT = Path(__file__).parents[1]
 METHODS = names()
 PASSAGES = [
     Passage("1", "Ada Quill was an astronomer who was born in 2150 in Lund.", "Ada Quill"),
@@ -155,19 +156,16 @@ def _looks_like(seen: dspy.Prediction, field: str, reading: Reading) -> bool:
 
 @pytest.mark.parametrize("name", METHODS)
 def test_every_method_has_a_card_and_a_test(name: str) -> None:
-    root = Path(__file__).parents[1]
-    assert (root / "docs" / "methods" / f"{name}.md").is_file()
-    assert (root / "tests" / "programs" / f"test_{name}.py").is_file()
+    assert (ROOT / "docs" / "methods" / f"{name}.md").is_file()
+    assert (ROOT / "tests" / "programs" / f"test_{name}.py").is_file()
 
 
-@pytest.mark.parametrize(
-    "card", sorted((Path(__file__).parents[1] / "docs" / "methods").glob("*.md")), ids=lambda p: p.stem
-)
+@pytest.mark.parametrize("card", sorted((ROOT / "docs" / "methods").glob("*.md")), ids=lambda p: p.stem)
 def test_every_place_that_a_card_names_exists(card: Path) -> None:
     places = re.findall(r"`([a-z_]+/[a-z_/]+\.(?:py|toml))(?::([\w.]+))?`", card.read_text(encoding="utf-8"))
     assert places
     for file, qualified in places:
-        path = Path(__file__).parents[1] / file
+        path = ROOT / file
         assert path.is_file(), file
         if qualified:
             scope: list[ast.stmt] = ast.parse(path.read_text(encoding="utf-8")).body

@@ -12,7 +12,7 @@ from pydantic_core import to_jsonable_python
 from eval.commands.options import add_runs, read_runs
 from eval.figures.comparison import compare
 from eval.reports.text import comparison_table
-from retrieval.command_line import output
+from retrieval.command_line import output, progress_bar
 
 
 def add_flags(parser: ArgumentParser) -> None:
@@ -22,7 +22,7 @@ def add_flags(parser: ArgumentParser) -> None:
 
 
 def main(args: Namespace) -> None:
-    comparison = compare(read_runs(args), args.metric.split(",") if args.metric else [])
+    comparison = compare(read_runs(args), args.metric.split(",") if args.metric else [], progress=progress_bar)
     output(
         json.dumps(to_jsonable_python(comparison), ensure_ascii=False) if args.json else comparison_table(comparison)
     )

@@ -8,7 +8,7 @@ from argparse import ArgumentParser, Namespace
 
 from eval.commands.options import add_runs, read_runs
 from retrieval import UsageError
-from retrieval.command_line import say
+from retrieval.command_line import progress_bar, say
 
 
 def add_flags(parser: ArgumentParser) -> None:
@@ -35,7 +35,7 @@ def main(args: Namespace) -> None:
 
     if not args.out.endswith(".html"):
         raise UsageError(f"a report is an HTML file: its name must end in .html, and {args.out} does not")
-    made = page(read_runs(args), title=args.title, prompts=not args.no_prompts)
+    made = page(read_runs(args), title=args.title, prompts=not args.no_prompts, progress=progress_bar)
     write(args.out, made.html)
     say(f"report: {args.out}")
     if args.tables:

@@ -19,7 +19,7 @@ from eval.reports.trace import calls_text, question_text
 from eval.runs.found import StateFile, read_report, read_state
 from eval.runs.store import Run, read
 from retrieval import UsageError
-from retrieval.command_line import output, say
+from retrieval.command_line import output, progress_bar, say
 
 
 def add_flags(parser: ArgumentParser) -> None:
@@ -51,7 +51,7 @@ def _run(run: Run) -> str:
     lines = [[setting.name, *setting.values] for setting in settings([run.manifest])]
     known = run.passages()
     whys = [reason(row, known) for row in run.rows]
-    summary = summarise(run.rows, run.manifest.asked, run.manifest, run.gap)
+    summary = summarise(run.rows, run.manifest.asked, run.manifest, run.gap, progress=progress_bar)
     wrong = {name: breakdown(run.rows, name, whys) for name in summary.total.scores}
     reasons = [name for name in REASONS if any(counts[name] for counts in wrong.values())]
     counts = [[name, *(str(of_metric[name]) for of_metric in wrong.values())] for name in reasons]

@@ -17,6 +17,7 @@ from eval.runs.store import Run
 from programs.instruments.cost import Cost
 from programs.instruments.trace import Trace
 from retrieval import UsageError
+from retrieval.indexes import Progress
 
 __all__ = ["Compared", "Comparison", "Difference", "best_of", "compare"]
 
@@ -100,12 +101,16 @@ def best_of(samples: Sequence[Run]) -> Run:
     )
 
 
-def compare(runs: Sequence[Run], metrics: Sequence[str] = ()) -> Comparison:
+def compare(
+    runs: Sequence[Run], metrics: Sequence[str] = (), *, progress: Progress = lambda parts, desc: parts
+) -> Comparison:
     """Each run with each other run, on the questions that all of them asked.
 
     Args:
         runs: At least two, with names of their own.
         metrics: What to compare by; by default all metrics that all runs have.
+        progress: Called as ``tqdm(parts, desc="summarising")`` for each run, then with "comparing", to go through
+            parts.
 
     Raises:
         UsageError: there are fewer than two runs, or one is given twice; or the runs are of different tasks, or have no
@@ -116,7 +121,9 @@ def compare(runs: Sequence[Run], metrics: Sequence[str] = ()) -> Comparison:
     if len({run.name for run in runs}) < len(runs):
         raise UsageError("one of the runs is named twice")
     shared = _shared(runs)
-    summaries = [summarise(rows, len(rows), run.manifest) for run, rows in zip(runs, shared, strict=True)]
+    summaries = [
+        summarise(rows, len(rows), run.manifest, progress=progress) for run, rows in zip(runs, shared, strict=True)
+    ]
     common = [name for name in summaries[0].total.scores if all(name in s.total.scores for s in summaries)]
     for name in metrics:
         if name not in common:
@@ -126,6 +133,7 @@ def compare(runs: Sequence[Run], metrics: Sequence[str] = ()) -> Comparison:
     chosen = list(dict.fromkeys(metrics)) or common
     types = list(summaries[0].by_type) if len(summaries[0].by_type) > 1 else []
     pairs = list(combinations([(run.name, rows) for run, rows in zip(runs, shared, strict=True)], 2))
+    families = [(metric, family) for metric in chosen for family in ([None], types) if family]
     return Comparison(
         questions=len(shared[0]),
         metrics=chosen,
@@ -136,8 +144,7 @@ def compare(runs: Sequence[Run], metrics: Sequence[str] = ()) -> Comparison:
         differing=differing([run.manifest for run in runs]),
         differences=[
             difference
-            for metric in chosen
-            for family in ([None], types)
+            for metric, family in progress(families, desc="comparing")
             for difference in _family([_difference(metric, type_, *pair) for type_ in family for pair in pairs])
         ],
     )

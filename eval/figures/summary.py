@@ -2,12 +2,14 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from itertools import islice
 from math import fsum
 from typing import Any, TypeVar
 
 from eval.figures.statistics import interval
 from eval.runs.record import Manifest, Row
 from programs.instruments.cost import Cost, Spent
+from retrieval.indexes import Progress
 
 __all__ = ["Figures", "Score", "Summary", "judges", "summarise", "total", "total_by_name"]
 
@@ -65,17 +67,32 @@ class Summary:
     """What the judges cost, by metric; not part of any other cost."""
 
 
-def summarise(rows: Sequence[Row], questions: int, manifest: Manifest, stopped: str | None = None) -> Summary:
-    """The figures of these rows, of which there may be fewer than `questions`."""
+def summarise(
+    rows: Sequence[Row],
+    questions: int,
+    manifest: Manifest,
+    stopped: str | None = None,
+    *,
+    progress: Progress = lambda parts, desc: parts,
+) -> Summary:
+    """The figures of these rows, of which there may be fewer than `questions`.
+
+    The intervals of thousands of questions take seconds: `progress`, called as ``tqdm(parts, desc="summarising")``,
+    goes through the metrics of all questions and of each type.
+    """
     answered = [row for row in rows if row.error is None]
     # A program that reports no passages has no recall. Its failed questions must not give it a recall of 0.
     measured = {name: True for row in answered or rows for name in row.scores}
     types = sorted({row.type for row in rows if row.type is not None})
+    groups = [rows, *([row for row in rows if row.type == type_] for type_ in types)]
+    metrics = iter(progress(list(measured) * len(groups), desc="summarising"))
+    total_, *by_type = (_figures(group, islice(metrics, len(measured))) for group in groups)
+    next(metrics, None)  # or the progress would not see its end
     return Summary(
         complete=len(rows) == questions,
         questions=questions,
-        total=_figures(rows, measured),
-        by_type={type_: _figures([row for row in rows if row.type == type_], measured) for type_ in types},
+        total=total_,
+        by_type=dict(zip(types, by_type, strict=True)),
         first_error=next((str(row.error) for row in rows if row.error is not None), None),
         manifest=manifest,
         stopped=stopped,
@@ -103,14 +120,15 @@ def total_by_name(spent: Sequence[Mapping[str, Spent]]) -> dict[str, Spent]:
 
 
 def _figures(rows: Sequence[Row], metrics: Iterable[str]) -> Figures:
-    scores = {name: [row.scores[name] or 0.0 for row in rows if name in row.scores] for name in metrics}
+    scores = {}
+    for name in metrics:
+        if values := [row.scores[name] or 0.0 for row in rows if name in row.scores]:
+            scores[name] = Score(_mean(values), len(values), *interval(values))
     return Figures(
         n=len(rows),
         failed=sum(row.error is not None for row in rows),
         unparsable=sum(row.cost.unparsable > 0 for row in rows),
-        scores={
-            name: Score(_mean(values), len(values), *interval(values)) for name, values in scores.items() if values
-        },
+        scores=scores,
         cost={name: _mean(spent) for name, spent in _costs(rows).items() if None not in spent},
     )
 

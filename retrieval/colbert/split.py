@@ -3,6 +3,7 @@
 import json
 import shutil
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -22,26 +23,28 @@ from retrieval.colbert.codec import load_lengths, load_tensors
 from retrieval.colbert.libraries import torch
 from retrieval.colbert.search import ColBERT
 from retrieval.descriptions import write_description
-from retrieval.indexes import store_passages
+from retrieval.indexes import Progress, store_passages
 
 __all__ = ["split"]
 
 _CODEC = "centroids.pt", "avg_residual.pt", "buckets.pt"
 
 
-def split(index: ColBERT, parts: Sequence[range], directories: Sequence[Path]) -> None:
-    """Write an index of each part of the rows into its directory, which must be empty. Nothing is encoded."""
+def split(index: ColBERT, parts: Sequence[range], directories: Sequence[Path], progress: Progress) -> None:
+    """Write an index of each part of the rows into its directory, which must be empty. Nothing is encoded. `progress`
+    goes through the chunks of all parts."""
     metadata = json.loads((index.path / METADATA).read_bytes())
     lengths = [load_lengths(index.path, n) for n in range(metadata["num_chunks"])]
     ends = np.cumsum(np.concatenate(lengths))
     firsts = np.cumsum([0, *(part.sum() for part in lengths)])
     ivf, sizes = (tensor.numpy() for tensor in load_tensors(index.path / IVF))
     cells = np.repeat(np.arange(len(sizes)), sizes)
-    for rows, directory in zip(parts, directories, strict=True):
+    chunks_of_parts = [chunks_of(rows) for rows in parts]
+    all_chunks = iter(progress([chunk for chunks in chunks_of_parts for chunk in chunks], desc="splitting"))
+    for rows, chunks, directory in zip(parts, chunks_of_parts, directories, strict=True):
         for name in _CODEC:
             shutil.copy(index.path / name, directory / name)
-        chunks = chunks_of(rows)
-        for n, some in enumerate(chunks):
+        for n, some in enumerate(islice(all_chunks, len(chunks))):
             begin, end = (int(ends[row - 1]) if row else 0 for row in (some.start, some.stop))
             codes, residuals = (
                 torch.cat(list(_tokens(index.path, name, firsts, begin, end))) for name in ("codes", "residuals")
@@ -55,6 +58,7 @@ def split(index: ColBERT, parts: Sequence[range], directories: Sequence[Path]) -
         write_metadata(directory, metadata["config"], len(chunks), len(sizes), tokens, len(rows))
         digest = store_passages(directory, map(index.passage, rows))
         write_description(directory, DESCRIPTION, describe(metadata["config"], digest))
+    next(all_chunks, None)  # or the progress would not see its end
 
 
 def _tokens(index: Path, name: str, firsts: NDArray[np.int64], begin: int, end: int) -> Iterator[torch.Tensor]:

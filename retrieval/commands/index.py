@@ -179,7 +179,7 @@ def _dense(passages: Iterable[Passage], out: str, **settings: Any) -> Any:
 
     if not settings.get("encoder"):
         raise UsageError("the backend dense needs --encoder: sbert, ance, contriever, or a model")
-    return Dense.build(passages, out, **_in_workers(settings))
+    return Dense.build(passages, out, progress=progress_bar, **_in_workers(settings))
 
 
 def _colbert(passages: Iterable[Passage], out: str, **settings: Any) -> Any:

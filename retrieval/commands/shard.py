@@ -4,7 +4,7 @@ import argparse
 import json
 from pathlib import Path
 
-from retrieval.command_line import output
+from retrieval.command_line import output, progress_bar
 from retrieval.specs import load
 
 __all__ = ["add_flags", "main"]
@@ -26,5 +26,5 @@ def main(args: argparse.Namespace) -> None:
     """
     from retrieval.shards import split
 
-    directories = split(load(args.index), args.out, args.shards, overwrite=args.overwrite)
+    directories = split(load(args.index), args.out, args.shards, overwrite=args.overwrite, progress=progress_bar)
     output(json.dumps({"shards": [str(directory) for directory in directories]}))

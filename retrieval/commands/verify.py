@@ -4,7 +4,8 @@ import argparse
 import json
 from pathlib import Path
 
-from retrieval.command_line import output
+from retrieval.command_line import output, progress_bar
+from retrieval.commands.index import bytes_of
 from retrieval.descriptions import verify
 from retrieval.shards.build import DESCRIPTION, directories_of
 
@@ -20,5 +21,9 @@ def main(args: argparse.Namespace) -> None:
     """Verify the index, or each shard."""
     path = Path(args.index)
     directories = [directory for _, directory in directories_of(path)] if (path / DESCRIPTION).exists() else [path]
-    for directory in directories:
-        output(json.dumps({"index": str(directory), "bytes": verify(directory)}))
+    size = sum(bytes_of(directory)["bytes"] for directory in directories)
+    with progress_bar(desc="verifying", total=size, unit="B", unit_scale=True) as bar:
+        for directory in directories:
+            read = verify(directory, bar.update)
+            with bar.external_write_mode():
+                output(json.dumps({"index": str(directory), "bytes": read}))

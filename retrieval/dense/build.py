@@ -17,7 +17,7 @@ from retrieval.descriptions import write_description
 from retrieval.encoding import do_tasks
 from retrieval.errors import UsageError
 from retrieval.files import replaced
-from retrieval.indexes import CORPUS, Corpus, LineWriter, checked_passages, passage_line, read_array
+from retrieval.indexes import CORPUS, Corpus, LineWriter, Progress, checked_passages, passage_line, read_array
 from retrieval.models import import_package
 from retrieval.passage import Passage
 
@@ -57,6 +57,7 @@ def write_index(
     resume: bool,
     encoded: Encoded | None = None,
     workers: Workers | None = None,
+    progress: Progress = lambda parts, desc: parts,
 ) -> Path:
     """Write an index, using what an unfinished build left behind.
 
@@ -66,6 +67,7 @@ def write_index(
         encoder: Encodes the passages.
         encoded: What stands before the passages and need not be encoded.
         workers: Where to encode; by default here.
+        progress: See `retrieval.dense.Dense.build`.
 
     Returns:
         The directory of the finished index, within `work`.
@@ -99,7 +101,7 @@ def write_index(
             if not file.exists()
         ]
         arguments = encoder.encoder, encoder.device, str(index), batch_size
-        do_tasks(workers, _Worker, arguments, missing, progress=lambda parts, desc: parts, stage="encoding")
+        do_tasks(workers, _Worker, arguments, missing, progress=progress, stage="encoding")
     _join([file for file, _ in pieces], index / VECTORS, encoded)
     if approximate:
         _link(index)

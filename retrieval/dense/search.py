@@ -24,7 +24,7 @@ from retrieval.dense.encoder import Encoder, LoadedEncoder, encoder_of_index
 from retrieval.descriptions import read_description
 from retrieval.errors import RetrievalError, UsageError
 from retrieval.files import replace_directory, undamaged
-from retrieval.indexes import Corpus, building, check_target, kept_rows, read_array, stamp, updating
+from retrieval.indexes import Corpus, Progress, building, check_target, kept_rows, read_array, stamp, updating
 from retrieval.models import import_package
 from retrieval.passage import Passage
 
@@ -155,6 +155,7 @@ class Dense(Retriever):
         overwrite: bool = False,
         device: str | None = None,
         workers: Workers | None = None,
+        progress: Progress = lambda parts, desc: parts,
     ) -> "Dense":
         """Encode passages, title and text together, and open the index.
 
@@ -175,6 +176,7 @@ class Dense(Retriever):
             workers: Processes that encode, each piece of 1,024 passages in one of them, all on machines that have
                 `out`; by default this one. The vectors are the same but for their last bits, which depend on the device
                 and on how many threads compute.
+            progress: Called as ``tqdm(parts, desc="encoding")``, to go through what the workers encode.
 
         Raises:
             UsageError: the extra is not installed, the model cannot be loaded, a passage cannot be indexed, there is
@@ -195,6 +197,7 @@ class Dense(Retriever):
                 batch_size=batch_size,
                 resume=resume,
                 workers=workers,
+                progress=progress,
             )
             replace_directory(out, index)
         return cls(out, model=loaded.encoder.model, device=device)

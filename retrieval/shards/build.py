@@ -13,7 +13,7 @@ from typing import Any
 
 from retrieval.errors import RetrievalError, UsageError
 from retrieval.files import json_page
-from retrieval.indexes import built_at_once, check_target
+from retrieval.indexes import Progress, built_at_once, check_target
 
 __all__ = ["DESCRIPTION", "directories_of", "split"]
 
@@ -22,7 +22,14 @@ FORMAT = 1
 _KINDS = "bm25", "dense", "colbert"  # each has a module `split`, imported when it is needed
 
 
-def split(index: Any, out: str | Path, shards: int, *, overwrite: bool = False) -> list[Path]:
+def split(
+    index: Any,
+    out: str | Path,
+    shards: int,
+    *,
+    overwrite: bool = False,
+    progress: Progress = lambda parts, desc: parts,
+) -> list[Path]:
     """Split an index into shards of about the same number of passages. The index stays as it is.
 
     The shards appear in `out` when all are whole.
@@ -32,6 +39,7 @@ def split(index: Any, out: str | Path, shards: int, *, overwrite: bool = False) 
         out: Directory to make, with its parents.
         shards: How many.
         overwrite: Replace shards that are already in `out`.
+        progress: Called as ``tqdm(parts, desc="splitting")``, before that of BM25 with "counting", to go through parts.
 
     Returns:
         Their directories.
@@ -52,7 +60,7 @@ def split(index: Any, out: str | Path, shards: int, *, overwrite: bool = False) 
         directories = [work / str(number) for number in range(shards)]
         for directory in directories:
             directory.mkdir()
-        import_module(f"retrieval.{kind}.split").split(index, parts, directories)
+        import_module(f"retrieval.{kind}.split").split(index, parts, directories, progress)
         about: dict[str, Any] = {"format": FORMAT, "kind": kind, "passages": [len(part) for part in parts]}
         about["sha256"] = [_digest(directory) for directory in directories]
         (work / DESCRIPTION).write_bytes(json_page(about))

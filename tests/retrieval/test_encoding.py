@@ -67,7 +67,15 @@ def test_a_dense_index_is_the_same_wherever_it_is_encoded(cluster: Any, tmp_path
     passages = [Passage(str(n), f"Passage {n} is about the number {n * n}.", f"Number {n}") for n in range(1100)]
     model = str(gt.get_model_path())
     Dense.build(passages, tmp_path / "here", encoder=model, device="cpu")
-    Dense.build(passages, tmp_path / "there", encoder=model, device="cpu", workers=Workers(2))
+    shown: list[str] = []
+
+    def progress(parts: Any, desc: str) -> Any:
+        shown.append(desc)
+        return parts
+
+    there = tmp_path / "there"
+    Dense.build(passages, there, encoder=model, device="cpu", workers=Workers(2), progress=progress)
+    assert shown == ["encoding"]
     assert files(tmp_path / "here") == files(tmp_path / "there")
 
 

@@ -24,6 +24,7 @@ from eval.reports.html.visible import visible
 from eval.runs.store import Run
 from retrieval import UsageError
 from retrieval.files import write_whole
+from retrieval.indexes import Progress
 
 __all__ = ["Page", "page", "write"]
 
@@ -37,19 +38,26 @@ class Page:
     """Its tables and drawings as files; see `eval.reports.html.files`."""
 
 
-def page(runs: Sequence[Run], *, title: str | None = None, prompts: bool = True) -> Page:
+def page(
+    runs: Sequence[Run],
+    *,
+    title: str | None = None,
+    prompts: bool = True,
+    progress: Progress = lambda parts, desc: parts,
+) -> Page:
     """The page of one run, or of several of the same task side by side.
 
     Args:
         runs: At least one, as `eval.runs.store.read` gives them.
         title: Of the page; by default the programs and the task.
         prompts: Whether it has the prompts and replies, as far as there is room for them.
+        progress: Goes through what takes time; see `eval.figures.comparison.compare`.
 
     Raises:
         UsageError: the runs cannot be compared, or the passages or calls of one cannot be read.
     """
     environment = _environment()
-    shown = view(runs, title)
+    shown = view(runs, title, progress)
     style = _asset(environment, "drawing.css") + _asset(environment, "page.css")
     script = _asset(environment, "page.js")
     made = visible(files(shown, environment))

@@ -11,6 +11,7 @@ from eval.runs.ceiling import Standing, standing
 from eval.runs.record import Row
 from eval.runs.store import Run
 from retrieval import Passage
+from retrieval.indexes import Progress
 
 __all__ = ["COSTS", "Source", "amount", "cost", "sources"]
 
@@ -57,7 +58,9 @@ class Source:
         return f"{self.title}{best}{f', {self.standing}' if self.standing else ''}"
 
 
-def sources(runs: Sequence[Run], comparison: Comparison | None) -> list[Source]:
+def sources(
+    runs: Sequence[Run], comparison: Comparison | None, progress: Progress = lambda parts, desc: parts
+) -> list[Source]:
     """The runs, with the figures of their comparison if they are compared.
 
     Raises:
@@ -67,7 +70,9 @@ def sources(runs: Sequence[Run], comparison: Comparison | None) -> list[Source]:
     made = []
     for n, run in enumerate(runs):
         rows = [row for row in run.rows if row.id in shared]
-        summary = comparison.runs[n].summary if comparison else summarise(rows, len(rows), run.manifest)
+        summary = (
+            comparison.runs[n].summary if comparison else summarise(rows, len(rows), run.manifest, progress=progress)
+        )
         known = run.passages()
         reasons = [reason(row, known) for row in rows]
         short = f"R{n + 1}" if comparison else ""

@@ -12,6 +12,7 @@ from eval.reports.html.source import Source, cost, sources
 from eval.reports.html.tables import Table
 from eval.runs.ceiling import label
 from eval.runs.store import Run
+from retrieval.indexes import Progress
 
 __all__ = ["ChartView", "RunView", "View", "view"]
 
@@ -110,18 +111,19 @@ class View:
         return [table for metric in self.metrics for table in metric.tables] + [table for table in rest if table]
 
 
-def view(runs: Sequence[Run], title: str | None = None) -> View:
+def view(runs: Sequence[Run], title: str | None = None, progress: Progress = lambda parts, desc: parts) -> View:
     """What the page shows of one run, or of several that are compared.
 
     Args:
         runs: At least one.
         title: Of the page; by default the programs and the task.
+        progress: See `eval.figures.comparison.compare`.
 
     Raises:
         UsageError: the runs cannot be compared, or the passages of one cannot be read.
     """
-    comparison = compare(runs) if len(runs) > 1 else None
-    made = sources(runs, comparison)
+    comparison = compare(runs, progress=progress) if len(runs) > 1 else None
+    made = sources(runs, comparison, progress)
     metrics = comparison.metrics if comparison else list(made[0].summary.total.scores)
     entries = settings([run.manifest for run in runs])
     compared = made if comparison else []

@@ -2,6 +2,7 @@ import json
 
 import pytest
 from support.command_line import exit_code
+from support.terminal import Terminal
 
 from eval.__main__ import main
 
@@ -40,3 +41,11 @@ def test_without_json_it_is_text(runs: list[str], capsys: pytest.CaptureFixture[
     capsys.readouterr()
     assert exit_code(main, ["compare", *runs[:2]]) == 0
     assert f"R1  {runs[0]}: task sample, program direct" in capsys.readouterr().out
+
+
+def test_a_terminal_gets_bars(runs: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr("sys.stderr", terminal)
+    assert exit_code(main, ["compare", *runs[:2], "--metric", "f1"]) == 0
+    for bar in "summarising", "comparing":
+        assert ": 100%" in terminal.last(bar)

@@ -2,6 +2,7 @@ import io
 
 import pytest
 from support.records import a_row
+from support.terminal import Terminal
 
 from eval.reports.progress import Progress
 
@@ -13,11 +14,6 @@ class Clock:
 
     def __call__(self) -> float:
         return self.now
-
-
-class Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
 
 
 def test_a_file_gets_a_line_now_and_then_with_score_cost_rate_and_time_left() -> None:
