@@ -11,7 +11,8 @@ The scores are bm25s's own, to the last bit, and so is the format of the index: 
         bounds*.npy                   what scores may be in parts of the corpus: see `retrieval.bm25.bounds`
 
 Where numba is installed (the extra `fast`), compiled code finds the best rows; where it is not, NumPy does. What is
-found is the same. A process's first searches are NumPy's too, since loading compiled code takes longer than they do.
+found is the same. NumPy also does a process's first searches, since loading compiled code takes longer than they do, and
+those in small indexes.
 """
 
 import logging
@@ -62,6 +63,7 @@ __all__ = ["BM25"]
 _BLOCK = 1 << 8  # scores of which only the best is looked at first
 _WORDS = 1 << 15  # whose columns are remembered
 _BY_NUMPY = 10  # searches before compiled code is loaded, which takes half a second
+_FEW = 5_000  # passages, over which NumPy is fast enough: compiling takes many seconds, once on a machine
 
 logger = logging.getLogger(__name__)
 
@@ -114,7 +116,7 @@ class BM25(Retriever):
         return [self._corpus.passage(row, score) for row, score in zip(rows.tolist(), scores.tolist(), strict=True)]
 
     def search_batch(self, queries: Sequence[str], k: int) -> list[list[Passage]]:
-        if kernel is None or len(queries) <= _BY_NUMPY:  # NumPy's part holds Python's lock
+        if kernel is None or len(self) <= _FEW or len(queries) <= _BY_NUMPY:  # NumPy's part holds Python's lock
             return super().search_batch(queries, k)
         with ThreadPoolExecutor(min(len(queries), os.cpu_count() or 1)) as threads:
             return list(threads.map(lambda query: self.search(query, k), queries))
@@ -126,7 +128,7 @@ class BM25(Retriever):
             raise RetrievalError(f"{self.path / VOCABULARY} is damaged: build the index again")
         if not columns:
             return np.empty(0, np.int64), np.empty(0, np.float32)
-        if kernel is None or (before := next(self._searches)) < _BY_NUMPY:
+        if kernel is None or len(self) <= _FEW or (before := next(self._searches)) < _BY_NUMPY:
             with undamaged(self.path):  # rows of no passage
                 scores = self._index.get_scores_from_ids(columns)
             rows = _best(scores, k)

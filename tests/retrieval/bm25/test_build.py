@@ -64,7 +64,8 @@ def test_finds_what_plain_bm25s_finds_with_the_same_scores(
         # As if the corpus were long: many chunks, groups and blocks.
         for module, name, size in zip((build, build, search), ("_CHUNK", "_GROUP", "_BLOCK"), pieces, strict=True):
             patch.setattr(module, name, size)
-        patch.setattr(search, "_BY_NUMPY", 0)
+        for name in ("_BY_NUMPY", "_FEW"):
+            patch.setattr(search, name, 0)
         patch.setattr(files, "_sync", lambda path: None)
         index = BM25.build(iter(passages), Path(directory) / "index", k1=k1, b=b, stemmer=stemmer)
         for kernel in {search.kernel, None}:  # with and without numba

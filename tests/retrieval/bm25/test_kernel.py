@@ -24,7 +24,8 @@ kernel = pytest.importorskip("retrieval.bm25.kernel", reason="numba is not insta
 def compiled() -> Iterator[None]:
     """Every search is the compiled one."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(search, "_BY_NUMPY", 0)
+        for name in ("_BY_NUMPY", "_FEW"):
+            patch.setattr(search, name, 0)
         yield
 
 

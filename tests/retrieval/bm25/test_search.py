@@ -71,7 +71,8 @@ def test_threads_may_share_an_index(tmp_path: Path) -> None:
 
 
 def test_without_numba_the_same_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(search, "_BY_NUMPY", 0)
+    for name in ("_BY_NUMPY", "_FEW"):
+        monkeypatch.setattr(search, name, 0)
     index = BM25.build(CORPUS, tmp_path / "index")
     code = """
 import sys
