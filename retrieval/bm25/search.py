@@ -11,8 +11,8 @@ The scores are bm25s's own, to the last bit, and so is the format of the index: 
         bounds*.npy                   what scores may be in parts of the corpus: see `retrieval.bm25.bounds`
 
 Where numba is installed (the extra `fast`), compiled code finds the best rows; where it is not, NumPy does. What is
-found is the same. NumPy also does a process's first searches, since loading compiled code takes longer than they do, and
-those in small indexes.
+found is the same. NumPy also does a process's first searches, since loading compiled code takes longer than they do,
+and those in small indexes.
 """
 
 import logging
