@@ -211,12 +211,11 @@ def test_a_byte_order_mark_and_repeated_lines_are_no_damage(folder: Path) -> Non
 
 
 def test_damaged_lines_are_left_out_on_request_and_said(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+    lost, kept = (json.loads(line)["id"] for line in (folder / "run" / "rows.jsonl").read_bytes().splitlines())
     for file in FILES[2:]:
         _, rest = first_part(folder / "run" / file)
         (folder / "run" / file).write_bytes(b"{}" + rest)
     commands = uses(folder)
-    lost = json.loads((folder / "other" / "rows.jsonl").read_bytes().splitlines()[0])["id"]
-    kept = json.loads((folder / "other" / "rows.jsonl").read_bytes().splitlines()[1])["id"]
     for use in "view", "compare", "compare the best", "cost", "export", "report":
         assert exit_code(main, [*commands[use], "--skip-damaged"]) == 0, use
         said = caplog.text

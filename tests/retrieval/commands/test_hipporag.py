@@ -12,6 +12,7 @@ from eval.__main__ import main as eval_main
 from retrieval import UsageError, load
 from retrieval.__main__ import main
 from retrieval.commands import asking
+from retrieval.dense import encoder
 from retrieval.hipporag import HippoRAG, search
 from retrieval.indexes import passage_line
 
@@ -20,7 +21,8 @@ pytest.importorskip("faiss")
 
 @pytest.fixture
 def corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(search, "LoadedEncoder", WordEncoder)
+    for module in (search, encoder):  # which load it to build, and to open
+        monkeypatch.setattr(module, "LoadedEncoder", WordEncoder)
     path = tmp_path / "corpus.jsonl"
     path.write_bytes(b"".join(map(passage_line, PASSAGES)))
     return path
