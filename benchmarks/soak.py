@@ -1,16 +1,17 @@
 """A server under attack: 64 clients that mean well or ill, for as long as you like, and what they leave behind.
 
     python -m retrieval serve sample & python benchmarks/soak.py http://127.0.0.1:8893 $! [--minutes 3] [--seed 0]
+    python -m programs serve blendfilter migres --retriever sample --lm extractive &
+    python benchmarks/soak.py http://127.0.0.1:8900 $! --server answers
 
-The server may be any that answers GET and POST; the flags say how to ask it. Each client behaves anew in turn, drawn by
-the seed: it asks as it should, sends its head or body a few bytes at a time, connects and stays silent, goes away
-without reading, sends a body or a head without end, asks for much and does not read, or sends a request with bytes
-changed, cut out and doubled.
+Each client behaves anew in turn, drawn by the seed: it asks as it should, on any of the server's routes, sends its head
+or body a few bytes at a time, connects and stays silent, goes away without reading, sends a body or a head without end,
+asks for much and does not read, or sends a request with bytes changed, cut out and doubled.
 
 Prints how often each behaviour was answered with which status, and the server's memory, threads and sockets before,
-after the first minute and at the end, when all clients are gone. It fails if there was a 5xx that is no 503, if memory
-is more than 5 % above that of the first minute, if there are more threads or sockets than before, or if the server does
-not answer any more. Threads, sockets and memory are read from /proc, so on Linux only.
+after the first minute, ten times in between and at the end, when all clients are gone. It fails if there was a 5xx that
+is no 503, if memory is more than 5 % above that of the first minute, if there are more threads or sockets than before,
+or if the server does not answer any more. Threads, sockets and memory are read from /proc, so on Linux only.
 """
 
 import argparse
@@ -34,25 +35,54 @@ ENDLESS = 2**26  # bytes, after which a client gives up
 
 
 @dataclass(frozen=True)
+class Routes:
+    """How a server is asked."""
+
+    get: tuple[str, ...]  # paths, with {} for the question
+    post: tuple[tuple[str, str], ...]  # paths, and JSON with {} for the question in quotes
+
+
+_CHAT = '{"model": "migres", "messages": [{"role": "user", "content": {}}]'
+_TOOL = '{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": '
+SERVERS = {
+    "search": Routes(("/?query={}&k=5",), (("/", '{"query": {}, "k": 100}'),)),
+    "answers": Routes(
+        (
+            *("/", "/page/page.js", "/docs", "/openapi.json", "/health", "/metrics"),
+            *("/v1/models", "/v1/methods", "/v1/prompts/blendfilter"),
+        ),
+        (
+            ("/v1/answers", '{"method": "blendfilter", "question": {}}'),
+            ("/v1/answers", '{"method": "migres", "question": {}, "settings": {"k": 3}, "stream": true}'),
+            ("/v1/chat/completions", _CHAT + "}"),
+            ("/v1/chat/completions", _CHAT + ', "stream": true}'),
+            ("/v1/responses", '{"model": "blendfilter", "input": {}}'),
+            ("/v1/responses", '{"model": "blendfilter", "input": {}, "stream": true}'),
+            ("/mcp", _TOOL + '{"name": "answer", "arguments": {"question": {}}}}'),
+            ("/mcp", _TOOL + '{"name": "search", "arguments": {"query": {}}}}'),
+        ),
+    ),
+}
+
+
+@dataclass(frozen=True)
 class Target:
     """The server, and how to ask it."""
 
     host: str
     port: int
-    get: str  # path, with {} for the question
-    post: str  # path
-    body: str  # JSON, with {} for the question in quotes
+    routes: Routes
 
-    def get_request(self, question: str) -> bytes:
-        return f"GET {self.get.replace('{}', quote(question))} HTTP/1.1\r\nHost: {self.host}\r\n\r\n".encode()
+    def get_request(self, path: str, question: str) -> bytes:
+        return f"GET {path.replace('{}', quote(question))} HTTP/1.1\r\nHost: {self.host}\r\n\r\n".encode()
 
-    def post_request(self, question: str) -> bytes:
-        body = self.body.replace("{}", json.dumps(question)).encode()
-        return self.post_head(f"Content-Length: {len(body)}") + body
+    def post_request(self, path: str, body: str, question: str) -> bytes:
+        sent = body.replace("{}", json.dumps(question)).encode()
+        return self.post_head(path, f"Content-Length: {len(sent)}") + sent
 
-    def post_head(self, header: str) -> bytes:
-        head = f"POST {self.post} HTTP/1.1\r\nHost: {self.host}\r\nContent-Type: application/json\r\n{header}\r\n\r\n"
-        return head.encode()
+    def post_head(self, path: str, header: str) -> bytes:
+        kinds = "Content-Type: application/json\r\nAccept: application/json, text/event-stream"
+        return f"POST {path} HTTP/1.1\r\nHost: {self.host}\r\n{kinds}\r\n{header}\r\n\r\n".encode()
 
 
 class Client:
@@ -103,10 +133,11 @@ class Client:
         """A body, or a head, that does not stop, and reads nothing before it is refused."""
         async with Connection(self.target) as connection:
             kind = self.random.randrange(3)
+            path, _ = self.random.choice(self.target.routes.post)
             if kind == 0:
-                await connection.send(self.target.post_head("Content-Length: 1000000000000"))
+                await connection.send(self.target.post_head(path, "Content-Length: 1000000000000"))
             elif kind == 1:
-                await connection.send(self.target.post_head("Transfer-Encoding: chunked"))
+                await connection.send(self.target.post_head(path, "Transfer-Encoding: chunked"))
             else:
                 await connection.send(b"GET /?query=")
             chunk = b"10000\r\n" + b" " * 2**16 + b"\r\n" if kind == 1 else b"a" * 2**16
@@ -155,7 +186,9 @@ class Client:
 
     def request(self) -> bytes:
         question = " ".join(self.random.choices(WORDS, k=self.random.randint(1, 30)))
-        return self.random.choice([self.target.get_request, self.target.post_request])(question)
+        if self.random.random() < 0.5:
+            return self.target.get_request(self.random.choice(self.target.routes.get), question)
+        return self.target.post_request(*self.random.choice(self.target.routes.post), question)
 
 
 BEHAVIOURS: dict[Callable[[Client], Awaitable[str]], int] = {
@@ -196,9 +229,13 @@ class Connection:
                 head = await self.reader.readuntil(b"\r\n\r\n")
                 length = head.lower().partition(b"content-length:")[2].split(b"\r\n")[0]
                 await self.reader.readexactly(int(length or 0))
+                if b"transfer-encoding: chunked" in head.lower():
+                    while size := int((await self.reader.readline()).removesuffix(b"\r\n"), 16):
+                        await self.reader.readexactly(size + 2)
+                    await self.reader.readline()
         except TimeoutError:
             return "no reply in time"
-        except (OSError, asyncio.IncompleteReadError):
+        except (OSError, asyncio.IncompleteReadError, ValueError):  # ValueError: no size of a chunk, where it ends
             return "closed"
         return head[9:12].decode("latin-1")
 
@@ -228,7 +265,7 @@ class Vitals:
         return f"{self.memory / 1024:8.1f} MiB {self.threads:5d} threads {self.sockets:5d} sockets"
 
 
-async def attack(target: Target, pid: int, *, minutes: float, clients: int, seed: int) -> int:
+async def attack(target: Target, pid: int, *, minutes: float, clients: int, seed: int, rest: float) -> int:
     """Attack, and print what came of it; 0 if the server is well, else 1."""
     made = [Client(target, random.Random(f"{seed} {n}")) for n in range(clients)]
     for _ in range(3):  # the server's threads start, and its caches fill
@@ -246,20 +283,25 @@ async def attack(target: Target, pid: int, *, minutes: float, clients: int, seed
             except (OSError, TimeoutError):
                 outcome = "cut off"
             seen[behaviour.__name__, outcome] += 1
+            await asyncio.sleep(2 * rest * client.random.random())
 
+    print(f"  {'before':18} {before}", flush=True)
     acting = asyncio.gather(*map(act, made))
     await asyncio.sleep(min(60, 30 * minutes))
     first = Vitals.of(pid)
+    print(f"  {'after a minute':18} {first}", flush=True)
+    for tenth in range(1, 10):
+        await asyncio.sleep(max(0, end - 6 * minutes * (10 - tenth) - time.monotonic()))
+        print(f"  {f'{tenth * minutes / 10:g} minutes':18} {Vitals.of(pid)}  {seen.total():,} behaviours", flush=True)
     await acting
     after = await settled(pid, before, 120)
     asked = [await client.asks() for client in made]
 
+    print(f"  {'at the end':18} {after}")
     print(f"{clients} clients, {minutes:g} minutes, seed {seed}: {seen.total():,} behaviours")
     for behaviour in BEHAVIOURS:
         counts = sorted((outcome, n) for (name, outcome), n in seen.items() if name == behaviour.__name__)
         print(f"  {behaviour.__name__:18}", ", ".join(f"{outcome}: {n:,}" for outcome, n in counts))
-    for name, vitals in {"before": before, "after a minute": first, "at the end": after}.items():
-        print(f"  {name:18} {vitals}")
     problems = {
         "a 5xx that is no 503": any(outcome[0] == "5" and outcome != "503" for _, outcome in seen),
         "more than 5 % above the memory of the first minute": after.memory > 1.05 * first.memory,
@@ -290,18 +332,24 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=3.0, help="(default: %(default)s)")
     parser.add_argument("--clients", type=int, default=64, help="(default: %(default)s)")
     parser.add_argument("--seed", type=int, default=0, help="(default: %(default)s)")
-    parser.add_argument("--get", default="/?query={}&k=5", help="path, {} for the question (default: %(default)s)")
-    parser.add_argument("--post", default="/", help="path to post to (default: %(default)s)")
+    parser.add_argument("--server", choices=SERVERS, default="search", help="which it is (default: %(default)s)")
     parser.add_argument(
-        "--body", default='{"query": {}, "k": 100}', help="what to post, {} for the question (default: %(default)s)"
+        "--rest", type=float, default=0.0, help="seconds a client rests on average between behaviours (default: none)"
     )
     arguments = parser.parse_args()
     url = urlsplit(arguments.url)
     if not (url.hostname and url.port):
         parser.error("the URL names no host and port")
-    target = Target(url.hostname, url.port, arguments.get, arguments.post, arguments.body)
+    target = Target(url.hostname, url.port, SERVERS[arguments.server])
     return asyncio.run(
-        attack(target, arguments.pid, minutes=arguments.minutes, clients=arguments.clients, seed=arguments.seed)
+        attack(
+            target,
+            arguments.pid,
+            minutes=arguments.minutes,
+            clients=arguments.clients,
+            seed=arguments.seed,
+            rest=arguments.rest,
+        )
     )
 
 

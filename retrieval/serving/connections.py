@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from collections import deque
 from typing import Any
 
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
@@ -17,7 +18,8 @@ def bounded_protocol(seconds: float, most: int, at_once: int) -> type[asyncio.Pr
     """uvicorn's HTTP protocol with bounds that it lacks.
 
     uvicorn closes connections that are idle after a reply. But a client may send nothing, send for ever, or not read
-    its reply, and one of uvicorn's two parsers takes headers without end.
+    its reply, and one of uvicorn's two parsers takes headers without end. When a client goes away that sent several
+    requests at once, uvicorn tells the last of them alone, and the others would be answered to nobody.
 
     Args:
         seconds: Between two replies on a connection, and before the first; then it is cut off.
@@ -33,6 +35,7 @@ def bounded_protocol(seconds: float, most: int, at_once: int) -> type[asyncio.Pr
         def __init__(self, *args: Any, **kwargs: Any) -> None:
             super().__init__(*args, **kwargs)
             self.logger = _errors
+            self._cycles: deque[Any] = deque()  # the requests that are not answered, oldest first
 
         def connection_made(self, transport: Any) -> None:
             super().connection_made(transport)
@@ -43,6 +46,15 @@ def bounded_protocol(seconds: float, most: int, at_once: int) -> type[asyncio.Pr
         def connection_lost(self, error: Exception | None) -> None:
             self._end.cancel()
             super().connection_lost(error)
+            for cycle in self._cycles:
+                cycle.disconnected = True
+                cycle.message_event.set()
+
+        def on_headers_complete(self) -> None:  # by httptools; h11 begins a request when the one before is answered
+            super().on_headers_complete()
+            while self._cycles and self._cycles[0].response_complete:
+                self._cycles.popleft()
+            self._cycles.append(self.cycle)
 
         def on_response_complete(self) -> None:
             self._end.cancel()

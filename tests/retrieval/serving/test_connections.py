@@ -1,9 +1,10 @@
 """Clients that hold a connection: each is cut off, and others are served meanwhile."""
 
+import asyncio
 import socket
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 
 import httpx
 import pytest
@@ -13,9 +14,11 @@ for module in ("starlette", "uvicorn", "prometheus_client"):
     pytest.importorskip(module, reason="the search server needs the extra `serve`")
 
 import uvicorn  # noqa: E402
+from starlette.types import Receive, Scope, Send  # noqa: E402
 
 from retrieval import Memory, Passage, Retriever  # noqa: E402
 from retrieval.remote.server import ServerLimits, make_app, uvicorn_config  # noqa: E402
+from retrieval.serving.listening import config  # noqa: E402
 
 HEAD = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n"
 
@@ -27,11 +30,37 @@ class Long(Retriever):
         return [Passage("long", "x" * 2**24, score=1.0)]
 
 
-@contextmanager
-def serving(retriever: Retriever, timeout: float = 0.2) -> Iterator[uvicorn.Server]:
-    """A server in a thread, as `serve` sets it up."""
+class Streaming:
+    """Sends without end until it is told that the client is gone."""
+
+    def __init__(self) -> None:
+        self.told = threading.Event()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await receive()
+            await send({"type": "lifespan.startup.complete"})
+            await receive()
+            return
+        await receive()
+        gone = asyncio.ensure_future(receive())
+        await send({"type": "http.response.start", "status": 200})
+        while not gone.done():
+            await send({"type": "http.response.body", "body": b"more", "more_body": True})
+            await asyncio.sleep(0)
+        if gone.result()["type"] == "http.disconnect":
+            self.told.set()
+
+
+def serving(retriever: Retriever, timeout: float = 0.2) -> AbstractContextManager[uvicorn.Server]:
+    """The search server in a thread, as `serve` sets it up."""
     limits = ServerLimits(timeout=timeout)
-    server = uvicorn.Server(uvicorn_config(make_app(retriever, limits), limits))
+    return running(uvicorn_config(make_app(retriever, limits), limits))
+
+
+@contextmanager
+def running(made: uvicorn.Config) -> Iterator[uvicorn.Server]:
+    server = uvicorn.Server(made)
     listener = socket.create_server(("127.0.0.1", 0))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
     server.port = listener.getsockname()[1]
@@ -113,6 +142,16 @@ def test_a_reply_that_nobody_reads_is_not_kept() -> None:
         connection.sendall(b"GET /?query=word HTTP/1.1\r\nHost: x\r\n\r\n")
         eventually(lambda: server.server_state.connections)
         eventually(lambda: not server.server_state.connections)
+
+
+def test_when_a_client_goes_away_all_its_requests_are_told(caplog: pytest.LogCaptureFixture) -> None:
+    app = Streaming()
+    with running(config(app, seconds=PATIENCE, grace=0.0, body=2**20, head=2**16)) as server:
+        with connect(server) as connection:
+            connection.sendall(2 * b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+            connection.recv(1)
+        assert app.told.wait(PATIENCE)
+    assert "socket.send() raised exception" not in caplog.text
 
 
 def test_a_request_that_is_no_http_is_refused_and_no_line_is_logged(
