@@ -138,12 +138,17 @@ class _File:
 
     def load(self) -> Retriever:
         try:
-            table = tomllib.loads(self.path.read_text(encoding="utf-8"))
+            return self._open_table(self._table(), "")
+        except RecursionError:
+            raise UsageError(f"{self.path} is nested too deeply") from None
+
+    def _table(self) -> dict[str, Any]:
+        try:
+            return tomllib.loads(self.path.read_text(encoding="utf-8"))
         except OSError as error:
             raise UsageError(f"cannot read {self.path}: {error.strerror}") from error
         except ValueError as error:  # no TOML, or no UTF-8
             raise UsageError(f"{self.path} is no TOML file: {error}") from error
-        return self._open_table(table, "")
 
     def _open_table(self, table: dict[str, Any], place: str) -> Retriever:
         """The retriever that a table describes. `place` is the path of keys to the table, with a dot after each key."""

@@ -7,11 +7,10 @@ costs. For the best of n answers, make n runs with --attempts n at a temperature
 import json
 from argparse import ArgumentParser, Namespace
 
-from pydantic_core import to_jsonable_python
-
 from eval.commands.options import add_runs, read_runs
 from eval.figures.comparison import compare
 from eval.reports.text import comparison_table
+from eval.runs.record import jsonable
 from retrieval.command_line import output, progress_bar
 
 
@@ -23,6 +22,4 @@ def add_flags(parser: ArgumentParser) -> None:
 
 def main(args: Namespace) -> None:
     comparison = compare(read_runs(args), args.metric.split(",") if args.metric else [], progress=progress_bar)
-    output(
-        json.dumps(to_jsonable_python(comparison), ensure_ascii=False) if args.json else comparison_table(comparison)
-    )
+    output(json.dumps(jsonable(comparison), ensure_ascii=False) if args.json else comparison_table(comparison))

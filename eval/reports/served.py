@@ -18,8 +18,6 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, TypeVar
 
-from pydantic_core import to_jsonable_python
-
 from eval.figures.comparison import compare
 from eval.figures.settings import ABSENT, differing, settings
 from eval.figures.summary import Figures, Score, summarise
@@ -27,7 +25,7 @@ from eval.reports.formats import heading
 from eval.reports.html.page import page
 from eval.runs.ceiling import standing
 from eval.runs.found import find_runs
-from eval.runs.record import Manifest
+from eval.runs.record import Manifest, jsonable
 from eval.runs.store import Glance, Run, glance, read
 from retrieval import UsageError
 
@@ -87,7 +85,7 @@ def run_routes(folder: str | Path) -> list[Route]:
         paths = [_named(runs, name) for name in names]
         match request.query_params.get("format", "json"):
             case "json":
-                return json_reply(await aside(lambda: to_jsonable_python(compare(_read(paths, names)))))
+                return json_reply(await aside(lambda: jsonable(compare(_read(paths, names)))))
             case "html":
                 return _page(await aside(_report, paths, names))
             case other:
@@ -185,7 +183,7 @@ def _figures(total: Figures | None) -> dict[str, Any]:
 
 
 def _score(metric: str, score: Score) -> dict[str, Any]:
-    return {"heading": heading(metric), **to_jsonable_python(score)}
+    return {"heading": heading(metric), **jsonable(score)}
 
 
 def _leaderboard(folder: str | Path) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 `eval.runs.store` reads and writes them; `eval.runs.runner` makes them.
 """
 
+import json
 import math
 from collections.abc import Iterable, Mapping, Set
 from dataclasses import fields
@@ -14,9 +15,11 @@ from pydantic import (
     ConfigDict,
     Field,
     SerializerFunctionWrapHandler,
+    TypeAdapter,
     field_validator,
     model_serializer,
 )
+from pydantic_core import to_jsonable_python
 
 from eval.runs import replies
 from programs.instruments.cost import Cost, Spent
@@ -33,6 +36,7 @@ __all__ = [
     "Prediction",
     "Row",
     "Shown",
+    "jsonable",
     "plain",
     "prediction",
     "shown",
@@ -42,6 +46,7 @@ HIGHEST = 1 + 1e-9
 """The highest score; a sum of floats may be a little above 1."""
 
 _MOST = 2.0**53  # up to here every count is a number of its own, in JSON too
+_ANY: TypeAdapter[Any] = TypeAdapter(Any)
 _DEEPEST = 50  # lists and dictionaries in one another that a program's own fields may have
 
 
@@ -201,7 +206,14 @@ class Manifest(BaseModel):
 
     def entries(self) -> dict[str, Any]:
         """All that is known, by name, as JSON; what was not said is left out."""
-        return self.model_dump(mode="json")
+        entries: dict[str, Any] = jsonable(self)
+        return entries
+
+
+def jsonable(value: Any) -> Any:
+    """A dataclass or a model, with all that is in it, as JSON holds it. Lone surrogates stay: in a key, pydantic fails
+    at them."""
+    return json.loads(json.dumps(_ANY.dump_python(value), default=to_jsonable_python))
 
 
 def plain(value: Any, held: Set[tuple[str, str]] = frozenset(), room: int = _DEEPEST) -> Any:

@@ -153,6 +153,8 @@ def read_set(file: str | Path) -> RunSet:
         raise UsageError(f"cannot read {file}: {error.strerror}") from error
     except ValueError as error:
         raise UsageError(f"{file} is no TOML: {error}") from error
+    except RecursionError:
+        raise UsageError(f"{file} is nested too deeply") from None
     try:
         made = RunSet.model_validate(content)
     except ValidationError as error:

@@ -20,12 +20,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, field_validator
-from pydantic_core import to_jsonable_python
 
 from eval.figures.summary import Figures, Summary
 from eval.runs.call_log import CallLog
 from eval.runs.parsing import ELSEWHERE, Damaged, lines, page, reading, say_left_out
-from eval.runs.record import Manifest, PaidCall, Row
+from eval.runs.record import Manifest, PaidCall, Row, jsonable
 from programs.instruments.cost import Cost
 from programs.instruments.trace import Trace
 from retrieval import Passage, UsageError, union
@@ -231,7 +230,7 @@ class Store:
     def add(self, row: Row) -> None:
         """Write a row; when this returns, the row outlives this process."""
         with self._usable(), open(self._rows_file, "ab") as file:
-            file.write(json_line(row.model_dump(mode="json")))
+            file.write(json_line(row.model_dump()))
         self.rows.append(_figures_of(row))
 
     def whole_rows(self) -> Iterator[Row]:
@@ -255,7 +254,7 @@ class Store:
     def conclude(self, summary: Summary) -> None:
         """Write the summary in place of an older one."""
         with self._usable():
-            write_whole(self._directory / "summary.json", json_page(to_jsonable_python(summary)))
+            write_whole(self._directory / "summary.json", json_page(jsonable(summary)))
 
     def _take_up(self, manifest: Mapping[str, Any], resumable: bool) -> Manifest:
         if not resumable:

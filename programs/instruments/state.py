@@ -9,9 +9,11 @@ from typing import Any
 
 import dspy
 from dspy.utils.saving import get_dependency_versions
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from programs.instruments.adapters import adapter_name
 from retrieval import UsageError
+from retrieval.asking import adapter_in_use
 from retrieval.files import write_whole
 
 __all__ = ["check_writable", "load_state", "save_state"]
@@ -19,11 +21,23 @@ __all__ = ["check_writable", "load_state", "save_state"]
 logger = logging.getLogger(__name__)
 
 
+class _Manifest(BaseModel):
+    """What `load_state` needs of a manifest; the rest is the optimizer's."""
+
+    model_config = ConfigDict(strict=True)
+
+    program: str | None = None
+    adapter: str | None = None
+    fields: dict[str, list[str]] = {}
+    signatures: dict[str, str] = {}
+
+
 def save_state(program: dspy.Module, path: str | Path, manifest: dict[str, Any]) -> None:
     """Write the program's state: per predictor its instructions and demonstrations, and a manifest.
 
     The file is what `program.save` writes, with a `manifest` beside the predictors, so `dspy.Module.load` reads it too.
-    No LM is saved (whoever loads the state chooses one) and no retriever. An old file is replaced whole or not at all.
+    No LM is saved (whoever loads the state chooses one) and no retriever. A lone surrogate, which no provider accepts,
+    becomes "?". An old file is replaced whole or not at all.
 
     Args:
         program: The program.
@@ -46,7 +60,7 @@ def save_state(program: dspy.Module, path: str | Path, manifest: dict[str, Any])
     text = json.dumps(state, indent=2, ensure_ascii=False)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, text + "\n")
+        write_whole(path, f"{text}\n".encode("utf-8", "replace"))
     except OSError as error:
         raise UsageError(f"cannot write the state file {path}: {error.strerror}") from None
 
@@ -77,30 +91,21 @@ def load_state(program: dspy.Module, path: str | Path) -> dict[str, Any]:
     Raises:
         UsageError: the file cannot be read, is no state file, or belongs to another program.
     """
-    try:
-        state = json.loads(Path(path).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UsageError(f"cannot read the state file {path}: {error.strerror}") from None
-    except (ValueError, RecursionError):
-        raise UsageError(f"{path} is no state file: it is not JSON") from None
+    state = _read(path)
+    made = _manifest(path, state)
     name = type(program).__name__
-    manifest = state.get("manifest", {}) if isinstance(state, dict) else None
-    if not isinstance(manifest, dict):
-        raise UsageError(f"{path} is no state file: optimizers write those, with `python -m optimizers`")
-    if manifest.get("program", name) != name:
-        raise UsageError(f"{path} is a state of {manifest['program']}, not of {name}")
-    saved_fields = manifest.get("fields", {})
+    if made.program not in (None, name):
+        raise UsageError(f"{path} is a state of {made.program}, not of {name}")
     for predictor, fields in _fields(program).items():
         if not isinstance(state.get(predictor), dict):
             raise UsageError(f"{path} does not fit {name}: it has no predictor {predictor!r}")
-        if saved_fields.get(predictor, fields) != fields:
+        if made.fields.get(predictor, fields) != fields:
             raise UsageError(
                 f"{path} does not fit {name} with these settings: {predictor!r} has the fields "
-                f"{', '.join(saved_fields[predictor])} there, and {', '.join(fields)} here"
+                f"{', '.join(made.fields[predictor])} there, and {', '.join(fields)} here"
             )
-    saved_fingerprints = manifest.get("signatures", {})
     for predictor, fingerprint in _fingerprints(program).items():
-        if saved_fingerprints.get(predictor, fingerprint) != fingerprint:
+        if made.signatures.get(predictor, fingerprint) != fingerprint:
             raise UsageError(
                 f"{path} does not fit this version of {name}: the fields of {predictor!r} had other types or "
                 "descriptions when it was compiled; compile it again"
@@ -110,16 +115,46 @@ def load_state(program: dspy.Module, path: str | Path) -> dict[str, Any]:
             if not all(isinstance(demo, dict) for demo in state[predictor]["demos"]):
                 raise TypeError
             module.load_state({**state[predictor], "lm": None})
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
+            adapter_in_use().format(module.signature, module.demos, {})  # as each question will have it
+            module.dump_state()  # as copies do
+    except (AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:
         raise UsageError(f"{path} is a damaged state file: {type(error).__name__} in {predictor!r}") from None
     adapter = adapter_name(dspy.settings.adapter)
-    if manifest.get("adapter", adapter) != adapter:
+    if made.adapter not in (None, adapter):
         logger.warning(
             "%s was compiled with the adapter %s and is used with %s: what was learned from one form of prompt may not "
             "hold for another",
-            path, manifest["adapter"], adapter,
+            path, made.adapter, adapter,
         )  # fmt: skip
-    return manifest
+    return dict(state.get("manifest", {}))
+
+
+def _read(path: str | Path) -> dict[str, Any]:
+    """The content of a state file.
+
+    Raises:
+        UsageError: it cannot be read, or is no JSON object that an LM can be sent.
+    """
+    try:
+        state = json.loads(Path(path).read_text(encoding="utf-8"))
+        json.dumps(state, ensure_ascii=False).encode()
+    except OSError as error:
+        raise UsageError(f"cannot read the state file {path}: {error.strerror}") from None
+    except UnicodeEncodeError:
+        raise UsageError(f"{path} is a damaged state file: it has lone surrogates, which no LM can be sent") from None
+    except (ValueError, RecursionError):
+        raise UsageError(f"{path} is no state file: it is not JSON") from None
+    if not (isinstance(state, dict) and isinstance(state.get("manifest", {}), dict)):
+        raise UsageError(f"{path} is no state file: optimizers write those, with `python -m optimizers`")
+    return state
+
+
+def _manifest(path: str | Path, state: dict[str, Any]) -> _Manifest:
+    try:
+        return _Manifest.model_validate(state.get("manifest", {}))
+    except ValidationError as error:
+        entry = error.errors(include_url=False, include_input=False)[0]["loc"][0]
+        raise UsageError(f"{path} is a damaged state file: {entry!r} in its manifest is of another form") from None
 
 
 def _fields(program: dspy.Module) -> dict[str, list[str]]:

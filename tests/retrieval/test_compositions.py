@@ -116,6 +116,7 @@ def test_the_model_of_a_scorer_may_be_a_path_beside_the_file(file: Path) -> None
         ('type = "rrf"\nretrievers = [{type = "rrf"}]', r"retrievers\.0\.retrievers: this key is needed"),
         ('type = "rerank"\nscorer = "lexical"\nretriever = {}', r"retriever\.type must be one of"),
         ("type = \n", r"is no TOML file: .*line 1"),
+        (f"type = {'[' * 9_999}", "is nested too deeply"),
     ],
 )
 def test_mistakes_are_named_with_file_and_key(file: Path, text: str, problem: str) -> None:

@@ -55,7 +55,7 @@ def packed(sources: Sequence[Source]) -> dict[str, str]:
             room -= len(text)
             if room < 0:
                 break
-            found[id_] = text
+            found[visible(id_)] = text  # as the script of the page knows it
     return found
 
 

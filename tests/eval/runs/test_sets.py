@@ -72,6 +72,7 @@ def test_all_are_the_programs_that_are_not_named_besides(tmp_path: Path) -> None
     ("text", "complaint"),
     [
         ("tasks =", " is no TOML: Invalid value"),
+        (f"tasks = {'[' * 9_999}", " is nested too deeply"),
         ('tasks = "sample"', ": programs: it is missing"),
         ('tasks = []\nprograms = "direct"', ": tasks: it is empty"),
         ('tasks = 3\nprograms = "direct"', ": tasks 1: should be a valid dictionary"),

@@ -6,9 +6,11 @@ from typing import Any
 
 import pytest
 from support.records import a_row
+from support.runs_on_disk import begin_run
 
 from eval.figures.summary import summarise
 from eval.runs.call_log import CallLog
+from eval.runs.record import Prediction
 from eval.runs.store import Run, Store, read
 from retrieval import Passage, UsageError
 
@@ -82,6 +84,19 @@ def test_why_a_run_is_not_complete(tmp_path: Path, stopped: str | None, failed: 
     assert read(tmp_path).gap == gap
     store.add(a_row("q1"))
     assert read(tmp_path).gap == "it was killed, or is under way"  # the summary is of an earlier sitting
+
+
+def test_a_run_may_have_lone_surrogates_wherever_it_has_text(tmp_path: Path) -> None:
+    store = begin_run(tmp_path / "run", 1, fingerprints={"index \ud800": {"corpus": "1"}})
+    row = a_row("q \ud800", type="type \ud800")
+    store.add(row.model_copy(update={"prediction": Prediction(answer="a \ud800", own={"key \ud800": "text"})}))
+    store.conclude(summarise(store.rows, 1, store.manifest))
+    run = read(tmp_path / "run")
+    assert run.gap is None
+    assert run.manifest.entries()["fingerprints"] == {"index \ud800": {"corpus": "1"}}
+    assert [(row.type, row.prediction and row.prediction.own) for row in run.rows] == [
+        ("type \ud800", {"key \ud800": "text"})
+    ]
 
 
 def test_what_is_no_run(tmp_path: Path) -> None:

@@ -131,6 +131,36 @@ def test_a_damaged_predictor_is_refused(compiled: BlendFilter, tmp_path: Path, b
         load_state(compiled, edited(path, recall=broken))
 
 
+@pytest.mark.parametrize("adapter", ["chat", "json", "xml"])
+def test_a_demonstration_that_no_prompt_can_show_is_refused(
+    compiled: BlendFilter, tmp_path: Path, adapter: str
+) -> None:
+    compiled.recall.demos = [{"question": [1], "passage": "p"}]
+    save_state(compiled, tmp_path / "state.json", {})
+    with dspy.context(adapter=load_adapter(adapter)), pytest.raises(UsageError, match=r"is a damaged .* in 'recall'"):
+        load_state(BlendFilter(Memory([])), tmp_path / "state.json")
+
+
+@pytest.mark.parametrize(
+    "entry", [{"fields": 3}, {"fields": {"recall": 3}}, {"signatures": []}, {"program": {}}, {"adapter": [1]}]
+)
+def test_a_damaged_manifest_is_refused(compiled: BlendFilter, tmp_path: Path, entry: dict[str, Any]) -> None:
+    save_state(compiled, tmp_path / "state.json", entry)
+    with pytest.raises(UsageError, match=rf"is a damaged state file: '{next(iter(entry))}' in its manifest"):
+        load_state(compiled, tmp_path / "state.json")
+
+
+def test_no_lone_surrogate_gets_into_a_prompt(compiled: BlendFilter, tmp_path: Path) -> None:
+    compiled.recall.demos = [{"question": "q \ud800", "passage": "p"}]  # as an LM may have written it
+    save_state(compiled, tmp_path / "state.json", {})
+    program = BlendFilter(Memory([]))
+    load_state(program, tmp_path / "state.json")
+    assert program.recall.demos[0]["question"] == "q ?"
+    (tmp_path / "state.json").write_text((tmp_path / "state.json").read_text().replace("q ?", "\\ud800"))
+    with pytest.raises(UsageError, match=r"is a damaged state file: it has lone surrogates"):
+        load_state(program, tmp_path / "state.json")
+
+
 def test_a_file_that_is_not_there_is_said(compiled: BlendFilter, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"cannot read the state file .*No such file"):
         load_state(compiled, tmp_path / "none.json")

@@ -14,11 +14,14 @@ from eval.reports.html.source import sources
 from eval.runs.runner import evaluate
 from eval.runs.store import Run, read
 
+TWO = "two \\ud800"  # as the page's data have it
+
 
 @pytest.fixture
 def run(tmp_path: Path) -> Run:
     lm = engine_lm(Function(lambda system, user: render({"answer": "Rome" if "one" in user else "Oslo \u202e"})))
-    examples = [dspy.Example(id=q, question=q, answers=["Rome"]).with_inputs("question") for q in ("one", "two")]
+    asked = {"one": "one", "two \ud800": "two"}
+    examples = [dspy.Example(id=i, question=q, answers=["Rome"]).with_inputs("question") for i, q in asked.items()]
     with dspy.context(lm=lm):
         program = dspy.Predict("question -> answer")
         evaluate(program, examples, metrics=[em], directory=tmp_path / "run", manifest={}, threads=1)
@@ -31,8 +34,8 @@ def unpacked(text: str) -> Any:
 
 def test_each_question_has_its_calls_of_each_run(run: Run) -> None:
     made = packed(sources([run, run], None))
-    assert list(made) == ["two", "one"]  # those that are wrong come first
-    first, second = unpacked(made["two"])
+    assert list(made) == [TWO, "one"]  # those that are wrong come first
+    first, second = unpacked(made[TWO])
     assert first == second
     (call,) = first
     assert [role for role, _ in call["prompt"]] == ["system", "user"]
@@ -41,6 +44,6 @@ def test_each_question_has_its_calls_of_each_run(run: Run) -> None:
 
 
 def test_questions_for_which_there_is_no_room_are_left_out(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    of_two = packed(sources([run], None))["two"]
+    of_two = packed(sources([run], None))[TWO]
     monkeypatch.setattr("eval.reports.html.prompts._ROOM", len(of_two) + 10)
-    assert packed(sources([run], None)) == {"two": of_two}
+    assert packed(sources([run], None)) == {TWO: of_two}
