@@ -16,6 +16,7 @@ from pathlib import Path
 import httpx
 import pytest
 from support.command_line import exit_code, without_help
+from support.loopback import url_in
 from support.patience import CPU_SECONDS, PATIENCE
 
 for module in ("starlette", "uvicorn", "prometheus_client"):
@@ -49,9 +50,7 @@ def served(arguments: Sequence[str], **environment: str) -> Iterator[Running]:
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env={**os.environ, **environment}) as process:
         assert process.stderr is not None
         log = iter(process.stderr)
-        line = next((line for line in log if "Serving on" in line), "")
-        assert line, "it does not listen"
-        running = Running(process, line.split("Serving on ")[1].split(",")[0])
+        running = Running(process, url_in(log))
         reader = threading.Thread(target=lambda: setattr(running, "log", "".join(log)))
         reader.start()
         try:

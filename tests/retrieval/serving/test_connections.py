@@ -1,12 +1,12 @@
 """Clients that hold a connection: each is cut off, and others are served meanwhile."""
 
 import socket
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import httpx
 import pytest
+from support.loopback import under_way
 from support.patience import PATIENCE, eventually
 
 for module in ("starlette", "uvicorn", "prometheus_client"):
@@ -33,15 +33,9 @@ def serving(retriever: Retriever, timeout: float = 0.2) -> Iterator[uvicorn.Serv
     limits = ServerLimits(timeout=timeout)
     server = uvicorn.Server(uvicorn_config(make_app(retriever, limits), limits))
     listener = socket.create_server(("127.0.0.1", 0))
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
     server.port = listener.getsockname()[1]
-    thread.start()
-    try:
-        eventually(lambda: server.started)
+    with under_way(server, listener):
         yield server
-    finally:
-        server.should_exit = True
-        thread.join()
 
 
 @pytest.fixture(scope="module")
