@@ -21,11 +21,15 @@ __all__ = ["main", "make_parser"]
 
 _PROG = "python -m programs serve"
 _RUNS = "runs"
+_HTTP = ("host", "port", "allow_host", "max_body", "runs")
 
 
 def main(argv: Sequence[str] | None = None) -> NoReturn:
     """Run the command line and exit."""
-    args = make_parser().parse_args(argv)
+    parser = make_parser()
+    args = parser.parse_args(argv)
+    if args.stdio and (given := [name for name in _HTTP if getattr(args, name) != parser.get_default(name)]):
+        parser.error(f"--stdio serves no HTTP: leave out --{given[0].replace('_', '-')}")
     run(_PROG, lambda: _serve(args))
 
 

@@ -120,6 +120,7 @@ def test_states_settings_retrievers_and_a_token(tmp_path: Path) -> None:
         (["direct", "--retriever", "sample", "--retriever", "sample"], "two retrievers have the name 'sample'"),
         (["direct", "--at-once", "0"], "the limit of at_once must be above 0"),
         (["direct", "--port", "99999"], "a port is a number"),
+        (["--stdio", "--allow-host", "proxy"], "--stdio serves no HTTP: leave out --allow-host"),
     ],
 )
 def test_mistakes_are_one_line(

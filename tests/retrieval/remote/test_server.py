@@ -304,9 +304,9 @@ def test_bad_gets(url: str, address: str, status: int, message: str) -> None:
 @pytest.mark.parametrize(
     ("path", "body", "status", "message"),
     [
-        ("/", b"[" * 100_000, 400, "There was an error parsing the body"),
-        ("/", b'{"query": "\xff"}', 400, "There was an error parsing the body"),
-        ("/", b'{"query": "q", "\\ud800": 1}', 400, "There was an error parsing the body"),
+        ("/", b"[" * 100_000, 400, "the body is no JSON: "),
+        ("/", b'{"query": "\xff"}', 400, "the body is no JSON: "),
+        ("/", b'{"query": "q", "\\ud800": 1}', 400, "the body is no JSON: "),
         ("/", b'{"query": "q", "top_k": 1}', 422, "body.top_k: Extra inputs are not permitted"),
         ("/", b'{"query": "q", "k": true}', 422, "body.k: "),
         ("/", b'{"query": "' + b"q" * 16_385 + b'"}', 422, "body.query: String should have at most"),
