@@ -36,7 +36,8 @@ def copied(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         patch.setattr(programs, "__path__", [*programs.__path__, str(root / "programs")])
         patch.setattr(test_contract, "ROOT", root)
         yield root
-    del sys.modules[f"programs.{NAME}"], programs.my_method
+    sys.modules.pop(f"programs.{NAME}", None)
+    vars(programs).pop(NAME, None)
 
 
 def test_it_is_found() -> None:

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from retrieval import UsageError
+from retrieval.http import one_line
 
 __all__ = ["ELSEWHERE", "Damaged", "lines", "page", "reading", "say_left_out"]
 
@@ -147,4 +148,4 @@ def _why(error: ValueError | RecursionError) -> str:
             first = error.errors(include_url=False, include_context=False, include_input=False)[0]
             where = ".".join(map(str, first["loc"]))[:80]
             return f"{where}: {first['msg']}" if where else "it is no object of the right kind"
-    return " ".join(str(error).split())[:200]
+    return one_line(error)

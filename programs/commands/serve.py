@@ -15,17 +15,21 @@ from programs import names
 from programs.commands.flags import adapter_of, add_lm, load_lm
 from retrieval import FORMS, Retriever, UsageError
 from retrieval.command_line import Parser, run
-from retrieval.secrets import without_secrets, without_url_secrets
+from retrieval.secrets import public
 
 __all__ = ["main", "make_parser"]
 
 _PROG = "python -m programs serve"
 _RUNS = "runs"
+_HTTP = ("host", "port", "allow_host", "max_body", "runs")
 
 
 def main(argv: Sequence[str] | None = None) -> NoReturn:
     """Run the command line and exit."""
-    args = make_parser().parse_args(argv)
+    parser = make_parser()
+    args = parser.parse_args(argv)
+    if args.stdio and (given := [name for name in _HTTP if getattr(args, name) != parser.get_default(name)]):
+        parser.error(f"--stdio serves no HTTP: leave out --{given[0].replace('_', '-')}")
     run(_PROG, lambda: _serve(args))
 
 
@@ -159,7 +163,7 @@ def _retrievers(given: list[str] | None) -> dict[str, Retriever | None]:
     for text in given or [os.environ.get("ODQA_RETRIEVER") or "sample"]:
         before, equals, after = text.partition("=")
         named = equals and re.fullmatch(r"[\w.-]+", before)
-        name, spec = (before, after) if named else (without_url_secrets(without_secrets(text)), text)
+        name, spec = (before, after) if named else (public(text), text)
         if name in loaded:
             raise UsageError(f"two retrievers have the name {name!r}: give one another, as NAME=SPEC")
         loaded[name] = None if spec == "none" else retrieval.load(spec)

@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from retrieval import RetrievalError, UsageError
 from retrieval.errors import ShardError
-from retrieval.secrets import without_secrets, without_url_secrets
+from retrieval.secrets import public
 from retrieval.serving.listening import LOG
 from retrieval.serving.requests import json_reply
 
@@ -57,22 +57,18 @@ def as_problem(error: BaseException) -> Problem:
     """What a client is told of an error; the log has what only the one who runs the server may see."""
     if isinstance(error, Problem):
         return error
-    line = _without_secrets(" ".join(str(error).split()))[:_LONGEST]
+    line = public(" ".join(str(error).split()))[:_LONGEST]
     if isinstance(error, UsageError):
         return Problem(400, line, "invalid_request")
     if isinstance(error, RetrievalError):
         LOG.error("The retriever failed: %s", line)
-        public = error.public if isinstance(error, ShardError) else "the retriever failed; the server's log says why"
-        return Problem(502, public, "retriever_failed")
+        told = error.public if isinstance(error, ShardError) else "the retriever failed; the server's log says why"
+        return Problem(502, told, "retriever_failed")
     if isinstance(error, LMError):
         LOG.error("The language model failed: %s: %s", type(error).__name__, line)
         return Problem(502, "the language model failed; the server's log says why", "lm_failed")
-    LOG.error("A question failed:\n%s", _without_secrets("".join(traceback.format_exception(error))))
+    LOG.error("A question failed:\n%s", public("".join(traceback.format_exception(error))))
     return Problem(500, "the server failed; its log says why", "failed")
-
-
-def _without_secrets(text: str) -> str:
-    return without_url_secrets(without_secrets(text))
 
 
 def refusal(problem: Problem) -> Response:

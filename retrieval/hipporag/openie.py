@@ -22,7 +22,7 @@ from retrieval.errors import OdqaError, RetrievalError
 from retrieval.files import json_line
 from retrieval.indexes import Corpus
 from retrieval.passage import Passage
-from retrieval.secrets import public, without_secrets, without_url_secrets
+from retrieval.secrets import public
 from signatures.extract import ExtractTriples, NameEntities
 
 __all__ = ["Found", "OpenIE", "Replies", "Unfinished", "extract_all", "identity", "prompts"]
@@ -198,7 +198,7 @@ def extract_all(
             stopped.set()
     answered = sum(one is not None for one in found)
     if failed:
-        line = without_url_secrets(without_secrets(" ".join(str(failed[0]).split())))[:300]
+        line = public(" ".join(str(failed[0]).split()))[:300]
         raise Unfinished(
             f"the LM did not answer for {len(failed)} of {len(corpus)} passages ({type(failed[0]).__name__}: {line}); "
             "the same command asks about those again, and what was answered is kept"

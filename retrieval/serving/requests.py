@@ -40,7 +40,7 @@ def first_fault(error: ValidationError) -> tuple[str | None, str]:
     """The first field that a form finds fault with, dotted, and the fault; no field where the text is no JSON."""
     first = error.errors(include_url=False, include_input=False)[0]
     if first["type"] == "json_invalid":
-        return None, "There was an error parsing the body"
+        return None, f"the body is no JSON: {first['ctx']['error']}"
     return ".".join(map(str, first["loc"])), first["msg"]
 
 

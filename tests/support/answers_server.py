@@ -1,6 +1,5 @@
 """The answers server on loopback, in a thread, over a table of passages."""
 
-import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -13,7 +12,8 @@ from retrieval import Memory, Passage, Retriever
 for module in ("starlette", "uvicorn", "prometheus_client"):
     pytest.importorskip(module, reason="the answers server needs the extra `serve`")
 
-from support.patience import PATIENCE, eventually  # noqa: E402
+from support.loopback import under_way  # noqa: E402
+from support.patience import PATIENCE  # noqa: E402
 
 from programs.instruments.adapters import load_adapter  # noqa: E402
 from programs.serving.answering import Answering  # noqa: E402
@@ -57,15 +57,8 @@ def answering_with(
 def running(answering: Answering, routes: Sequence[Any] = (), **admission: Any) -> Iterator[tuple[Server, str]]:
     """The server and its URL."""
     server = Server(answering, Admission(**admission), routes)
-    listener = listen("127.0.0.1", 0)
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
-    thread.start()
-    try:
-        eventually(lambda: server.started)
-        yield server, f"http://127.0.0.1:{listener.getsockname()[1]}"
-    finally:
-        server.should_exit = True
-        thread.join()
+    with under_way(server, listen("127.0.0.1", 0)) as url:
+        yield server, url
 
 
 @contextmanager

@@ -3,7 +3,8 @@
 import { Answering } from "./answering.js";
 import { Choices, read, write } from "./choices.js";
 import { answer_card } from "./card.js";
-import { button, copy, get, make, save, unique } from "./dom.js";
+import { button, copy, get, make, save } from "./dom.js";
+import { Question } from "./question.js";
 import { Trace } from "./trace.js";
 
 export class Ask {
@@ -11,18 +12,17 @@ export class Ask {
     this.tell = tell; // of a new answering
     this.answering = null;
     this.choices = new Choices(offer);
-    const id = unique("question");
-    this.question = make("textarea", { id, rows: 2, maxlength: 16384, placeholder: "A question that the passages can answer", keydown: (event) => this.key(event), dir: "auto" });
+    this.status = make("p", { class: "status", role: "status" });
+    this.question = new Question("A question that the passages can answer", this.status, () => this.start());
     this.go = make("button", { class: "primary" }, "Ask");
     this.stop = button("Stop", () => this.answering.stop(), { hidden: true });
-    this.status = make("p", { class: "status", role: "status" });
     this.form = make("form", { class: "card form", submit: (event) => { event.preventDefault(); this.start(); } },
-      make("label", { class: "big", for: id }, "Question"), this.question,
+      this.question.elements,
       this.choices.element,
       make("div", { class: "row actions" }, this.go, this.stop, make("span", { class: "quiet hint" }, "Enter asks, Shift+Enter makes a new line")));
     this.examples = make("div", { class: "examples" },
       make("h2", {}, "Try one of these"),
-      make("ul", {}, offer.examples.map((example) => make("li", {}, button(example, () => { this.question.value = example; this.start(); }, { class: "example" })))));
+      make("ul", {}, offer.examples.map((example) => make("li", {}, button(example, () => { this.question.text = example; this.start(); }, { class: "example" })))));
     this.examples.hidden = !offer.examples.length;
     this.result = make("div", { class: "result" });
     get("ask").append(make("h1", {}, "Ask"), this.form, this.status, this.examples, this.result);
@@ -32,15 +32,9 @@ export class Ask {
   show(parameters) {
     const question = parameters.get("question");
     if (question === null || (this.answering && location.hash === this.link())) return;
-    this.question.value = question;
+    this.question.text = question;
     const [choice] = read(parameters);
     if (choice) this.choices.value = choice;
-  }
-
-  key(event) {
-    if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
-    event.preventDefault();
-    this.start();
   }
 
   link() {
@@ -50,12 +44,8 @@ export class Ask {
   }
 
   async start() {
-    const question = this.question.value.trim();
-    if (!question) {
-      this.status.textContent = "Write a question first.";
-      this.question.focus();
-      return;
-    }
+    const question = this.question.read();
+    if (!question) return;
     this.answering?.stop();
     const answering = new Answering({ question, ...this.choices.value, prompts: true }, (step) => this.told(answering, step));
     this.answering = answering;

@@ -3,8 +3,9 @@
 import { Answering } from "./answering.js";
 import { costs } from "./card.js";
 import { Choices, read, write } from "./choices.js";
-import { button, copy, get, make, plural, said, seconds, unique, whole } from "./dom.js";
+import { button, copy, get, make, plural, said, seconds, whole } from "./dom.js";
 import { mark, passage_list } from "./passages.js";
+import { Question } from "./question.js";
 
 const MOST = 3;
 const AT_ONCE = 5; // passages of a list
@@ -14,19 +15,18 @@ export class Side {
     this.offer = offer;
     this.sides = [];
     this.rows = new Map();
-    const id = unique("question");
-    this.question = make("textarea", { id, rows: 2, maxlength: 16384, dir: "auto", placeholder: "The question that all of them are asked", keydown: (event) => this.key(event) });
+    this.status = make("p", { class: "status", role: "status" });
+    this.question = new Question("The question that all of them are asked", this.status, () => this.start());
     this.contestants = make("div", { class: "contestants" });
     this.more = button("Add a third", () => this.add());
     this.stop = button("Stop", () => this.sides.forEach(({ answering }) => answering.stop()), { hidden: true });
-    this.status = make("p", { class: "status", role: "status" });
     this.share = make("span", { role: "status" });
     this.grid = make("div", { class: "grid" });
     this.example = offer.examples.length ? button("Use an example", () => this.use_example()) : null;
     this.link = button("Copy link", () => copy(new URL(this.address(), location.href).href, this.share), { hidden: true });
     get("side").append(make("h1", {}, "Side by side"),
       make("form", { class: "card form", submit: (event) => { event.preventDefault(); this.start(); } },
-        make("label", { class: "big", for: id }, "Question"), this.question, this.contestants,
+        this.question.elements, this.contestants,
         make("div", { class: "row actions" }, make("button", { class: "primary" }, "Ask all"), this.stop, this.more, this.example, this.link, this.share)),
       this.status, this.grid);
     this.fill([]);
@@ -66,19 +66,13 @@ export class Side {
   show(parameters) {
     const question = parameters.get("question");
     if (question === null || (this.sides.length && location.hash === this.address())) return;
-    this.question.value = question;
+    this.question.text = question;
     this.fill(read(parameters));
-  }
-
-  key(event) {
-    if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
-    event.preventDefault();
-    this.start();
   }
 
   use_example() {
     const { examples } = this.offer;
-    this.question.value = examples[(examples.indexOf(this.question.value) + 1) % examples.length];
+    this.question.text = examples[(examples.indexOf(this.question.text) + 1) % examples.length];
   }
 
   address() {
@@ -88,12 +82,8 @@ export class Side {
   }
 
   async start() {
-    const question = this.question.value.trim();
-    if (!question) {
-      this.status.textContent = "Write a question first.";
-      this.question.focus();
-      return;
-    }
+    const question = this.question.read();
+    if (!question) return;
     for (const { answering } of this.sides) answering.stop();
     this.asked = question;
     this.rows.clear();

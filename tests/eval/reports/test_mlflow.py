@@ -1,6 +1,7 @@
 import asyncio
 import importlib
 import json
+import os
 import socket
 import sys
 import warnings
@@ -52,6 +53,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         mlflow.set_tracking_uri(f"sqlite:///{directory}/store.db")
         yield directory
         mlflow.set_tracking_uri(before)
+        os.environ.pop("MLFLOW_EXPERIMENT_ID", None)  # what set_experiment leaves to processes that are started
 
 
 @pytest.fixture

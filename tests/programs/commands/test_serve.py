@@ -16,6 +16,7 @@ from pathlib import Path
 import httpx
 import pytest
 from support.command_line import exit_code, without_help
+from support.loopback import url_in
 from support.patience import CPU_SECONDS, PATIENCE
 
 for module in ("starlette", "uvicorn", "prometheus_client"):
@@ -49,9 +50,7 @@ def served(arguments: Sequence[str], **environment: str) -> Iterator[Running]:
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env={**os.environ, **environment}) as process:
         assert process.stderr is not None
         log = iter(process.stderr)
-        line = next((line for line in log if "Serving on" in line), "")
-        assert line, "it does not listen"
-        running = Running(process, line.split("Serving on ")[1].split(",")[0])
+        running = Running(process, url_in(log))
         reader = threading.Thread(target=lambda: setattr(running, "log", "".join(log)))
         reader.start()
         try:
@@ -121,6 +120,7 @@ def test_states_settings_retrievers_and_a_token(tmp_path: Path) -> None:
         (["direct", "--retriever", "sample", "--retriever", "sample"], "two retrievers have the name 'sample'"),
         (["direct", "--at-once", "0"], "the limit of at_once must be above 0"),
         (["direct", "--port", "99999"], "a port is a number"),
+        (["--stdio", "--allow-host", "proxy"], "--stdio serves no HTTP: leave out --allow-host"),
     ],
 )
 def test_mistakes_are_one_line(

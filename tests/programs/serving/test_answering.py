@@ -11,6 +11,7 @@ import httpx
 import pytest
 from dspy.clients.base_lm import GLOBAL_HISTORY
 from support.answers_server import TABLE, answering_with, running, serving
+from support.loopback import listens
 from support.patience import PATIENCE, eventually
 from support.scripted import Function, Priced, engine_lm, render
 
@@ -225,14 +226,6 @@ def test_a_server_that_stops_waits_no_longer_than_its_grace(gate: Gate) -> None:
         eventually(lambda: gate.calls)
         server.should_exit = True
         assert problem(asked.result()) == (503, "stopping")
-
-
-def listens(url: str) -> bool:
-    try:
-        socket.create_connection(("127.0.0.1", httpx.URL(url).port)).close()
-    except ConnectionRefusedError:
-        return False
-    return True
 
 
 def test_steps_are_told_in_the_order_in_which_they_happen() -> None:

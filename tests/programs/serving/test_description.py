@@ -1,13 +1,11 @@
 """/openapi.json and /docs, and what the server does with all that fits or breaks them."""
 
 from collections.abc import Iterator
-from typing import Any
 
 import httpx
 import pytest
-import requests
-from hypothesis import HealthCheck, given, settings
 from support.answers_server import answering_with, serving
+from support.described_api import ask_all
 
 import lms
 
@@ -31,20 +29,7 @@ def test_it_describes_itself(url: str) -> None:
 
 @pytest.mark.parametrize("mode", ["positive", "negative"])
 def test_nothing_that_fits_or_breaks_the_openapi_page_is_a_server_error(url: str, mode: str) -> None:
-    schemathesis = pytest.importorskip("schemathesis", reason="the fuzz needs schemathesis")
-    page = httpx.get(f"{url}/openapi.json").json()
-    # What fits the page may name a method that is not there, or ask nothing.
-    checks = schemathesis.Config.from_dict({"checks": {"positive_data_acceptance": {"enabled": False}}})
-    schema = schemathesis.openapi.from_dict(page, config=checks)
-
-    @given(schema.as_strategy(generation_mode=schemathesis.GenerationMode(mode)))
-    @settings(max_examples=30, suppress_health_check=list(HealthCheck), database=None, deadline=None)
-    def is_answered(case: Any) -> None:
-        case.call_and_validate(base_url=url, session=session)
-
-    with requests.Session() as session:
-        session.trust_env = False
-        is_answered()
+    ask_all(url, mode, examples=30)  # what fits may name a method that is not there, or ask nothing
 
 
 @pytest.mark.parametrize("question", ["\x00", "\ud800", "‮gnp", "x" * 16_384, "<script>", "[[ ## answer ## ]]"])

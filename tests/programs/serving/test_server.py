@@ -1,13 +1,11 @@
 """Stopping the answers server."""
 
 import signal
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import httpx
 import pytest
-from support.loopback import listens
+from support.loopback import listens, started
 from support.patience import PATIENCE, eventually
 
 for module in ("starlette", "uvicorn", "prometheus_client"):
@@ -44,17 +42,7 @@ print("stopped")
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_lets_it_answer_what_it_was_asked(number: signal.Signals) -> None:
-    with subprocess.Popen(
-        [sys.executable, "-c", HELD],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        assert process.stderr is not None
-        url = next(line for line in process.stderr if "Serving on" in line).split("Serving on ")[1].split(",")[0]
+    with started(HELD) as (process, url, stdin, stdout, stderr):
 
         def ask(n: int) -> httpx.Response:
             body = {"question": f"Who led army {n}?", "method": "direct", "stream": n % 2 == 0}
@@ -62,14 +50,14 @@ def test_a_signal_lets_it_answer_what_it_was_asked(number: signal.Signals) -> No
 
         with ThreadPoolExecutor(IN_FLIGHT) as pool:
             asked = [pool.submit(ask, n) for n in range(IN_FLIGHT)]
-            assert [process.stdout.readline() for _ in asked] == ["asked\n"] * IN_FLIGHT
+            assert [stdout.readline() for _ in asked] == ["asked\n"] * IN_FLIGHT
             process.send_signal(number)
             eventually(lambda: not listens(url))
-            process.stdin.close()  # the LM answers
+            stdin.close()  # the LM answers
             replies = [one.result() for one in asked]
         assert [reply.status_code for reply in replies] == [200] * IN_FLIGHT
         assert all('"answer":"Menelik"' in reply.text.replace(": ", ":") for reply in replies)
         assert process.wait(PATIENCE) == 0
-        assert process.stdout.read() == "stopped\n"
-        log = process.stderr.read()
+        assert stdout.read() == "stopped\n"
+        log = stderr.read()
     assert "Traceback" not in log

@@ -2,12 +2,12 @@
 
 import asyncio
 import socket
-import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 
 import httpx
 import pytest
+from support.loopback import under_way
 from support.patience import PATIENCE, eventually
 
 for module in ("starlette", "uvicorn", "prometheus_client"):
@@ -62,15 +62,9 @@ def serving(retriever: Retriever, timeout: float = 0.2) -> AbstractContextManage
 def running(made: uvicorn.Config) -> Iterator[uvicorn.Server]:
     server = uvicorn.Server(made)
     listener = socket.create_server(("127.0.0.1", 0))
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
     server.port = listener.getsockname()[1]
-    thread.start()
-    try:
-        eventually(lambda: server.started)
+    with under_way(server, listener):
         yield server
-    finally:
-        server.should_exit = True
-        thread.join()
 
 
 @pytest.fixture(scope="module")
