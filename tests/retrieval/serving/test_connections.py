@@ -2,6 +2,7 @@
 
 import asyncio
 import socket
+import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 
