@@ -5,7 +5,7 @@ import importlib
 import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from threading import Lock
 from typing import Any, TypeVar
 from weakref import WeakValueDictionary
@@ -13,7 +13,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from retrieval.errors import UsageError
+from retrieval.errors import OdqaError, UsageError
 
 __all__ = [
     "LanguageModel",
@@ -28,7 +28,7 @@ __all__ = [
 
 
 _Loaded = TypeVar("_Loaded")
-_CLASSES = "modules.json", "router_config.json"  # where sentence-transformers finds the names of classes
+_ROUTERS = "router_config.json", "config.json"  # where sentence-transformers finds the modules of a router
 
 
 def import_package(name: str) -> Any:
@@ -52,8 +52,10 @@ def loading(model: str) -> Iterator[None]:
     """
     try:
         yield
-    except (ImportError, OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        reason = str(error).strip().partition("\n")[0][:200]
+    except OdqaError:
+        raise
+    except Exception as error:  # of whatever kind: the libraries do not check what they read
+        reason = str(error).strip().partition("\n")[0][:200] or type(error).__name__
         raise UsageError(
             f"cannot load the model {model!r}, which must be the directory of a model or its name on the Hugging Face "
             f"hub: {reason}"
@@ -77,28 +79,46 @@ def shared(load: Callable[[str], _Loaded]) -> Callable[[str], _Loaded]:
 
 
 def refuse_code(model: str) -> None:
-    """Refuse the directory of a sentence-transformers model that has classes of its own, which loading would run.
+    """Refuse a sentence-transformers model that names classes of others, which loading it would import.
 
-    Of a model of the hub none are run: there sentence-transformers asks to be told so.
+    Of a directory such code is run unasked; of a model of the hub, what is installed here under that name.
+
+    Args:
+        model: Its directory or its name on the hub.
 
     Raises:
-        UsageError: it has some, or it is damaged.
+        UsageError: it names one, or it is damaged.
     """
     with loading(model):
-        files = [json.loads(file.read_bytes()) for name in _CLASSES for file in sorted(Path(model).rglob(name))]
-        named = [_classes(found) for found in files] if Path(model).is_dir() else []
-    if foreign := [name for names in named for name in names if not name.startswith("sentence_transformers.")]:
+        foreign = [name for name in _classes(model) if not name.startswith("sentence_transformers.")]
+    if foreign:
         raise UsageError(
             f"the index names the model {model}, which brings code of its own ({foreign[0]}): if you trust it, name it "
             "as `model` when you open the index"
         )
 
 
-def _classes(found: Any) -> list[str]:
-    """The classes that a modules.json or a router_config.json names."""
-    if isinstance(found, dict):
-        return [str(name) for name in found["types"].values()]
-    return [str(module["type"]) for module in found]
+def _classes(model: str) -> Iterator[str]:
+    """The names of the classes that are imported when the model is loaded."""
+    for module in _part(model, "modules.json", "") or ():
+        yield str(module["type"])
+        yield from _routed(model, module["path"])
+
+
+def _routed(model: str, folder: str) -> Iterator[str]:
+    """Those of the modules that the module in a folder of the model chooses among, if it is a router."""
+    for name in _ROUTERS:
+        found = _part(model, name, folder)
+        if isinstance(found, dict) and isinstance(types := found.get("types"), dict):
+            for part, kind in types.items():
+                yield str(kind)
+                yield from _routed(model, PurePosixPath(folder, part).as_posix())
+
+
+def _part(model: str, name: str, folder: str) -> Any:
+    """The JSON in a file of the model; nothing where it has no such file."""
+    path = import_package("sentence_transformers.util").load_file_path(model, name, subfolder=folder)
+    return json.loads(Path(path).read_bytes()) if path else None
 
 
 def without_surrogates(text: str) -> str:
@@ -136,11 +156,12 @@ class LanguageModel:
         transformers = import_package("transformers")
         self._torch = import_package("torch")
         with loading(model):
-            config = transformers.AutoConfig.from_pretrained(model)
+            # Else transformers asks on the terminal whether a model's own code may be run.
+            config = transformers.AutoConfig.from_pretrained(model, trust_remote_code=False)
             self._seq2seq = bool(config.is_encoder_decoder)
             kind = transformers.AutoModelForSeq2SeqLM if self._seq2seq else transformers.AutoModelForCausalLM
-            self._tokenizer = transformers.AutoTokenizer.from_pretrained(model)
-            self._model = kind.from_pretrained(model, dtype="auto").eval()
+            self._tokenizer = transformers.AutoTokenizer.from_pretrained(model, trust_remote_code=False)
+            self._model = kind.from_pretrained(model, dtype="auto", trust_remote_code=False).eval()
         self._model.to(device or import_package("sentence_transformers.util").get_device_name())
         self._batch_size = batch_size
         self._max_length = min(max_length, getattr(config, "max_position_embeddings", None) or max_length)

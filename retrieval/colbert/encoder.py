@@ -14,6 +14,7 @@ from retrieval.colbert.libraries import (
     HFValidationError,
     Model,
     QueryTokenizer,
+    class_factory,
     snapshot_download,
     torch,
 )
@@ -50,22 +51,18 @@ class Checkpoint:
         **settings: Any,
     ) -> None:
         self.path, self.device = checkpoint, device
-        config = ColBERTConfig.load_from_checkpoint(str(checkpoint))
-        if config is None or not (checkpoint / "config.json").is_file():
+        if not all((checkpoint / name).is_file() for name in ("artifact.metadata", "config.json")):
             raise UsageError(f"{checkpoint} is no ColBERT checkpoint: it needs an artifact.metadata and a config.json")
-        if not trusted and "auto_map" in json.loads((checkpoint / "config.json").read_bytes()):
-            raise UsageError(
-                f"the index names the checkpoint {checkpoint}, which brings code of its own: if you trust it, name it "
-                "as `checkpoint` when you open the index"
-            )
-        config.configure(**settings, checkpoint=str(checkpoint), model_name=None)
-        # As if there were a GPU: colbert-ai then compiles nothing, and gives vectors of half precision.
-        config.total_visible_gpus = 1
-        try:
+        if not trusted:
+            _refuse_code(checkpoint)
+        with _loading(checkpoint):
+            config = ColBERTConfig.load_from_checkpoint(str(checkpoint))
+            config.configure(**settings, checkpoint=str(checkpoint), model_name=None)
+            # As if there were a GPU: colbert-ai then compiles nothing, and gives vectors of half precision.
+            config.total_visible_gpus = 1
+            class_factory(str(checkpoint))  # where this fails, colbert-ai would fetch another model from the hub
             self._model = Model(str(checkpoint), config).to(self.device)
-        except (OSError, ValueError, RuntimeError) as error:
-            reason = str(error).strip().partition("\n")[0]
-            raise UsageError(f"cannot load the ColBERT checkpoint {checkpoint}: {reason}") from error
+            self._queries, self._docs = QueryTokenizer(config, verbose=0), DocTokenizer(config)
         self.dim: int = config.dim
         self._longest_query: int = config.query_maxlen if longest_query is None else longest_query
         self._query = min(config.query_maxlen, self._longest_query)
@@ -73,7 +70,6 @@ class Checkpoint:
         for setting, value in ("query_maxlen", self._longest_query), ("doc_maxlen", config.doc_maxlen):
             if not 4 <= value <= longest:
                 raise UsageError(f"{setting} must be from 4 to {longest}, not {value}")
-        self._queries, self._docs = QueryTokenizer(config, verbose=0), DocTokenizer(config)
         self._lock = Lock()  # tokenizers are not for several threads at once
         self._has_cut = False
 
@@ -126,6 +122,27 @@ class Checkpoint:
         kind = self.device.type
         with torch.inference_mode(), torch.autocast(kind, enabled=kind == "cuda"):
             yield
+
+
+@contextmanager
+def _loading(checkpoint: Path) -> Iterator[None]:
+    """While a checkpoint is loaded, turn the libraries' errors into one line."""
+    try:
+        yield
+    except Exception as error:  # of whatever kind: colbert-ai and transformers do not check what they read
+        reason = str(error).strip().partition("\n")[0] or type(error).__name__
+        raise UsageError(f"cannot load the ColBERT checkpoint {checkpoint}: {reason}") from error
+
+
+def _refuse_code(checkpoint: Path) -> None:
+    """Refuse a checkpoint with classes of its own: colbert-ai runs a model's unasked, and asks about a tokenizer's."""
+    with _loading(checkpoint):
+        files = [json.loads(file.read_bytes()) for file in sorted(checkpoint.glob("*config.json"))]
+    if any("auto_map" in found for found in files if isinstance(found, dict)):
+        raise UsageError(
+            f"the index names the checkpoint {checkpoint}, which brings code of its own: if you trust it, name it "
+            "as `checkpoint` when you open the index"
+        )
 
 
 def checkpoint_directory(checkpoint: str | Path) -> Path:

@@ -38,6 +38,7 @@ try:
         from colbert.indexing.codecs.residual import ResidualCodec
         from colbert.infra import ColBERTConfig
         from colbert.modeling.colbert import ColBERT as Model
+        from colbert.modeling.hf_colbert import class_factory
         from colbert.modeling.tokenization import DocTokenizer, QueryTokenizer
         from huggingface_hub import snapshot_download
         from huggingface_hub.errors import HFValidationError
@@ -51,6 +52,7 @@ __all__ = [
     "Model",
     "QueryTokenizer",
     "ResidualCodec",
+    "class_factory",
     "faiss",
     "snapshot_download",
     "torch",

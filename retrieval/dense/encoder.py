@@ -15,7 +15,7 @@ from retrieval.indexes import read_array
 from retrieval.models import import_package, loading, refuse_code, same_vectors, without_surrogates
 from retrieval.passage import Passage
 
-__all__ = ["PRESETS", "PROBE", "Encoder", "LoadedEncoder", "encoder_of_index", "named_by_index", "same_probe"]
+__all__ = ["PRESETS", "PROBE", "Encoder", "LoadedEncoder", "encoder_of_index", "same_probe"]
 
 PROBE = "probe.npy"
 """The file of an index with the vectors of `LoadedEncoder.probe`."""
@@ -63,15 +63,27 @@ PRESETS = {
 
 
 class LoadedEncoder:
-    """An encoder with its model in memory. Safe for many threads."""
+    """An encoder with its model in memory. Safe for many threads.
 
-    def __init__(self, encoder: Encoder, device: str | None) -> None:
+    Args:
+        encoder: What is loaded.
+        device: See `retrieval.dense.Dense`.
+        trusted: Whether the caller named the model. One that an index alone names may run no code of its own.
+
+    Raises:
+        UsageError: the extra is not installed, the model cannot be loaded, or it would run code and is not trusted.
+    """
+
+    def __init__(self, encoder: Encoder, device: str | None, *, trusted: bool = True) -> None:
         library = import_package("sentence_transformers")
+        if not trusted:
+            refuse_code(encoder.model)
         self.encoder, self.device = encoder, device
         with loading(encoder.model):
             if encoder.pooling:
                 modules = import_package("sentence_transformers.sentence_transformer.modules")
-                words = modules.Transformer(encoder.model)
+                asked = {f"{part}_kwargs": {"trust_remote_code": False} for part in ("model", "processor", "config")}
+                words = modules.Transformer(encoder.model, **asked)  # else transformers asks on the terminal
                 pooling = modules.Pooling(words.get_embedding_dimension(), encoder.pooling)
                 self._model = library.SentenceTransformer(modules=[words, pooling], device=device)
             else:
@@ -108,17 +120,6 @@ class LoadedEncoder:
         return vectors
 
 
-def named_by_index(encoder: Encoder, model: str | None) -> Encoder:
-    """The encoder that an index names; its model is `model` if the caller says where it is.
-
-    Raises:
-        UsageError: the index alone names the model, and that would run code of its own.
-    """
-    if model is None:
-        refuse_code(encoder.model)
-    return replace(encoder, model=model or encoder.model)
-
-
 def encoder_of_index(path: Path, encoder: Encoder, model: str | None, device: str | None) -> tuple[LoadedEncoder, int]:
     """Load what the passages of an index were encoded with.
 
@@ -132,10 +133,10 @@ def encoder_of_index(path: Path, encoder: Encoder, model: str | None, device: st
         The encoder, and how many numbers its vectors have.
 
     Raises:
-        UsageError: the model cannot be loaded, is another one, or would run code of its own, see `named_by_index`.
+        UsageError: the model cannot be loaded, is another one, or is named by the index alone and would run code.
         RetrievalError: the probe is damaged.
     """
-    loaded = LoadedEncoder(named_by_index(encoder, model), device)
+    loaded = LoadedEncoder(replace(encoder, model=model or encoder.model), device, trusted=model is not None)
     probe = loaded.probe()
     if not same_probe(path / PROBE, probe):
         raise UsageError(

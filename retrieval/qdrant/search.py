@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from retrieval.base import Retriever
 from retrieval.bm25 import Analyser
-from retrieval.dense.encoder import Encoder, LoadedEncoder, named_by_index
+from retrieval.dense.encoder import Encoder, LoadedEncoder
 from retrieval.errors import RetrievalError, UsageError
 from retrieval.indexes import Progress
 from retrieval.models import same_vectors
@@ -136,8 +136,9 @@ class Qdrant(Retriever):
 
     def _load_dense(self) -> LoadedEncoder:
         part = self._description["dense"]
-        encoder = named_by_index(Encoder(**part["encoder"]), self._opened["model"])
-        loaded = LoadedEncoder(encoder, self._opened["device"])
+        named = self._opened["model"]
+        encoder = Encoder(**part["encoder"] | {"model": named or part["encoder"]["model"]})
+        loaded = LoadedEncoder(encoder, self._opened["device"], trusted=named is not None)
         self._check(same_vectors(part["probe"], loaded.probe().ravel()), "model", loaded.encoder.model)
         return loaded
 

@@ -1,21 +1,22 @@
 """Indexes with a wrong bit, or of which a part is missing: a clear error, or an answer, and never another exception."""
 
 import json
+import pickle
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 from support.command_line import exit_code
 from support.damaged_indexes import attacked, found
+from support.hostile_pickle import Hostile
 from support.word_encoder import WordEncoder
 from support.word_passages import PASSAGES
 
 from retrieval import Passage, RetrievalError, UsageError
 from retrieval.__main__ import main
 from retrieval.bm25 import BM25, search
-from retrieval.descriptions import verify
+from retrieval.descriptions import verify, write_description
 from retrieval.indexes import read_array
 
 
@@ -96,11 +97,29 @@ def test_an_array_that_claims_to_be_huge_takes_no_memory(tmp_path: Path) -> None
 
 
 def test_an_array_of_objects_is_not_unpickled(tmp_path: Path) -> None:
-    class Harm:
-        def __reduce__(self) -> tuple[Callable[[Path], None], tuple[Path]]:
-            return Path.touch, (tmp_path / "harm",)
-
-    np.save(tmp_path / "array.npy", np.array([Harm()], object), allow_pickle=True)
+    np.save(tmp_path / "array.npy", np.array([Hostile(tmp_path / "harm")], object), allow_pickle=True)
     with pytest.raises(RetrievalError, match=r"array.npy is damaged"):
         read_array(tmp_path / "array.npy")
     assert not (tmp_path / "harm").exists()
+
+
+def test_no_array_of_an_index_is_unpickled(whole: Path, tmp_path: Path) -> None:
+    for number, file in enumerate(sorted(whole.glob("*.npy"))):
+        index = tmp_path / str(number)
+        shutil.copytree(whole, index)
+        np.save(index / file.name, np.array([Hostile(tmp_path / "harm")], object), allow_pickle=True)
+        write_description(index, "bm25.json", described(index))
+        with pytest.raises(RetrievalError, match="is damaged: build the index again"):
+            BM25(index)
+        (index / file.name).write_bytes(pickle.dumps(Hostile(tmp_path / "harm")))
+        write_description(index, "bm25.json", described(index))
+        with pytest.raises(RetrievalError, match="is damaged: build the index again"):
+            BM25(index)
+    assert number > 3
+    assert not (tmp_path / "harm").exists()
+
+
+def described(index: Path) -> dict[str, object]:
+    """What the index is, without the sizes and checksums, which `write_description` adds for files as they are now."""
+    (found, _) = json.loads((index / "bm25.json").read_bytes()), (index / "bm25.json").unlink()
+    return {name: value for name, value in found.items() if name != "files" and not name.startswith("sha256")}

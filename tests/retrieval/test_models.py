@@ -2,11 +2,12 @@
 
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from retrieval import UsageError
-from retrieval.models import LanguageModel, import_package, load_classifier, loading, without_surrogates
+from retrieval.models import LanguageModel, import_package, load_classifier, loading, refuse_code, without_surrogates
 
 
 def test_a_missing_package_is_named_with_the_way_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -36,3 +37,22 @@ def test_questions_longer_than_the_model_can_read(tiny: Callable[..., str]) -> N
         [("", "dog " * 100, "")], "cat " * 100
     )
     assert len(values) == 32
+
+
+def test_a_model_of_the_hub_brings_no_classes_either(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    util = pytest.importorskip("sentence_transformers.util")
+    hub = {
+        "modules.json": '[{"type": "sentence_transformers.models.Pooling", "path": "1"}, {"type": "a.b", "path": ""}]'
+    }
+
+    def load_file_path(model: str, name: str, subfolder: str) -> str | None:
+        if subfolder or name not in hub:
+            return None
+        (tmp_path / name).write_text(hub[name])
+        return str(tmp_path / name)
+
+    monkeypatch.setattr(util, "load_file_path", load_file_path)
+    with pytest.raises(UsageError, match=r"names the model some/model, which brings code of its own \(a\.b\)"):
+        refuse_code("some/model")
+    hub.clear()
+    refuse_code("some/model")

@@ -18,7 +18,7 @@ _SIZE = 256
 class WordEncoder:
     """Takes the place of `retrieval.dense.encoder.LoadedEncoder`. A model called "other" has other vectors."""
 
-    def __init__(self, encoder: Encoder, device: str | None) -> None:
+    def __init__(self, encoder: Encoder, device: str | None, *, trusted: bool = True) -> None:
         self.encoder = replace(encoder)
 
     def encode_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:

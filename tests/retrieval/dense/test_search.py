@@ -2,18 +2,22 @@
 
 import copy
 import json
+import pickle
 import shutil
 import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pytest
+from support.hostile_pickle import Hostile
 from support.word_passages import PASSAGES, WORDS, scores
 
 from retrieval import Passage, RetrievalError, UsageError
 from retrieval.dense import Dense, Encoder, build
+from retrieval.dense.encoder import LoadedEncoder
 
 library = pytest.importorskip("sentence_transformers")
 pytest.importorskip("faiss")
@@ -174,22 +178,70 @@ def test_a_trained_model_finds_what_is_meant(tmp_path: Path) -> None:
     assert [found[0].id for found in index.batch(questions, 1)] == ["tower", "cat", "moon"]
 
 
-@pytest.mark.parametrize("file", ["modules.json", "1_Router/router_config.json"])
+def module(kind: str, path: str) -> list[dict[str, object]]:
+    return [{"idx": 0, "name": "0", "path": path, "type": kind}]
+
+
+ROUTER = "sentence_transformers.base.modules.router.Router"
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"modules.json": module("harm.Harm", "")},
+        {"modules.json": module(ROUTER, "1_R"), "1_R/router_config.json": {"types": {"a": "harm.Harm"}}},
+        {"modules.json": module(ROUTER, "1_R"), "1_R/config.json": {"types": {"a": "harm.Harm"}}},
+        {"modules.json": module(ROUTER, "../other"), "../other/router_config.json": {"types": {"a": "harm.Harm"}}},
+        {
+            "modules.json": module(ROUTER, ""),
+            "router_config.json": {"types": {"a": ROUTER}},
+            "a/router_config.json": {"types": {"b": "harm.Harm"}},
+        },
+    ],
+    ids=["module", "router", "older router", "router outside", "router in router"],
+)
 def test_an_index_brings_no_code_with_the_model_that_it_names(
-    file: str, tiny: Callable[..., str], tmp_path: Path
+    files: dict[str, object], tiny: Callable[..., str], tmp_path: Path
 ) -> None:
     model = tmp_path / "model"
     shutil.copytree(tiny("bert"), model)
     Dense.build(PASSAGES[:3], tmp_path / "index", encoder=str(model))
     (model / "harm.py").write_text(f"open({str(tmp_path / 'harmed')!r}, 'w').close()\nclass Harm: ...\n")
-    (model / file).parent.mkdir(exist_ok=True)
-    harm = (
-        [{"idx": 0, "name": "0", "path": "", "type": "harm.Harm"}]
-        if file == "modules.json"
-        else {"types": {"a": "harm.Harm"}}
-    )
-    (model / file).write_text(json.dumps(harm))
+    for name, content in files.items():
+        (model / name).parent.mkdir(exist_ok=True)
+        (model / name).write_text(json.dumps(content))
     with pytest.raises(UsageError, match=r"brings code of its own \(harm.Harm\)"):
         Dense(tmp_path / "index")
     assert not (tmp_path / "harmed").exists()
     Dense(tmp_path / "index", model=tiny("bert"))
+
+
+@pytest.mark.parametrize("form", ["torch", "plain"])
+def test_weights_are_not_unpickled(form: str, tiny: Callable[..., str], tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    model = tmp_path / "model"
+    shutil.copytree(tiny("bert"), model)
+    (model / "model.safetensors").unlink()
+    weights, hostile = model / "pytorch_model.bin", Hostile(tmp_path / "harm")
+    if form == "torch":
+        torch.save({"pooler.dense.bias": hostile}, weights)
+    else:
+        weights.write_bytes(pickle.dumps(hostile))
+    with pytest.raises(UsageError, match="cannot load the model") as error:
+        LoadedEncoder(Encoder(str(model)), "cpu")
+    assert "\n" not in str(error.value)
+    assert not (tmp_path / "harm").exists()
+
+
+@pytest.mark.parametrize("pooling", [None, "mean"])
+def test_nobody_is_asked_whether_a_model_may_run_its_code(
+    pooling: Literal["mean"] | None, tiny: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("builtins.input", pytest.fail)
+    model = tmp_path / "model"
+    shutil.copytree(tiny("bert"), model)
+    (model / "config.json").write_text(json.dumps({"model_type": "x", "auto_map": {"AutoConfig": "harm.Harm"}}))
+    (model / "harm.py").write_text(f"open({str(tmp_path / 'harmed')!r}, 'w').close()\n")
+    with pytest.raises(UsageError, match="cannot load the model"):
+        LoadedEncoder(Encoder(str(model), pooling=pooling), "cpu")
+    assert not (tmp_path / "harmed").exists()

@@ -1,7 +1,6 @@
 """Building collections: whole or going on where it stopped, refused or replaced, and what files may hold."""
 
 import json
-import os
 import pickle
 import sqlite3
 from collections.abc import Iterator, Sequence
@@ -11,6 +10,7 @@ import pytest
 from qdrant_client import QdrantClient
 from support.colbert_sample import PASSAGES
 from support.command_line import exit_code
+from support.hostile_pickle import Hostile
 
 from retrieval import Passage, RetrievalError, UsageError
 from retrieval.__main__ import main
@@ -114,16 +114,12 @@ def test_what_cannot_be_built_is_said(
 
 
 def test_nothing_in_a_file_is_executed(tmp_path: Path) -> None:
-    class Bad:
-        def __reduce__(self) -> object:
-            return os.mkdir, (str(tmp_path / "executed"),)
-
     Qdrant.build(PASSAGES[:2], tmp_path / "index")
     (file,) = (tmp_path / "index").glob("collection/*/storage.sqlite")
     with sqlite3.connect(file) as rows:
-        rows.execute("UPDATE points SET point = ?", (pickle.dumps(Bad()),))
+        rows.execute("UPDATE points SET point = ?", (pickle.dumps(Hostile(tmp_path / "executed")),))
     rows.close()
-    with pytest.raises(RetrievalError, match=r"is damaged, or may not be written to: its rows name posix.mkdir"):
+    with pytest.raises(RetrievalError, match=r"is damaged, or may not be written to: its rows name pathlib.Path"):
         Qdrant(tmp_path / "index")
     meta = tmp_path / "index" / "meta.json"
     (tmp_path / "index" / "collection" / "passages").rename(tmp_path / "index" / "elsewhere")
