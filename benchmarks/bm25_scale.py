@@ -18,6 +18,7 @@ import argparse
 import os
 import resource
 import shutil
+import statistics
 import sys
 import tempfile
 import time
@@ -224,12 +225,12 @@ ENGINES: dict[str, Callable[[Path], Search]] = {
 }
 
 
-def opened(out: Path) -> dict[str, Search]:
-    """The engines that are installed, each tried often enough that what it compiles or loads late is there."""
+def opened(out: Path, names: Sequence[str]) -> dict[str, Search]:
+    """Those of the engines that are installed, each tried often enough that what it compiles or loads late is there."""
     found = {}
-    for name, open_ in ENGINES.items():
+    for name in names:
         try:
-            search = found[name] = open_(out)
+            search = found[name] = ENGINES[name](out)
         except ModuleNotFoundError as missing:
             print(f"left out: {name}, since {missing.name} is not installed", file=sys.stderr)
             continue
@@ -238,9 +239,26 @@ def opened(out: Path) -> dict[str, Search]:
     return found
 
 
-def compare(out: Path, kinds: dict[str, Sequence[str]], ks: Sequence[int]) -> dict[str, dict[str, float]]:
+def waits(out: Path, kinds: dict[str, Sequence[str]], k: int) -> dict[str, dict[str, float]]:
+    """Milliseconds of the wall until ours has an answer: when it is asked each query for the first time, and again."""
+    search, table = opened(out, ["ours"])["ours"], {}
+    for kind, asked in kinds.items():
+        for time_ in "first", "second":
+            taken = []
+            for query in asked:
+                begin = time.perf_counter()
+                search(query, k)
+                taken.append(1000 * (time.perf_counter() - begin))
+            taken.sort()
+            table[f"{kind}, {time_} time"] = {"p50": statistics.median(taken), "p99": taken[int(0.99 * len(taken))]}
+    return table
+
+
+def compare(
+    out: Path, kinds: dict[str, Sequence[str]], ks: Sequence[int], names: Sequence[str]
+) -> dict[str, dict[str, float]]:
     """Queries per CPU second of each engine: the best of some rounds, in each of which they take turns."""
-    engines, table = opened(out), {}
+    engines, table = opened(out, names), {}
     for kind, asked in kinds.items():
         for k in ks:
             seconds: dict[str, list[float]] = {name: [] for name in engines}
@@ -272,8 +290,12 @@ def show(title: str, table: dict[str, dict[str, float]]) -> None:
     print(f"\n| {title} | {' | '.join(names)} |\n|{' --- |' * (len(names) + 1)}")
     for row, values in table.items():
         print(
-            f"| {row} | {' | '.join(f'{values[name]:,.0f}' if name in values else '' for name in names)} |", flush=True
+            f"| {row} | {' | '.join(rounded(values[name]) if name in values else '' for name in names)} |", flush=True
         )
+
+
+def rounded(value: float) -> str:
+    return f"{value:,.1f}" if value < 10 else f"{value:,.0f}"
 
 
 def peak() -> float:
@@ -295,6 +317,9 @@ def main() -> None:
     )
     parser.add_argument(
         "--queries", type=int, default=200, help="short ones; a quarter are long (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--engines", nargs="+", choices=ENGINES, default=list(ENGINES), help="that are compared (default: all)"
     )
     parser.add_argument("--k", type=int, nargs="+", default=[5, 20, 100], help="(default: %(default)s)")
     parser.add_argument(
@@ -330,7 +355,8 @@ def measure(arguments: argparse.Namespace) -> None:
             show("building", built)
         show("opening", {f"process {n}": alone(first_search, out) for n in (1, 2)})
         alone(check, out, list(chain.from_iterable(kinds.values())), max(arguments.k))
-        show("queries per CPU second", alone(compare, out, kinds, arguments.k))
+        show(f"ms, k = {arguments.k[0]}", alone(waits, out, kinds, arguments.k[0]))
+        show("queries per CPU second", alone(compare, out, kinds, arguments.k, arguments.engines))
         if not arguments.keep:
             out.with_suffix(".words").unlink(missing_ok=True)
             for place in (out, out.with_suffix(".tantivy"), out.with_suffix(".pisa")):
