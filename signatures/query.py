@@ -1,7 +1,7 @@
 """Writing what to search for.
 
-A plan, explicit and related queries, sub-questions, the next follow-up question, queries for what is missing, lacks
-evidence or is not in the notes yet.
+A plan in words or as searches, explicit and related queries, sub-questions, the next follow-up question, queries for
+what is missing, lacks evidence or is not in the notes yet.
 """
 
 import dspy
@@ -17,6 +17,7 @@ __all__ = [
     "ListRelatedQueries",
     "ListSubQuestions",
     "PlanQuestion",
+    "PlanSearches",
 ]
 
 
@@ -71,6 +72,16 @@ class ListSubQuestions(dspy.Signature):
     history: str = dspy.InputField(desc="queries sent before, one per line; may be empty")
     context: str = dspy.InputField(desc="numbered passages that were found, one per line; may be empty")
     queries: Texts = dspy.OutputField(desc="two or three questions that can each be understood by themselves")
+
+
+# PAR²-RAG (Li et al. 2026), coverage: what can be searched for at once, before anything is known.
+class PlanSearches(dspy.Signature):
+    """Say what should be searched for so that all that the answer depends on is found. Give each person, work, place or
+    event that the question names or describes a search of its own, and make the searches differ, so that together they
+    cover the question widely. None of them may wait for what another one finds."""
+
+    question: str = dspy.InputField()
+    searches: Texts = dspy.OutputField(desc="two or three queries that can each be understood by themselves")
 
 
 # MIGRES, section 3.2, query generator, and its prompt in Table 17.

@@ -1,8 +1,9 @@
 """Judging what was answered or said.
 
 Within a method: the probability of an answer (ALLIES), an answer checked backwards (self-verification), candidates
-compared by summaries in their favour (SuRe), claims checked against the passages that they were drawn from (MIGRES). In
-evaluation: a prediction beside the right answers, and what an LM says to be missing beside what is (MIGRES).
+compared by summaries in their favour (SuRe), claims checked against the passages that they were drawn from (MIGRES),
+whether the evidence suffices (PAR²-RAG). In evaluation: a prediction beside the right answers, and what an LM says to
+be missing beside what is (MIGRES).
 """
 
 from typing import Literal
@@ -18,6 +19,7 @@ __all__ = [
     "ChooseCondition",
     "CompareSummaries",
     "JudgeAnswer",
+    "JudgeEvidence",
     "RateAnswer",
     "RecoverCondition",
     "SummarizeForCandidate",
@@ -128,6 +130,19 @@ class JudgeAnswer(dspy.Signature):
     prediction: str = dspy.InputField(desc="the predicted answer")
     right: str = dspy.InputField(desc="the right answers, one per line")
     implied: YesNo = dspy.OutputField()
+
+
+# PAR²-RAG (Li et al. 2026), evidence sufficiency control: stop, or what to search for next.
+class JudgeEvidence(dspy.Signature):
+    """Decide whether the numbered passages state all that the question's answer depends on, and whether the proposed
+    answer follows from them. If they do not, write a query for one fact that is still missing: call people, works and
+    places by their names, also by those that only the passages have."""
+
+    context: str = dspy.InputField(desc="numbered passages, one per line; may be empty")
+    question: str = dspy.InputField()
+    analysis: str = dspy.InputField(desc="what was concluded from the passages, and the proposed answer")
+    sufficient: YesNo = dspy.OutputField(desc="yes if nothing is missing, no if another search is needed")
+    query: str = dspy.OutputField(desc="what to search for next; empty if nothing is missing", default_factory=str)
 
 
 # MIGRES, section 2.1 and Table 14, verification of the alignment of missing information.

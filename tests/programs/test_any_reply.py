@@ -23,6 +23,7 @@ from programs.hop import Hop
 from programs.ircot import IRCoT
 from programs.iter_retgen import IterRetGen
 from programs.itrg import ITRG
+from programs.par2_rag import PAR2RAG
 from programs.qpaug import QPaug
 from programs.react import ReAct
 from programs.rerank import Rerank
@@ -59,6 +60,7 @@ METHODS: list[Callable[[], dspy.Module]] = [
     partial(IRCoT, RETRIEVER),
     partial(AdaptiveRAG, RETRIEVER),
     partial(Hop, RETRIEVER),
+    partial(PAR2RAG, RETRIEVER),
     partial(SearchO1, RETRIEVER),
     partial(SearchO1, RETRIEVER, style="yesno"),
     partial(SuRe, RETRIEVER),

@@ -67,6 +67,8 @@ def value(field: Field, prompt: Prompt) -> tuple[Any, str]:
         return ("finish", "Finish[yes]") if told else ("search", "Search.")
     if name == "needed":
         return ("no", "No, it can be answered now.") if told else ("yes", "Yes.")
+    if name == "sufficient":
+        return ("yes", "Yes, it follows.") if told else ("no", "No.")
     if name in ("query", "follow_up"):
         return ("", "None" if name == "query" else "") if told else (LAST, LAST)
     if "yes" in options:
@@ -95,7 +97,7 @@ def value(field: Field, prompt: Prompt) -> tuple[Any, str]:
     if name == "sentence":
         said = "So the answer is yes." if told else "Zorx was found by Ada Quill."
         return said, f"{said} She was born there."  # running on
-    if name in ("queries", "related"):
+    if name in ("queries", "related", "searches"):
         return ["Who found Zorx?", LAST], f"1. Who found Zorx?\n2. {LAST}"
     if name == "keywords":
         return ["planet", "astronomer"], "planet, astronomer"

@@ -50,6 +50,7 @@ PROMISES = {
     "iter_retgen": Promise({"k": 1}, 2, 2),
     "itrg": Promise({"k": 1, "turns": 1}, 2, 2),
     "migres": Promise({"rounds": 1, "threshold": -6.0, "m": 1, "k": 1}, 2, 3),
+    "par2_rag": Promise({"k": 1, "searches": 1, "rounds": 1}, 3, 4),
     "qpaug": Promise({"k": 1}, 3, 3),
     "react": Promise({"k": 1, "steps": 2}, 1, 2),
     "rerank": Promise({"k": 2}, 2, 2),

@@ -4,7 +4,7 @@ import dspy
 
 from eval.metrics.stating import statable, states
 from eval.tasks.demonstrations.known import Call, Known, bare_title, gold_passages, reasoning_of, told_by
-from eval.tasks.demonstrations.loops import asking, reasoning_on, searching, taking_notes, thinking
+from eval.tasks.demonstrations.loops import asking, judging, planning, reasoning_on, searching, taking_notes, thinking
 from retrieval import Passage, Retriever, number
 from signatures.select import set_aside
 
@@ -69,6 +69,8 @@ def labelled_calls(example: dspy.Example, retriever: Retriever | None, *, k: int
         *searching(known),
         *reasoning_on(known),
         *taking_notes(known),
+        *planning(known),
+        *judging(known),
         *asking(known),
     ]
 

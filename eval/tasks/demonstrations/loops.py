@@ -10,7 +10,7 @@ from programs.steps.trajectory import turn
 from retrieval import Passage, number, union
 from retrieval.ranking.sentences import split_sentences
 
-__all__ = ["asking", "reasoning_on", "searching", "taking_notes", "thinking"]
+__all__ = ["asking", "judging", "planning", "reasoning_on", "searching", "taking_notes", "thinking"]
 
 _SEARCH = {"action": "search", "answer": ""}
 _LEFT = 10  # searches at the beginning, which is what Search-o1 allows
@@ -81,6 +81,28 @@ def taking_notes(known: Known) -> list[Call]:
         ]
         notes.append(Passage(f"lm:note-{len(notes) + 1}", fact))
     return calls
+
+
+def planning(known: Known) -> list[Call]:
+    """What can be searched for at once: the gold passages whose titles stand in the question."""
+    question = known.example.question
+    titles = [bare_title(passage.title) for passage in known.gold if passage.title]
+    named = [title for title in titles if states(question, [title])]
+    return [{"question": question, "searches": named}] if named else []
+
+
+def judging(known: Known) -> list[Call]:
+    """Whether what the same searches have found suffices, before each of them and behind the last."""
+    calls: list[Call] = []
+    evidence: list[Passage] = []
+    for query, thought, _, found in _searches(known):
+        shown = {"context": number(evidence), "question": known.example.question}
+        calls.append({**shown, "analysis": f"{thought} Answer: unknown", "sufficient": False, "query": query})
+        evidence = union(evidence, found)
+    analysis = f"{known.reasoning['reasoning']} Answer: {known.example.answer}" if calls else ""
+    shown = {"context": number(evidence), "question": known.example.question}
+    end = {**shown, "analysis": analysis, "sufficient": True, "query": ""}
+    return [*calls[:1], end, *calls[1:]] if calls else []
 
 
 def _finish(known: Known) -> Call:

@@ -11,6 +11,7 @@ from programs.direct import Direct
 from programs.hop import Hop
 from programs.ircot import IRCoT
 from programs.migres import MIGRES
+from programs.par2_rag import PAR2RAG
 from programs.qpaug import QPaug
 from programs.react import ReAct
 from programs.search_o1 import SearchO1
@@ -80,6 +81,7 @@ def test_refuses_what_is_no_rate(rate: float) -> None:
         IRCoT(MULTIHOP, k=1),
         SearchO1(MULTIHOP, k=1),
         Hop(MULTIHOP, k=1),
+        PAR2RAG(MULTIHOP, k=1, searches=1),
         AdaptiveRAG(MULTIHOP, k_multiple=1),
     ],
     ids=lambda program: type(program).__name__,

@@ -68,6 +68,7 @@ GETS = {  # predictors with demonstrations of 2WikiMultiHopQA, NQ and StrategyQA
     },
     ("hop", "2wikimultihopqa"): {"query.predict", "note.predict", "answer.predict"},
     ("hop", "strategyqa"): {"query.predict", "note.predict", "answer.predict"},
+    ("par2_rag", "2wikimultihopqa"): {"plan", "answer.predict", "judge"},
     ("search_o1", "2wikimultihopqa"): {"reason", "condense"},
     ("search_o1", "strategyqa"): {"reason", "condense"},
     ("ircot", "2wikimultihopqa"): {"thought", "answer.predict"},
