@@ -107,6 +107,8 @@ class Qdrant(Retriever):
         )
         self.path = self._connection.path
         self._description = read(self._connection)
+        if self._connection.embedded and self._description["passages"] and not len(self):
+            raise RetrievalError(f"{self._connection} is damaged, its passages are gone: build it again")
         has = [name for name in ("bm25", "dense", "colbert") if self._description[name]]
         has += ["hybrid"] if "dense" in has else []
         self._kind = search or next(name for name in ("colbert", "hybrid", "bm25") if name in has)
