@@ -37,7 +37,7 @@ from retrieval import Passage
 from retrieval.dense import Dense, build, encoder, search
 
 class Model:
-    def __init__(self, encoder, device):
+    def __init__(self, encoder, device, *, trusted=True):
         self.encoder = encoder
 
     def probe(self):
