@@ -21,7 +21,7 @@ from programs.steps.text import as_text, clean_list, line_or_nothing, unless_dec
 from retrieval import AnyRetriever, Passage, as_retriever, number, union
 from signatures.answer import REASONING, AnswerShort, AnswerYesNo
 from signatures.query import PlanSearches
-from signatures.verify import JudgeEvidence
+from signatures.verify import JudgeEvidence, analysis_of
 
 __all__ = ["PAR2RAG"]
 
@@ -103,7 +103,7 @@ class PAR2RAG(Method):
 
     def _next_query(self, question: str, passages: list[Passage], reply: dspy.Prediction) -> str:
         """What to search for next; empty where the evidence suffices, or where the LM wrote no query or a refusal."""
-        analysis = f"{as_text(reply.reasoning)} Answer: {as_text(reply.answer)}".strip()
+        analysis = analysis_of(as_text(reply.reasoning), as_text(reply.answer))
         judged = ask(self.judge, context=number(passages), question=question, analysis=analysis)
         return "" if judged.sufficient == "yes" else unless_declined(line_or_nothing(judged.query))
 

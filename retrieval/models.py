@@ -18,6 +18,7 @@ from retrieval.errors import OdqaError, UsageError
 __all__ = [
     "LanguageModel",
     "import_package",
+    "in_one_line",
     "load_classifier",
     "loading",
     "refuse_code",
@@ -50,16 +51,25 @@ def loading(model: str) -> Iterator[None]:
     Raises:
         UsageError: there is no such model, it cannot be fetched, or it is of another kind.
     """
+    hint = "which must be the directory of a model or its name on the Hugging Face hub"
+    with in_one_line(f"cannot load the model {model!r}, {hint}"):
+        yield
+
+
+@contextmanager
+def in_one_line(what: str) -> Iterator[None]:
+    """Turn the errors of libraries into one line that begins with what cannot be done.
+
+    Raises:
+        UsageError: a library failed.
+    """
     try:
         yield
     except OdqaError:
         raise
     except Exception as error:  # of whatever kind: the libraries do not check what they read
         reason = str(error).strip().partition("\n")[0][:200] or type(error).__name__
-        raise UsageError(
-            f"cannot load the model {model!r}, which must be the directory of a model or its name on the Hugging Face "
-            f"hub: {reason}"
-        ) from error
+        raise UsageError(f"{what}: {reason}") from error
 
 
 def shared(load: Callable[[str], _Loaded]) -> Callable[[str], _Loaded]:

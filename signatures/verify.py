@@ -24,6 +24,7 @@ __all__ = [
     "RecoverCondition",
     "SummarizeForCandidate",
     "SupportsCandidate",
+    "analysis_of",
 ]
 
 
@@ -143,6 +144,16 @@ class JudgeEvidence(dspy.Signature):
     analysis: str = dspy.InputField(desc="what was concluded from the passages, and the proposed answer")
     sufficient: YesNo = dspy.OutputField(desc="yes if nothing is missing, no if another search is needed")
     query: str = dspy.OutputField(desc="what to search for next; empty if nothing is missing", default_factory=str)
+
+
+def analysis_of(reasoning: str, answer: str) -> str:
+    """What `JudgeEvidence` has in its field `analysis`.
+
+    Args:
+        reasoning: What led to the answer; may be empty.
+        answer: The proposed answer; may be empty.
+    """
+    return f"{reasoning} Answer: {answer}".strip()
 
 
 # MIGRES, section 2.1 and Table 14, verification of the alignment of missing information.

@@ -20,7 +20,7 @@ from retrieval.colbert.libraries import (
 )
 from retrieval.errors import UsageError
 from retrieval.known_item import is_checking
-from retrieval.models import without_surrogates
+from retrieval.models import in_one_line, without_surrogates
 
 __all__ = ["Checkpoint", "checkpoint_directory", "find_device"]
 
@@ -55,7 +55,7 @@ class Checkpoint:
             raise UsageError(f"{checkpoint} is no ColBERT checkpoint: it needs an artifact.metadata and a config.json")
         if not trusted:
             _refuse_code(checkpoint)
-        with _loading(checkpoint):
+        with in_one_line(f"cannot load the ColBERT checkpoint {checkpoint}"):
             config = ColBERTConfig.load_from_checkpoint(str(checkpoint))
             config.configure(**settings, checkpoint=str(checkpoint), model_name=None)
             # As if there were a GPU: colbert-ai then compiles nothing, and gives vectors of half precision.
@@ -124,19 +124,9 @@ class Checkpoint:
             yield
 
 
-@contextmanager
-def _loading(checkpoint: Path) -> Iterator[None]:
-    """While a checkpoint is loaded, turn the libraries' errors into one line."""
-    try:
-        yield
-    except Exception as error:  # of whatever kind: colbert-ai and transformers do not check what they read
-        reason = str(error).strip().partition("\n")[0] or type(error).__name__
-        raise UsageError(f"cannot load the ColBERT checkpoint {checkpoint}: {reason}") from error
-
-
 def _refuse_code(checkpoint: Path) -> None:
     """Refuse a checkpoint with classes of its own: colbert-ai runs a model's unasked, and asks about a tokenizer's."""
-    with _loading(checkpoint):
+    with in_one_line(f"cannot load the ColBERT checkpoint {checkpoint}"):
         files = [json.loads(file.read_bytes()) for file in sorted(checkpoint.glob("*config.json"))]
     if any("auto_map" in found for found in files if isinstance(found, dict)):
         raise UsageError(

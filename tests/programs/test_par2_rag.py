@@ -57,8 +57,7 @@ TWO_ROUNDS = [
 
 def run(*replies: Reply, **settings: Any) -> tuple[dspy.Prediction, Cost, list[dict[str, str]]]:
     retriever = Memory((Passage(*row) for row in TABLE.items()), FOUND)
-    script = [Reply(r.to, r.fields, r.when) for r in replies]
-    with scripted(*script) as made, measured() as cost:
+    with scripted(*replies) as made, measured() as cost:
         seen = PAR2RAG(retriever, **settings)(question=QUESTION)
     return seen, cost, [inputs(user) for _, user in made.prompts if "JSON object" not in user]
 

@@ -9,6 +9,7 @@ from eval.tasks.demonstrations.wording import Worded, as_sentence
 from programs.steps.trajectory import turn
 from retrieval import Passage, number, union
 from retrieval.ranking.sentences import split_sentences
+from signatures.verify import analysis_of
 
 __all__ = ["asking", "judging", "planning", "reasoning_on", "searching", "taking_notes", "thinking"]
 
@@ -95,14 +96,16 @@ def judging(known: Known) -> list[Call]:
     """Whether what the same searches have found suffices, before each of them and behind the last."""
     calls: list[Call] = []
     evidence: list[Passage] = []
+    asked = {"question": known.example.question}
     for query, thought, _, found in _searches(known):
-        shown = {"context": number(evidence), "question": known.example.question}
-        calls.append({**shown, "analysis": f"{thought} Answer: unknown", "sufficient": False, "query": query})
+        not_yet = {"analysis": analysis_of(thought, "unknown"), "sufficient": False, "query": query}
+        calls.append({**asked, "context": number(evidence), **not_yet})
         evidence = union(evidence, found)
-    analysis = f"{known.reasoning['reasoning']} Answer: {known.example.answer}" if calls else ""
-    shown = {"context": number(evidence), "question": known.example.question}
-    end = {**shown, "analysis": analysis, "sufficient": True, "query": ""}
-    return [*calls[:1], end, *calls[1:]] if calls else []
+    if not calls:
+        return []
+    analysis = analysis_of(known.reasoning["reasoning"], known.example.answer)
+    end = {**asked, "context": number(evidence), "analysis": analysis, "sufficient": True, "query": ""}
+    return [calls[0], end, *calls[1:]]
 
 
 def _finish(known: Known) -> Call:

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from support.graph_passages import PASSAGES, Knowing
 from support.hostile_passages import HOSTILE_PASSAGES
+from support.hostile_pickle import Hostile
 from support.scripted import UNPARSABLE, Reply, scripted
 from support.word_encoder import WordEncoder
 
@@ -212,11 +213,13 @@ class TestOpening:
         with pytest.raises(UsageError, match="the model 'other' is not the one that the passages in"):
             HippoRAG(index.path, model="other")
 
-    def test_nothing_in_a_file_is_executed(self, index: HippoRAG) -> None:
-        np.savez(index.path / "graph.npz", data=np.array([Bomb()], object), indices=[0], indptr=[0], holders=[0])
+    def test_nothing_in_a_file_is_executed(self, index: HippoRAG, tmp_path: Path) -> None:
+        hostile = Hostile(tmp_path / "executed")
+        np.savez(index.path / "graph.npz", data=np.array([hostile], object), indices=[0], indptr=[0], holders=[0])
         resized(index.path)
         with pytest.raises(RetrievalError, match=r"graph\.npz is damaged"):
             HippoRAG(index.path)
+        assert not hostile.file.exists()
 
     def test_a_file_of_another_size_is_said(self, index: HippoRAG) -> None:
         (index.path / "graph.npz").write_bytes(b"")
@@ -285,8 +288,3 @@ def resized(path: Path) -> None:
     description = json.loads((path / "hipporag.json").read_text())
     description["files"] = {name: (path / name).stat().st_size for name in description["files"]}
     (path / "hipporag.json").write_text(json.dumps(description))
-
-
-class Bomb:
-    def __reduce__(self) -> tuple[object, tuple[str]]:
-        return pytest.fail, ("a pickle was executed",)
