@@ -96,10 +96,12 @@ def verify(directory: Path, progress: Callable[[int], object] = lambda count: No
 def _described(file: Path) -> dict[str, Any]:
     """What the file says of an index; nothing where it is no description of one."""
     try:
-        found = json.loads(file.read_bytes())
+        found = json.loads(file.read_bytes()) if file.is_file() else None
     except (ValueError, RecursionError):
+        found = None
+    if not (isinstance(found, dict) and "format" in found):
         return {}
-    return found if isinstance(found, dict) and "format" in found and isinstance(found.get("files"), dict) else {}
+    return found if all(isinstance(found.get(name, {}), dict) for name in ("files", "sha256")) else {}
 
 
 def _digest(file: Path, progress: Callable[[int], object] = lambda count: None) -> str:

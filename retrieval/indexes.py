@@ -162,11 +162,8 @@ class Lines(Sequence[bytes]):
     """
 
     def __init__(self, path: Path) -> None:
-        try:
-            with path.open("rb") as file:
-                self._bytes = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        except ValueError as error:
-            raise RetrievalError(f"{path} is damaged: build the index again") from error
+        with undamaged(path), path.open("rb") as file:
+            self._bytes = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         offsets = read_array(_offsets(path), mapped=True)
         if offsets.dtype != np.int64 or offsets.ndim != 1 or not len(offsets) or offsets[-1] != len(self._bytes):
             raise RetrievalError(f"{_offsets(path)} is damaged: build the index again")

@@ -45,6 +45,7 @@ NAME = re.compile(
 _SENTENCE_END = re.compile(r"(?<=[.!?])[\"”)]? (?=[\"“(]?[A-Z0-9À-Þ])")
 _ABBREVIATION = re.compile(r"\b(?:[A-Z]|Mr|Mrs|Ms|Dr|St|Jr|Sr|vs|No|Inc|Ltd|Co|Gen|Col|Lt|Prof|Rev|c|ca|b|d)\.$")
 _LONGEST = 2000  # characters of a sentence
+_LONGEST_WORD = 64  # characters from which a stem is made, which are remembered
 
 # Words that say the same in a question and in an encyclopedia, with their irregular forms. A word can be in several.
 _GROUPS = """
@@ -152,7 +153,7 @@ def _stemmer() -> Stemmer.Stemmer:
 
 
 def _stemmed(texts: list[str]) -> list[str]:
-    found: list[str] = _stemmer().stemWords([text.lower() for text in texts])
+    found: list[str] = _stemmer().stemWords([text[:_LONGEST_WORD].lower() for text in texts])
     return found
 
 

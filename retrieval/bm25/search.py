@@ -62,6 +62,7 @@ __all__ = ["BM25"]
 
 _BLOCK = 1 << 8  # scores of which only the best is looked at first
 _WORDS = 1 << 15  # whose columns are remembered
+_LONGEST = 100  # characters of such a word, so that no query fills the memory
 _BY_NUMPY = 10  # searches before compiled code is loaded, which takes half a second
 _FEW = 5_000  # passages, over which NumPy is fast enough: compiling takes many seconds, once on a machine
 
@@ -249,7 +250,7 @@ def _columns(path: Path, analyser: Analyser) -> Callable[[str], int | None]:
             raise RetrievalError(f"{path / VOCABULARY} is damaged: build the index again") from error
         return None
 
-    return column
+    return lambda word: column(word) if len(word) <= _LONGEST else column.__wrapped__(word)
 
 
 def _check_matrix(begins: NDArray[Any], rows: NDArray[Any], scores: NDArray[Any]) -> None:

@@ -1,14 +1,13 @@
 """Indexes with a wrong bit, or of which a part is missing: a clear error, or an answer, and never another exception."""
 
 import json
-import pickle
 import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
 from support.command_line import exit_code
-from support.damaged_indexes import attacked, found
+from support.damaged_indexes import attacked, found, with_other_files
 from support.hostile_pickle import Hostile
 from support.word_encoder import WordEncoder
 from support.word_passages import PASSAGES
@@ -16,7 +15,7 @@ from support.word_passages import PASSAGES
 from retrieval import Passage, RetrievalError, UsageError
 from retrieval.__main__ import main
 from retrieval.bm25 import BM25, search
-from retrieval.descriptions import verify, write_description
+from retrieval.descriptions import verify
 from retrieval.indexes import read_array
 
 
@@ -29,6 +28,10 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_damaged_index_of_bm25_is_said_or_answers(whole: Path, tmp_path: Path) -> None:
     assert attacked(whole, tmp_path / "bm25", BM25) > 100
+
+
+def test_files_of_bm25_that_are_something_else_are_said(whole: Path, tmp_path: Path) -> None:
+    assert with_other_files(whole, tmp_path / "bm25", "bm25.json", BM25) > 80
 
 
 def test_compiled_code_stays_within_damaged_arrays(
@@ -53,6 +56,7 @@ def test_a_damaged_dense_index_is_said_or_answers(
     whole = tmp_path_factory.mktemp("dense") / "index"
     dense.Dense.build(PASSAGES, whole, encoder=dense.Encoder("words"), approximate=approximate)
     assert attacked(whole, tmp_path / "index", dense.Dense) > 60
+    assert with_other_files(whole, tmp_path / "index", "dense.json", dense.Dense) > 50
 
 
 def test_an_index_is_verified(whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -101,25 +105,3 @@ def test_an_array_of_objects_is_not_unpickled(tmp_path: Path) -> None:
     with pytest.raises(RetrievalError, match=r"array.npy is damaged"):
         read_array(tmp_path / "array.npy")
     assert not (tmp_path / "harm").exists()
-
-
-def test_no_array_of_an_index_is_unpickled(whole: Path, tmp_path: Path) -> None:
-    for number, file in enumerate(sorted(whole.glob("*.npy"))):
-        index = tmp_path / str(number)
-        shutil.copytree(whole, index)
-        np.save(index / file.name, np.array([Hostile(tmp_path / "harm")], object), allow_pickle=True)
-        write_description(index, "bm25.json", described(index))
-        with pytest.raises(RetrievalError, match="is damaged: build the index again"):
-            BM25(index)
-        (index / file.name).write_bytes(pickle.dumps(Hostile(tmp_path / "harm")))
-        write_description(index, "bm25.json", described(index))
-        with pytest.raises(RetrievalError, match="is damaged: build the index again"):
-            BM25(index)
-    assert number > 3
-    assert not (tmp_path / "harm").exists()
-
-
-def described(index: Path) -> dict[str, object]:
-    """What the index is, without the sizes and checksums, which `write_description` adds for files as they are now."""
-    (found, _) = json.loads((index / "bm25.json").read_bytes()), (index / "bm25.json").unlink()
-    return {name: value for name, value in found.items() if name != "files" and not name.startswith("sha256")}

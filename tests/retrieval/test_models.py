@@ -1,5 +1,6 @@
 """Packages of the extra `dense`, and models from the hub."""
 
+import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -56,3 +57,22 @@ def test_a_model_of_the_hub_brings_no_classes_either(tmp_path: Path, monkeypatch
         refuse_code("some/model")
     hub.clear()
     refuse_code("some/model")
+
+
+@pytest.mark.parametrize(
+    "opened",
+    [
+        lambda path: LanguageModel(path, batch_size=1, max_length=32, device="cpu"),
+        lambda path: load_classifier(path, "cpu"),
+    ],
+    ids=["language model", "classifier"],
+)
+def test_a_model_does_not_run_code_of_its_own(opened: Callable[[str], object], tmp_path: Path) -> None:
+    pytest.importorskip("sentence_transformers")
+    (tmp_path / "harm.py").write_text(f"open({str(tmp_path / 'harmed')!r}, 'w').close()\nclass HarmConfig: ...\n")
+    (tmp_path / "config.json").write_text(
+        json.dumps({"model_type": "harm", "auto_map": {"AutoConfig": "harm.HarmConfig", "AutoModel": "harm.Harm"}})
+    )
+    with pytest.raises(UsageError, match="cannot load the model"):
+        opened(str(tmp_path))
+    assert not (tmp_path / "harmed").exists()

@@ -1,16 +1,21 @@
 """Damages an index many times, and sees whether that is said or answered."""
 
+import json
+import pickle
 import random
 import shutil
 from collections.abc import Callable
+from io import BytesIO
 from pathlib import Path
 
+import numpy as np
 import pytest
+from support.hostile_pickle import Hostile
 
 from retrieval import RetrievalError, Retriever, UsageError
-from retrieval.descriptions import verify
+from retrieval.descriptions import verify, write_description
 
-__all__ = ["QUERIES", "attacked", "found"]
+__all__ = ["QUERIES", "attacked", "found", "with_other_files"]
 
 QUERIES = ("cat on a mat", "who sat in rome")
 
@@ -46,6 +51,59 @@ def attacked(whole: Path, work: Path, open_index: Callable[[Path], Retriever], *
             said += "\n" not in str(error)
         shutil.rmtree(work)
     return said
+
+
+def with_other_files(whole: Path, work: Path, description: str, open_index: Callable[[Path], Retriever]) -> int:
+    """Put something else in the place of each file of a copy of the index, and search; no pickle among it is read.
+
+    The description names the sizes and checksums of what is there then, so that they do not see the difference.
+
+    Args:
+        whole: The directory of the index.
+        work: A directory to make for the copy.
+        description: The name of the file that describes it.
+        open_index: Opens the copy.
+
+    Returns:
+        How often that was said, in one line.
+    """
+    said, hostile, array = 0, Hostile(work.parent / "harm"), BytesIO()
+    np.save(array, np.array([hostile], object), allow_pickle=True)
+    others = [b"", b"[]", b"3", b'"a"', b"null", b'{"a": {}}', b"[1e999]", b"[" * 99_999, b'{"a":' * 9_999, "directory"]
+    others += [pickle.dumps(hostile), array.getvalue()]
+    for file in sorted(file.relative_to(whole) for file in whole.rglob("*") if file.is_file()):
+        for content in others:
+            shutil.copytree(whole, work)
+            (work / file).unlink()
+            if isinstance(content, bytes):
+                (work / file).write_bytes(content)
+            else:
+                (work / file).mkdir()
+            if str(file) == description:
+                with pytest.raises((UsageError, RetrievalError)) as raised:
+                    verify(work)
+                assert "\n" not in str(raised.value)
+            else:
+                _described_anew(work, description)
+            try:
+                found(open_index(work))
+            except (UsageError, RetrievalError) as error:
+                said += "\n" not in str(error)
+            shutil.rmtree(work)
+    assert not hostile.file.exists()
+    return said
+
+
+def _described_anew(index: Path, description: str) -> None:
+    """Make the index's description name the sizes and checksums of its files as they are now."""
+    told = json.loads((index / description).read_bytes())
+    (index / description).unlink()
+    files = [file for file in index.iterdir() if file.is_dir()]
+    for directory in files:
+        directory.rename(index.parent / directory.name)
+    write_description(index, description, {key: told[key] for key in told if key != "files" and "sha256" not in key})
+    for directory in files:
+        (index.parent / directory.name).rename(directory)
 
 
 def _damage(file: Path, chance: random.Random) -> None:

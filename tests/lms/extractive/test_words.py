@@ -1,3 +1,5 @@
+import tracemalloc
+
 import pytest
 
 from lms.extractive.words import NAME, alike, sentences, stems
@@ -36,3 +38,12 @@ def test_names_keep_their_small_words() -> None:
     assert NAME.findall("the Nobel Prize in Physics of the University of Lund") == [
         "Nobel Prize in Physics of the University of Lund"
     ]
+
+
+def test_long_words_do_not_fill_the_memory() -> None:
+    tracemalloc.start()
+    for n in range(1_000):
+        alike(stems(f"{n}{'é' * 10_000}")[0], stems(f"{n}{'e' * 10_000}")[0])
+    held, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert held < 2_000_000  # of 30,000,000

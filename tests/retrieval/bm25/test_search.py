@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -35,6 +36,18 @@ def test_passages_come_back_as_they_went_in(tmp_path: Path) -> None:
     assert (found.id, found.text, found.title) == (odd.id, odd.text, odd.title)
     assert found.score is not None
     assert len(index) == 4
+
+
+def test_queries_of_long_words_do_not_fill_the_memory(tmp_path: Path) -> None:
+    long = Passage("long", "mice " + "a" * 200, "Long")
+    index = BM25.build([*CORPUS, long], tmp_path / "index")
+    assert [passage.id for passage in index("a" * 200, 3)] == ["long"]
+    tracemalloc.start()
+    for n in range(1_000):
+        assert not index(f"{n}{'a' * 10_000}", 3)
+    held, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert held < 1_000_000  # of 10,000,000
 
 
 def test_a_query_without_a_known_word_finds_nothing(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ pytest.importorskip("colbert", reason="the extra `colbert` is not installed")
 
 import torch
 from support.colbert_sample import build
-from support.damaged_indexes import QUERIES, attacked
+from support.damaged_indexes import QUERIES, attacked, with_other_files
 from support.hostile_pickle import Hostile
 from support.word_passages import PASSAGES
 
@@ -49,6 +49,7 @@ def test_a_damaged_index_is_said_or_answers(
         return ColBERT(path, device="cpu", checkpoint=checkpoint)
 
     assert attacked(tmp_path / "whole", tmp_path / "index", open_index) > 60
+    assert with_other_files(tmp_path / "whole", tmp_path / "index", "colbert.json", open_index) > 60
 
 
 @pytest.mark.parametrize("file", ["config.json", "tokenizer_config.json"])

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import dspy
 import pytest
-from support.damaged_indexes import attacked
+from support.damaged_indexes import attacked, with_other_files
 from support.graph_passages import PASSAGES, Knowing
 
 from retrieval.hipporag import HippoRAG
@@ -16,3 +16,4 @@ def test_a_damaged_index_is_said_or_answers(knowing: Knowing, tmp_path: Path) ->
     HippoRAG.build(PASSAGES, tmp_path / "whole", encoder="words", lm=knowing.lm)
     with dspy.context(lm=knowing.lm):
         assert attacked(tmp_path / "whole", tmp_path / "index", HippoRAG) > 100
+        assert with_other_files(tmp_path / "whole", tmp_path / "index", "hipporag.json", HippoRAG) > 80
