@@ -47,9 +47,9 @@ def compile_over(index: Path, asked: list[str], recipe: str, train: int, threads
     from eval.metrics import f1
     from eval.runs.runner import evaluate
     from optimizers import load
-    from optimizers.__main__ import give_back_memory
     from optimizers.optimize import optimize
     from programs.blendfilter import BlendFilter
+    from retrieval.heaps import give_back_memory
 
     if tell:
         give_back_memory()

@@ -5,7 +5,8 @@
 An LM stand-in answers each call of every program, in turns, with a reply drawn by the seed: mostly in the form that
 the prompt asks for, with odd values in its fields, else out of all form. Values are random texts; markers, tags,
 headings and chat templates; JSON, XML and tables that are nested or never closed; numbers of 5,000 digits; and, as the
-share --long says, 100,000 characters of one character or short pattern. Each adapter gets at least --replies.
+share --long says, 100,000 characters of one character or short pattern, between two others. Each adapter gets at least
+--replies.
 
 Counted are the replies; the questions; the escapes, questions that end in another exception than DSPy's for a reply
 that cannot be read; the share of calls whose reply was unparsable; and the CPU time from a reply to the next call of
@@ -158,7 +159,9 @@ class Fuzzer:
 
     def value(self, is_long: bool) -> str:
         if is_long:
-            return (self.random.choice(PATTERNS) * LONG)[:LONG]
+            ends = self.random.choices(["", *PIECES], k=2)
+            pattern = "".join(self.random.choices(PATTERNS, k=self.random.choice([1, 1, 2, 3, 5])))
+            return ends[0] + (pattern * LONG)[:LONG] + ends[1]
         match self.random.randrange(4):
             case 0:
                 return "".join(self.random.choices(PIECES, k=self.random.randrange(8)))

@@ -2,7 +2,6 @@
 
 import argparse
 import contextlib
-import ctypes
 import functools
 import sys
 import time
@@ -40,10 +39,10 @@ from programs.commands.flags import (
 )
 from retrieval import UsageError
 from retrieval.command_line import Parser, output, run, say
+from retrieval.heaps import give_back_memory
 from retrieval.secrets import without_secrets, without_url_secrets
 
 _PROG = "python -m optimizers"
-_MALLOC = {-3: 1 << 20, -8: 2}  # numbers from malloc.h: M_MMAP_THRESHOLD in bytes, M_ARENA_MAX
 
 
 def main(argv: Sequence[str]) -> NoReturn:
@@ -56,18 +55,6 @@ def main(argv: Sequence[str]) -> NoReturn:
             _compile(args)
 
     run(_PROG, command)
-
-
-def give_back_memory() -> None:
-    """Make the C library return freed memory to the system at once. Does this with glibc only.
-
-    Every search frees arrays as long as the corpus. Otherwise the heap of each thread keeps them for its next search,
-    and there are many threads.
-    """
-    library = ctypes.CDLL(None) if sys.platform == "linux" else None
-    if mallopt := getattr(library, "mallopt", None):
-        for setting, value in _MALLOC.items():
-            mallopt(setting, value)
 
 
 def make_parser(argv: Sequence[str]) -> Parser:

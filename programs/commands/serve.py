@@ -15,12 +15,14 @@ from programs import names
 from programs.commands.flags import adapter_of, add_lm, load_lm
 from retrieval import FORMS, Retriever, UsageError
 from retrieval.command_line import Parser, run
+from retrieval.heaps import give_back_memory
 from retrieval.secrets import public
 
 __all__ = ["main", "make_parser"]
 
 _PROG = "python -m programs serve"
 _RUNS = "runs"
+_REPLIES = 1_000  # of those in DSPy's cache on disk, so many are in memory too; DSPy would keep a million
 _HTTP = ("host", "port", "allow_host", "max_body", "runs")
 
 
@@ -121,6 +123,9 @@ def _serve(args: argparse.Namespace) -> None:
     from programs.serving.methods import Methods
     from programs.serving.server import serve
 
+    give_back_memory()
+    if args.cache:
+        dspy.configure_cache(memory_max_entries=_REPLIES)
     routes = _run_routes(args.runs)
     admission = Admission(args.host, os.environ.get("ODQA_TOKEN") or None, tuple(args.allow_host))
     limits = Limits(
