@@ -95,6 +95,13 @@ def make_parser() -> Parser:
     server.add_argument(
         "--timeout", type=float, default=300.0, help="seconds until a question gets 504 (default: %(default)s)"
     )
+    server.add_argument(
+        "--question-calls",
+        type=int,
+        default=1000,
+        metavar="N",
+        help="most LM calls of one question, whatever its settings; then 400 (default: %(default)s)",
+    )
     server.add_argument("--max-calls", type=int, metavar="N", help="most LM calls a day, by UTC; then 429")
     server.add_argument("--max-usd", type=float, metavar="USD", help="most US dollars a day, by UTC; then 429")
     server.add_argument(
@@ -131,6 +138,7 @@ def _serve(args: argparse.Namespace) -> None:
     limits = Limits(
         at_once=args.at_once,
         seconds=args.timeout,
+        question_calls=args.question_calls,
         calls=args.max_calls,
         usd=args.max_usd,
         body=args.max_body,

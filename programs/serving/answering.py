@@ -5,6 +5,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Any
 
 import dspy
@@ -164,6 +165,7 @@ class Answering:
     def _run(self, asking: Asking, name: str, program: Program, question: Question) -> None:
         """In a thread of the question's own: answer it, and tell how it ended."""
         steps: list[Step] = []
+        calls = count(1)
 
         def tell(step: Step) -> None:
             steps.append(step)
@@ -172,6 +174,9 @@ class Answering:
         def before_call() -> None:
             question.proceed()
             try:
+                if next(calls) > (most := self.limits.question_calls):
+                    why = f"a question takes at most {most:,} LM calls here: ask for fewer by its settings"
+                    raise Problem(400, why, "invalid_request")
                 self._day.begin()
             except Problem as problem:
                 raise Stopped(problem) from None

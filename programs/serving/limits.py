@@ -26,6 +26,8 @@ class Limits:
     until the LM calls that it has begun end."""
     seconds: float = 300.0
     """Longest time for a question or a search, which then ends with 504."""
+    question_calls: int = 1000
+    """Most LM calls of a question, which then ends with 400: its settings ask for more than it may cost."""
     calls: int | None = None
     """Most LM calls a day, by UTC; then 429. None for any number; likewise `usd`."""
     usd: float | None = None

@@ -20,6 +20,7 @@ chained: contextvars.ContextVar[tuple[int, str]] = contextvars.ContextVar("chain
 counts them; here the longest way to the end of the calls side by side goes on."""
 
 _IDLE = 10.0  # seconds for which a thread waits for its next call
+_MOST = 64  # calls at the same time: settings can ask for ten thousand, and each has a thread
 
 
 def side_by_side(*calls: Callable[[], Any], at_most: int | None = None) -> list[Any]:
@@ -37,8 +38,8 @@ def side_by_side(*calls: Callable[[], Any], at_most: int | None = None) -> list[
 
     Args:
         calls: The calls.
-        at_most: Number of calls that may run at the same time, at least 1; all by default. They begin in argument
-            order.
+        at_most: Number of calls that may run at the same time, at least 1; by default all, up to 64. They begin in
+            argument order.
 
     Raises:
         Exception: the first exception in argument order; what is no `Exception`, such as an interrupt, goes before. It
@@ -48,7 +49,7 @@ def side_by_side(*calls: Callable[[], Any], at_most: int | None = None) -> list[
         return [call() for call in calls]
     group = _Group(calls)
     try:
-        for _ in range(min(at_most or len(calls), len(calls)) - 1):
+        for _ in range(min(at_most or _MOST, len(calls)) - 1):
             _start(group.help)
         group.work()
         group.wait()

@@ -137,6 +137,14 @@ def test_a_day_has_so_many_calls() -> None:
         assert 0 < int(refused.headers["retry-after"]) <= 24 * 3600
 
 
+def test_no_question_takes_more_calls_than_one_may_whatever_its_settings() -> None:
+    calls: list[str] = []
+    lm = engine_lm(Function(lambda _, user: calls.append(user) or SEARCH))
+    with serving(answering_with(lm, "react", limits={"question_calls": 2})) as url:
+        assert problem(ask(url, "react")) == (400, "invalid_request")
+    assert len(calls) == 2
+
+
 def test_the_last_call_of_a_day_may_be_in_the_middle_of_a_question() -> None:
     calls: list[str] = []
     lm = engine_lm(Function(lambda _, user: calls.append(user) or SEARCH))

@@ -37,7 +37,9 @@ def test_without_limits_nothing_is_refused() -> None:
     day.check()
 
 
-@pytest.mark.parametrize("name", ["at_once", "seconds", "calls", "usd", "question", "body", "arrival", "grace"])
+@pytest.mark.parametrize(
+    "name", ["at_once", "seconds", "question_calls", "calls", "usd", "question", "body", "arrival", "grace"]
+)
 def test_limits_are_above_nothing(name: str) -> None:
     for wrong in (-1, float("nan"), *([] if name == "grace" else [0])):
         with pytest.raises(UsageError, match=f"the limit of {name} must be"):

@@ -67,6 +67,13 @@ def test_no_more_calls_are_under_way_than_the_bound_allows_and_all_are_made() ->
     assert side_by_side(at_most=4) == []
 
 
+def test_ten_thousand_calls_take_no_ten_thousand_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun: list[Any] = []
+    monkeypatch.setattr("programs.steps.side_by_side._start", begun.append)  # nobody helps the caller
+    assert side_by_side(*[lambda: 1] * 10_000) == [1] * 10_000
+    assert len(begun) == 63
+
+
 def test_with_a_bound_calls_begin_and_traces_are_joined_in_argument_order() -> None:
     predict = dspy.Predict("question -> answer")
     begun: list[int] = []
