@@ -20,6 +20,7 @@ from dspy.utils.exceptions import LMConfigurationError
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from retrieval.errors import UsageError
+from retrieval.secrets import keep_secret
 
 __all__ = ["MAX_TOKENS", "load"]
 
@@ -76,6 +77,7 @@ def load(spec: str = "auto", *, api_base: str | None = None, **settings: Any) ->
         wrong = error.errors()[0]
         what = wrong["msg"].removeprefix("Input ")
         raise UsageError(f"{wrong['loc'][0]} of the LM {what}, not {wrong['input']!r}") from None
+    keep_secret(settings)
     if not isinstance(spec, str):
         raise UsageError(f"there is no LM {spec!r}: name one, such as 'auto' or 'openai/gpt-4o-mini'")
     if spec == "auto":

@@ -61,7 +61,7 @@ def run(prog: str, command: Callable[[], None]) -> NoReturn:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (OdqaError, LMError, OSError) as error:
         line = " ".join(str(error).split())
-        say(f"{prog}: error: {without_secrets(line)}")
+        say(f"{prog}: error: {line}")
         sys.exit(2)
     except KeyboardInterrupt:
         sys.exit(130)
@@ -69,8 +69,8 @@ def run(prog: str, command: Callable[[], None]) -> NoReturn:
 
 
 def say(line: str) -> None:
-    """Print a line on stderr, `printable`, with commands `as_called`. Stdout is for data."""
-    print(printable(as_called(line)), file=sys.stderr)
+    """Print a line on stderr, `printable` and without secrets, with commands `as_called`. Stdout is for data."""
+    print(printable(as_called(without_secrets(line))), file=sys.stderr)
 
 
 def output(text: str, *, end: str = "\n", flush: bool = False) -> None:

@@ -2,6 +2,7 @@
 
 import random
 import re
+from base64 import b64encode
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import httpx
 
 from retrieval.errors import UsageError
+from retrieval.secrets import keep_secret
 
 __all__ = ["TRY_AGAIN", "asked_wait", "one_line", "parse_url", "seconds_to_wait", "status_text"]
 
@@ -35,6 +37,7 @@ def parse_url(url: str, example: str) -> tuple[httpx.URL, tuple[str, str] | None
         shown = re.sub(r"^(\w+://)?.*@", r"\1", url.partition("?")[0], flags=re.DOTALL)
         raise UsageError(f"{shown!r} is no URL that begins with http:// or https:// and names a host: try {example}")
     auth = (parsed.username, parsed.password) if parsed.userinfo else None
+    keep_secret([parsed.password, b64encode(f"{parsed.username}:{parsed.password}".encode()).decode()], named=True)
     return parsed.copy_with(userinfo=b"", fragment=None), auth
 
 

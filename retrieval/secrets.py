@@ -4,9 +4,31 @@ import os
 import re
 from typing import Any
 
-__all__ = ["names_a_secret", "public", "without_secrets", "without_url_secrets"]
+__all__ = ["keep_secret", "names_a_secret", "public", "without_secrets", "without_url_secrets"]
 
 _SECRET = re.compile(r"key|secret|password|credential|auth|header|cookie|token(?!s)", re.IGNORECASE)
+_LEAST = 8  # characters of a secret: a shorter one would blot out ordinary words
+_kept: set[str] = set()  # given to this process as arguments
+
+
+def keep_secret(value: Any, *, named: bool = False) -> None:
+    """Have `without_secrets` take out, from now on, what is secret in a value of JSON: a server may say back what it was
+    sent.
+
+    Args:
+        value: The texts under names that tell secrets, at any depth, are secret. Of a header such as "Bearer KEY" the
+            key is taken out by itself, too.
+        named: Whether all its texts are secret.
+    """
+    match value:
+        case dict(items):
+            for name, item in items.items():
+                keep_secret(item, named=named or names_a_secret(name))
+        case list(items):
+            for item in items:
+                keep_secret(item, named=named)
+        case str(text) if named:
+            _kept.update(part for part in (text, *text.split()) if len(part) >= _LEAST)
 
 
 def names_a_secret(name: str) -> bool:
@@ -15,10 +37,11 @@ def names_a_secret(name: str) -> bool:
 
 
 def without_secrets(line: str) -> str:
-    """The line with *** for the value of every environment variable that holds a key, token, secret or password."""
-    for name, value in os.environ.items():
-        if re.search(r"KEY|TOKEN|SECRET|PASSWORD", name) and len(value) > 7:
-            line = line.replace(value, "***")
+    """The line with *** for the value of every environment variable that holds a key, token, secret or password, and
+    for what `keep_secret` was told."""
+    named = {value for name, value in os.environ.items() if re.search(r"KEY|TOKEN|SECRET|PASSWORD", name.upper())}
+    for secret in sorted((text for text in named | _kept if len(text) >= _LEAST), key=len, reverse=True):
+        line = line.replace(secret, "***")
     return line
 
 

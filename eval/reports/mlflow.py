@@ -20,7 +20,7 @@ from eval.figures.costs import costs
 from eval.figures.summary import Figures, Summary, summarise
 from eval.runs.store import Run
 from retrieval import OdqaError, Passage, Retriever, UsageError
-from retrieval.secrets import without_url_secrets
+from retrieval.secrets import public
 
 try:
     import mlflow
@@ -104,7 +104,7 @@ def _reported(what: str) -> Iterator[None]:
     try:
         yield
     except MlflowException as error:
-        raise OdqaError(f"MLflow cannot {what}: {without_url_secrets(str(error))}") from error
+        raise OdqaError(f"MLflow cannot {what}: {public(str(error))}") from error
 
 
 def _run(client: MlflowClient, experiment: str, run: Run) -> str:

@@ -25,7 +25,7 @@ from programs.instruments.cost import Cost, PredictorNames, Spent, measured
 from programs.instruments.searches import Search, observed
 from programs.instruments.trace import Trace, trace
 from retrieval import Passage, UsageError
-from retrieval.secrets import without_url_secrets
+from retrieval.secrets import keep_secret, without_url_secrets
 
 __all__ = ["Questioner"]
 
@@ -145,6 +145,7 @@ class Questioner:
         return self._hold_passages(found)
 
     def _error(self, error: Exception) -> Error:
+        keep_secret(dspy.settings.lm.kwargs if dspy.settings.lm else {})
         line = without_url_secrets(" ".join(str(error).split()))
         line = re.sub(r"[^\s/:@('\"]+:[^\s/@]+@", "***@", line)  # DSPy writes addresses without their scheme, too
         return Error(kind=type(error).__name__, message=self._clean(line)[:_LONGEST_ERROR])

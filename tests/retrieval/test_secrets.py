@@ -1,6 +1,6 @@
 import pytest
 
-from retrieval.secrets import names_a_secret, public, without_secrets, without_url_secrets
+from retrieval.secrets import keep_secret, names_a_secret, public, without_secrets, without_url_secrets
 
 
 def test_secrets_are_the_values_of_variables_with_telling_names(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -8,6 +8,15 @@ def test_secrets_are_the_values_of_variables_with_telling_names(monkeypatch: pyt
     monkeypatch.setenv("SHORT_TOKEN", "port")  # too short: it would blot out ordinary words
     monkeypatch.setenv("A_PLACE", "somewhere")
     assert without_secrets("hf_12345678 at port of somewhere") == "*** at port of somewhere"
+
+
+def test_what_was_given_as_an_argument_is_secret_too() -> None:
+    keep_secret(
+        {"api_key": "sk-given-0", "extra_headers": {"X": "Bearer sk-given-1"}, "body": [{"auth": "sk-given-2"}]}
+    )
+    keep_secret({"api_key": "none", "user": "somebody"})
+    said = without_secrets("sk-given-0, Bearer sk-given-1, Token sk-given-1, sk-given-2, none, somebody")
+    assert said == "***, ***, Token ***, ***, none, somebody"
 
 
 def test_secrets_in_urls() -> None:

@@ -108,7 +108,9 @@ class Provider:
 
     def _send(self, handler: BaseHTTPRequestHandler, prompt: str, fault: str | None) -> None:
         match fault:
-            case "400" | "401" | "429" | "500":
+            case "400":  # says back what it was sent
+                return _send(handler, 400, json.dumps({"error": {"message": f"not now {handler.headers}"}}).encode())
+            case "401" | "429" | "500":
                 return _send(handler, int(fault), b'{"error": {"message": "not now"}}')
             case "timeout":
                 self._end.wait(PATIENCE)  # the client gives up before

@@ -211,7 +211,11 @@ def test_each_attempt_at_a_papers_table_is_a_run_of_its_own(
     assert exit_code(main, ["paper", "migres:table8", *flags, "--attempts", "2", "--temperature", "0"]) == 2
 
 
-def test_no_secret_is_in_the_files_of_a_run(provider: Provider, tmp_path: Path) -> None:
+@pytest.mark.parametrize("refused", [False, True])
+def test_no_secret_is_in_the_files_of_a_run_nor_in_what_is_said(
+    provider: Provider, tmp_path: Path, refused: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    provider.refuses = lambda body: refused
     secrets: dict[str, Any] = {
         "api_key": "sk-secret-on-the-line",
         "extra_headers": {"X-Gateway": "sk-secret-in-a-header"},
@@ -219,7 +223,9 @@ def test_no_secret_is_in_the_files_of_a_run(provider: Provider, tmp_path: Path) 
         "user": "sk-secret-of-the-environment",
     }
     flags = [word for name, value in secrets.items() for word in ("--lm-arg", f"{name}={json.dumps(value)}")]
-    assert call(provider, tmp_path / "run", *flags) in (0, 2)
+    assert call(provider, tmp_path / "run", *flags) == (2 if refused else 0)
+    assert "sk-secret" not in "".join(capsys.readouterr())
+    assert not refused or "Authorization: Bearer ***" in (tmp_path / "run" / "rows.jsonl").read_text()
     for path in (tmp_path / "run").iterdir():
         assert "sk-secret" not in path.read_text(), path
     known = read(tmp_path / "run").manifest.entries()["lm_args"]

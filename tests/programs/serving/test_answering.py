@@ -192,15 +192,15 @@ def test_what_fails_is_told_without_details(
     assert status == 400 or "/secret/path" in capfd.readouterr().err
 
 
-def test_what_the_log_has_of_a_failure_is_without_secrets(
+def test_what_the_log_has_of_a_failure_is_without_secrets_and_orders_to_a_terminal(
     capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SOME_API_KEY", "a long secret")
-    error = RuntimeError("refused: http://me:hunter2@example.org with a long secret")
+    error = RuntimeError("refused: http://me:hunter2@example.org with a long secret\x1b[2J")
     with serving(answering_with(engine_lm(Function(lambda *_: ANSWER)), retriever=Failing(error))) as url:
         assert problem(ask(url)) == (500, "failed")
     log = capfd.readouterr().err
-    assert "RuntimeError: refused: http://***@example.org with ***" in log
+    assert "RuntimeError: refused: http://***@example.org with ***\\u001b[2J" in log
     assert "hunter2" not in log
 
 
