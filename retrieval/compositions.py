@@ -37,6 +37,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from retrieval import known_item
 from retrieval.base import Retriever
 from retrieval.errors import UsageError
+from retrieval.files import read_whole, resolved
 from retrieval.ranking.fuse import Fused, interpolate, reciprocal_rank_fusion
 from retrieval.ranking.rerank import Reranked
 from retrieval.ranking.scorers import load_scorer
@@ -132,8 +133,8 @@ class _File:
     def __init__(self, path: Path, open_spec: Callable[[str], Retriever], parents: tuple[Path, ...]) -> None:
         self.path = path
         self._open_spec = open_spec
-        self._files = (*parents, path.resolve())
-        if path.resolve() in parents:
+        self._files = (*parents, resolved(path))
+        if resolved(path) in parents:
             raise UsageError(f"{path} contains itself")
 
     def load(self) -> Retriever:
@@ -144,7 +145,7 @@ class _File:
 
     def _table(self) -> dict[str, Any]:
         try:
-            return tomllib.loads(self.path.read_text(encoding="utf-8"))
+            return tomllib.loads(read_whole(self.path).decode())
         except OSError as error:
             raise UsageError(f"cannot read {self.path}: {error.strerror}") from error
         except ValueError as error:  # no TOML, or no UTF-8

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from retrieval.errors import RetrievalError, UsageError
-from retrieval.files import json_page, replaced_directory, undamaged
+from retrieval.files import json_page, read_whole, replaced_directory, undamaged
 
 __all__ = ["read_description", "verify", "write_description"]
 
@@ -45,10 +45,14 @@ def read_description(directory: Path, name: str, kind: str, version: int) -> dic
     if not (directory / name).exists():
         raise UsageError(f"{directory} is no {kind} index, or its build was not finished: build it again")
     with undamaged(directory / name):
-        description: dict[str, Any] = json.loads((directory / name).read_bytes())
+        description: dict[str, Any] = json.loads(read_whole(directory / name))
         found, sizes = description["format"], dict(description["files"])
     if found != version:
         raise UsageError(f"{directory} has index format {found}, this version reads {version}: build the index again")
+    if odd := [
+        file for file in sorted(directory.iterdir()) if not (file.is_file() or file.is_dir())
+    ]:  # it may never end
+        raise RetrievalError(f"{odd[0]} is damaged, it is no regular file: build the index again")
     for file, size in sizes.items():
         found = (directory / file).stat().st_size if (directory / file).is_file() else 0
         if found != size:
@@ -96,8 +100,8 @@ def verify(directory: Path, progress: Callable[[int], object] = lambda count: No
 def _described(file: Path) -> dict[str, Any]:
     """What the file says of an index; nothing where it is no description of one."""
     try:
-        found = json.loads(file.read_bytes()) if file.is_file() else None
-    except (ValueError, RecursionError):
+        found = json.loads(read_whole(file))
+    except (OSError, ValueError, RecursionError):
         found = None
     if not (isinstance(found, dict) and "format" in found):
         return {}

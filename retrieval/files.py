@@ -1,15 +1,17 @@
 """Files that are written whole or not at all, lines of JSON, locks between processes, and files that are damaged."""
 
+import errno
 import json
 import os
 import pickle
 import shutil
+import stat
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tokenize import TokenError
-from typing import Any, BinaryIO
+from typing import IO, Any, BinaryIO
 from zipfile import BadZipFile
 
 from filelock import FileLock, Timeout
@@ -18,12 +20,17 @@ from retrieval.errors import OdqaError, RetrievalError, UsageError
 
 __all__ = [
     "DAMAGE",
+    "LongLine",
     "json_line",
     "json_page",
+    "lines_of",
     "locked",
+    "open_regular",
+    "read_whole",
     "replace_directory",
     "replaced",
     "replaced_directory",
+    "resolved",
     "undamaged",
     "write_whole",
 ]
@@ -34,6 +41,10 @@ DAMAGE = (
     *(ValueError, TypeError, LookupError, AttributeError, ArithmeticError, EOFError, OSError, RuntimeError),
     *(MemoryError, SyntaxError, TokenError, BadZipFile, zlib.error, pickle.UnpicklingError),
 )
+
+
+_LARGEST = 2**28  # bytes of a file that is read at once
+_LONGEST_LINE = 2**26  # bytes
 
 
 @contextmanager
@@ -68,6 +79,48 @@ def write_whole(path: str | Path, content: bytes | str) -> None:
     """
     with replaced(path) as file:
         file.write(content.encode() if isinstance(content, str) else content)
+
+
+def open_regular(path: str | Path) -> BinaryIO:
+    """Open a file to read. What holds no data is refused: a pipe waits until somebody writes, a device may never end.
+
+    Raises:
+        OSError: it is, or it cannot be read.
+    """
+    kind = stat.S_IFMT(os.stat(path).st_mode)
+    if kind not in (stat.S_IFREG, stat.S_IFDIR):  # of a directory `open` says what is wrong
+        raise OSError(errno.EINVAL, "it is no regular file", str(path))
+    return open(path, "rb")
+
+
+def read_whole(path: str | Path) -> bytes:
+    """What a file holds that is read at once.
+
+    Raises:
+        OSError: it cannot be read, is no regular file, or is larger than 256 MiB.
+    """
+    with open_regular(path) as file:
+        content = file.read(_LARGEST + 1)
+    if len(content) > _LARGEST:
+        raise OSError(errno.EFBIG, f"it is larger than {_LARGEST:,} bytes", str(path))
+    return content
+
+
+class LongLine(ValueError):
+    """A line is longer than any that somebody writes."""
+
+
+def lines_of(file: IO[bytes]) -> Iterator[bytes]:
+    """The lines of a file, which may hold anything: a few bytes of gzip can be a line that no memory holds.
+
+    Raises:
+        LongLine: a line is longer than 64 MiB.
+        OSError: as the file does.
+    """
+    while line := file.readline(_LONGEST_LINE + 1):
+        if len(line) > _LONGEST_LINE:
+            raise LongLine(f"it is longer than {_LONGEST_LINE:,} bytes")
+        yield line
 
 
 def json_line(value: Any) -> bytes:
@@ -130,7 +183,7 @@ def replace_directory(path: Path, new: Path) -> None:
     as `replaced_directory` says. Where `path` is a symbolic link, what it points to is replaced. See that only one
     process does this at a time.
     """
-    path = path.resolve()
+    path = resolved(path)
     for file in [*new.iterdir(), new]:
         _sync(file)
     old = replaced_directory(path)
@@ -145,8 +198,13 @@ def replace_directory(path: Path, new: Path) -> None:
 
 def replaced_directory(path: Path) -> Path:
     """The name of the directory `path` while another one takes its place."""
-    path = path.resolve()
+    path = resolved(path)
     return path.with_name(f"{path.name}.replaced")
+
+
+def resolved(path: str | Path) -> Path:
+    """The absolute path without symbolic links; of links that lead back to themselves, where to open it says so."""
+    return Path(os.path.realpath(path))
 
 
 def _sync(path: Path) -> None:

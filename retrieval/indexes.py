@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retrieval.errors import RetrievalError, UsageError
-from retrieval.files import locked, replace_directory, undamaged
+from retrieval.files import locked, replace_directory, resolved, undamaged
 from retrieval.passage import Passage
 
 __all__ = [
@@ -262,7 +262,7 @@ def updating(directory: Path, name: str, opened: tuple[int, int]) -> Iterator[Pa
     Raises:
         UsageError: another process is changing the index, or has changed it since.
     """
-    directory = directory.resolve()
+    directory = resolved(directory)
     with building(directory.with_name(f"{directory.name}.update")) as work:
         if stamp(directory, name) != opened:
             raise UsageError(f"{directory} has been changed since it was opened: open it again")
@@ -289,7 +289,7 @@ def check_target(out: Path, description: str, kind: str, overwrite: bool) -> Non
 
 def building_directory(out: Path) -> Path:
     """Where a build that can be resumed keeps its work until the index in `out` is finished."""
-    out = out.resolve()  # what a symbolic link points to may be on another disk
+    out = resolved(out)  # what a symbolic link points to may be on another disk
     return out.with_name(f"{out.name}.building")
 
 
@@ -319,7 +319,7 @@ def built_at_once(out: Path) -> Iterator[Path]:
 
     Otherwise nothing is left of it, unless the process is killed.
     """
-    out = out.resolve()  # what a symbolic link points to may be on another disk
+    out = resolved(out)  # what a symbolic link points to may be on another disk
     work = out.with_name(f"{out.name}.building-{uuid4().hex[:8]}")
     work.mkdir(parents=True)
     try:

@@ -12,8 +12,8 @@ _kept: set[str] = set()  # given to this process as arguments
 
 
 def keep_secret(value: Any, *, named: bool = False) -> None:
-    """Have `without_secrets` take out, from now on, what is secret in a value of JSON: a server may say back what it was
-    sent.
+    """Have `without_secrets` take out, from now on, what is secret in a value of JSON: a server may say back what it
+    was sent.
 
     Args:
         value: The texts under names that tell secrets, at any depth, are secret. Of a header such as "Bearer KEY" the

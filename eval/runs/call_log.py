@@ -8,7 +8,7 @@ from pathlib import Path
 
 from eval.runs.parsing import ELSEWHERE, lines, reading
 from eval.runs.record import PaidCall
-from retrieval.files import write_whole
+from retrieval.files import open_regular, write_whole
 
 __all__ = ["CallLog"]
 
@@ -53,7 +53,7 @@ class CallLog:
         may still be under way.
         """
         if self._path.exists():
-            with self._path.open("rb") as before:
+            with open_regular(self._path) as before:
                 os.truncate(self._path, sum(len(line) for line in before if line.endswith(b"\n")))
         file, lock = self._path.open("ab", buffering=0), threading.Lock()
 

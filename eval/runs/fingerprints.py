@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from retrieval.corpora.reader import SAMPLE
+from retrieval.files import read_whole
 from retrieval.secrets import without_url_secrets
 
 __all__ = ["fingerprints"]
@@ -41,7 +42,7 @@ def fingerprints(spec: str) -> dict[str, dict[str, str]]:
 
 
 def _of_file(path: Path) -> dict[str, dict[str, str]]:
-    content = path.read_bytes()
+    content = read_whole(path)
     found = {str(path): {"file": sha256(content).hexdigest()}}
     for text in _strings(tomllib.loads(content.decode())):
         name = path.parent / (text.partition(":")[2] or text)

@@ -12,6 +12,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from retrieval import UsageError
+from retrieval.files import open_regular, read_whole
 
 __all__ = ["Found", "ReportFile", "StateFile", "find", "find_runs", "read_report", "read_state"]
 
@@ -84,10 +85,8 @@ def find_runs(folder: str | Path) -> list[Path]:
 
 def read_state(path: Path) -> StateFile | None:
     """The state file; None if it is none."""
-    if not path.is_file():
-        return None
     try:
-        content = json.loads(path.read_bytes())
+        content = json.loads(read_whole(path))
         if not isinstance(content, dict) or not isinstance(content.get("manifest"), dict) or "metadata" not in content:
             return None
         parts = {name: part for name, part in content.items() if name not in ("manifest", "metadata")}
@@ -99,10 +98,8 @@ def read_state(path: Path) -> StateFile | None:
 
 def read_report(path: Path) -> ReportFile | None:
     """The report; None if it is none of ours."""
-    if not path.is_file():
-        return None
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             head = file.read(_HEAD).decode(errors="replace")
     except OSError:
         return None

@@ -6,11 +6,12 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, BinaryIO, TypeVar
 
 from pydantic import ValidationError
 
 from retrieval import UsageError
+from retrieval.files import LongLine, lines_of, open_regular, read_whole
 from retrieval.http import one_line
 
 __all__ = ["ELSEWHERE", "Damaged", "lines", "page", "reading", "say_left_out"]
@@ -40,7 +41,7 @@ def page(path: Path, parse: Callable[[Any], _Parsed]) -> _Parsed:
         Damaged: it is no JSON, or something else.
         OSError: it cannot be read.
     """
-    return _parsed(path, None, path.read_bytes(), parse, finite=True)
+    return _parsed(path, None, read_whole(path), parse, finite=True)
 
 
 def lines(
@@ -65,8 +66,8 @@ def lines(
     """
     if not path.exists():
         return
-    with path.open("rb") as file:
-        for number, line in enumerate(file, 1):
+    with open_regular(path) as file:
+        for number, line in enumerate(_whole(path, file), 1):
             if not line.endswith(b"\n"):
                 return
             try:
@@ -77,6 +78,16 @@ def lines(
                 left_out.append(damaged)
             else:
                 yield parsed, line
+
+
+def _whole(path: Path, file: BinaryIO) -> Iterator[bytes]:
+    number = 0
+    try:
+        for line in lines_of(file):
+            number += 1
+            yield line
+    except LongLine as error:
+        raise Damaged(f"{path}, line {number + 1} is damaged: {error}") from error
 
 
 def say_left_out(left_out: Sequence[Damaged], meaning: str) -> None:

@@ -24,6 +24,7 @@ import programs
 from programs.instruments.adapters import Structured
 from programs.steps.settings import check
 from retrieval import UsageError
+from retrieval.files import read_whole
 
 __all__ = ["Combination", "RunSet", "combinations", "read_set"]
 
@@ -148,7 +149,7 @@ def read_set(file: str | Path) -> RunSet:
         UsageError: the file cannot be read, or is not as the types here say; the message says where and what there is.
     """
     try:
-        content = tomllib.loads(Path(file).read_text(encoding="utf-8"))
+        content = tomllib.loads(read_whole(file).decode())
     except OSError as error:
         raise UsageError(f"cannot read {file}: {error.strerror}") from error
     except ValueError as error:

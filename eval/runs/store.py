@@ -28,7 +28,7 @@ from eval.runs.record import Manifest, PaidCall, Row, jsonable
 from programs.instruments.cost import Cost
 from programs.instruments.trace import Trace
 from retrieval import Passage, UsageError, union
-from retrieval.files import json_line, json_page, locked, replaced, write_whole
+from retrieval.files import json_line, json_page, locked, open_regular, replaced, write_whole
 
 __all__ = ["Glance", "Run", "Store", "answered", "glance", "is_finished", "making", "read", "read_begun"]
 
@@ -340,7 +340,7 @@ def _count(path: Path) -> int:
     """How many whole lines a file has."""
     if not path.exists():
         return 0
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         return sum(line.endswith(b"\n") for line in file)
 
 

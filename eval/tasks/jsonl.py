@@ -10,6 +10,7 @@ from typing import Any
 import dspy
 
 from retrieval import UsageError
+from retrieval.files import LongLine, lines_of
 
 __all__ = ["example", "read"]
 
@@ -37,12 +38,14 @@ def read(path: str | Path) -> Iterator[dspy.Example]:
         with open(path, "rb") as file:
             zipped = file.read(2) == b"\x1f\x8b"
             file.seek(0)
-            for number, line in enumerate(gzip.GzipFile(fileobj=file) if zipped else file, 1):
+            for number, line in enumerate(lines_of(gzip.GzipFile(fileobj=file) if zipped else file), 1):
                 if line.strip():
                     question = example(_parsed(line))
                     if (first := seen.setdefault(question.id, number)) != number:
                         raise ValueError(f"the id {question.id!r} is already that of line {first}")
                     yield question
+    except LongLine as error:
+        raise UsageError(f"{path}, line {number + 1}: {error}") from error
     except ValueError as error:
         raise UsageError(f"{path}, line {number}: {error}") from error
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from programs.instruments.adapters import adapter_name
 from retrieval import UsageError
 from retrieval.asking import adapter_in_use
-from retrieval.files import write_whole
+from retrieval.files import read_whole, write_whole
 
 __all__ = ["check_writable", "load_state", "save_state"]
 
@@ -136,7 +136,7 @@ def _read(path: str | Path) -> dict[str, Any]:
         UsageError: it cannot be read, or is no JSON object that an LM can be sent.
     """
     try:
-        state = json.loads(Path(path).read_text(encoding="utf-8"))
+        state = json.loads(read_whole(path).decode())
         json.dumps(state, ensure_ascii=False).encode()
     except OSError as error:
         raise UsageError(f"cannot read the state file {path}: {error.strerror}") from None

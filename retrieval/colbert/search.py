@@ -50,7 +50,7 @@ from retrieval.colbert.scoring import Pruning, best_scorer
 from retrieval.colbert.storage import Storage
 from retrieval.descriptions import read_description
 from retrieval.errors import UsageError
-from retrieval.files import replace_directory
+from retrieval.files import read_whole, replace_directory
 from retrieval.indexes import Progress, building, building_directory, check_target
 from retrieval.passage import Passage
 
@@ -262,7 +262,7 @@ def _described(path: Path) -> tuple[dict[str, Any], int]:
     if (path / DESCRIPTION).is_file():
         read_description(path, DESCRIPTION, "ColBERT", FORMAT)
     with reading(path):
-        metadata = json.loads((path / METADATA).read_bytes())
+        metadata = json.loads(read_whole(path / METADATA))
         config, chunks = dict(metadata["config"]), int(metadata["num_chunks"])
         if wrong := [name for name, kind in _SETTINGS.items() if not isinstance(config.setdefault(name), kind | None)]:
             raise TypeError(f"its setting {wrong[0]} is none")

@@ -23,6 +23,7 @@ from retrieval.colbert.codec import load_lengths, load_tensors
 from retrieval.colbert.libraries import torch
 from retrieval.colbert.search import ColBERT
 from retrieval.descriptions import write_description
+from retrieval.files import read_whole
 from retrieval.indexes import Progress, store_passages
 
 __all__ = ["split"]
@@ -33,7 +34,7 @@ _CODEC = "centroids.pt", "avg_residual.pt", "buckets.pt"
 def split(index: ColBERT, parts: Sequence[range], directories: Sequence[Path], progress: Progress) -> None:
     """Write an index of each part of the rows into its directory, which must be empty. Nothing is encoded. `progress`
     goes through the chunks of all parts."""
-    metadata = json.loads((index.path / METADATA).read_bytes())
+    metadata = json.loads(read_whole(index.path / METADATA))
     lengths = [load_lengths(index.path, n) for n in range(metadata["num_chunks"])]
     ends = np.cumsum(np.concatenate(lengths))
     firsts = np.cumsum([0, *(part.sum() for part in lengths)])

@@ -20,7 +20,7 @@ import httpx
 from retrieval.corpora.archives import ByteProgress, check_archive, unpack
 from retrieval.corpora.catalogue import SOURCES, HubFile, Source
 from retrieval.errors import RetrievalError, UsageError
-from retrieval.files import json_page, locked, write_whole
+from retrieval.files import json_page, locked, read_whole, write_whole
 from retrieval.http import TRY_AGAIN, asked_wait, one_line, parse_url, seconds_to_wait, status_text
 
 __all__ = ["Fetched", "fetch"]
@@ -130,7 +130,7 @@ def _finished(source: Source, out: Path) -> Fetched | None:
     if not corpus.exists():
         return None
     try:
-        about = json.loads((out / "corpus.json").read_bytes())
+        about = json.loads(read_whole(out / "corpus.json"))
         fetched = _fetched(about, corpus)
         if (about["name"], about["corpus_bytes"]) == (source.name, corpus.stat().st_size):
             return fetched

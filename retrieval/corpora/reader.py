@@ -11,6 +11,7 @@ from reprlib import repr
 from typing import Any
 
 from retrieval.errors import UsageError
+from retrieval.files import LongLine, lines_of
 from retrieval.indexes import DuplicateId
 from retrieval.passage import Passage
 
@@ -65,7 +66,7 @@ def _numbered(
     number = done = 0
     try:
         with open(path, "rb") as file, gzip.open(file) if file.peek(2)[:2] == b"\x1f\x8b" else file as lines:
-            for line in lines:
+            for line in lines_of(lines):
                 number += 1
                 if (position := file.tell()) > done:
                     progress(position - done)
@@ -74,6 +75,8 @@ def _numbered(
                     yield number, _passage(line)
     except _BadLine as error:
         raise UsageError(f"{path}, line {number}: {error}") from error
+    except LongLine as error:
+        raise UsageError(f"{path}, line {number + 1}: {error}") from error
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise UsageError(f"{path} is a damaged gzip file, from line {number + 1} on: {error}") from error
     except OSError as error:

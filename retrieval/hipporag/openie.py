@@ -19,7 +19,7 @@ from dspy.utils.exceptions import LMError
 
 from retrieval.asking import adapter_in_use, ask
 from retrieval.errors import OdqaError, RetrievalError
-from retrieval.files import json_line
+from retrieval.files import json_line, open_regular
 from retrieval.indexes import Corpus
 from retrieval.passage import Passage
 from retrieval.secrets import public
@@ -267,7 +267,7 @@ def _counted(made: int, limit: int | None) -> Iterator[_Calls]:
 
 def _whole_lines(path: Path) -> Iterator[bytes]:
     """The lines, without a last one that has no end."""
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         yield from (line for line in file if line.endswith(b"\n"))
 
 

@@ -17,6 +17,7 @@ from weakref import WeakValueDictionary
 import httpx
 
 from retrieval.errors import RetrievalError, UsageError
+from retrieval.files import read_whole, resolved
 from retrieval.http import TRY_AGAIN, one_line, parse_url, seconds_to_wait, status_text
 from retrieval.qdrant.address import is_url
 
@@ -190,7 +191,7 @@ def _close() -> None:
 
 def _open_directory(path: Path, create: bool) -> QdrantClient:
     """The client of a directory; one per process, because a directory can be opened once."""
-    path = path.resolve()
+    path = resolved(path)
     with _opening:
         client = _embedded.get(path)
         if client is None:
@@ -219,7 +220,7 @@ def _open_directory(path: Path, create: bool) -> QdrantClient:
 
 def _check_names(meta: Path) -> None:
     """Check that the collections of a directory are in it: the client makes paths of their names."""
-    names = json.loads(meta.read_bytes())["collections"] if meta.exists() else ()
+    names = json.loads(read_whole(meta))["collections"] if meta.exists() else ()
     if wrong := [name for name in names if _NO_NAME.search(name)]:
         raise ValueError(f"no collection can have the name {wrong[0]!r}")
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from retrieval.errors import RetrievalError, UsageError
-from retrieval.files import json_page
+from retrieval.files import json_page, read_whole, resolved
 from retrieval.indexes import Progress, built_at_once, check_target
 
 __all__ = ["DESCRIPTION", "directories_of", "split"]
@@ -52,7 +52,7 @@ def split(
         raise UsageError(f"only an index of bm25, dense or colbert has shards, not {type(index).__name__}")
     if not 1 <= shards <= len(index):
         raise UsageError(f"an index of {len(index)} passages has from 1 to {len(index)} shards, not {shards}")
-    out = Path(out).resolve()
+    out = resolved(out)
     check_target(out, DESCRIPTION, "sharded", overwrite)
     ends = [len(index) * number // shards for number in range(shards + 1)]
     parts = [range(begin, end) for begin, end in pairwise(ends)]
@@ -75,7 +75,7 @@ def directories_of(path: str | Path) -> list[tuple[str, Path]]:
         RetrievalError: the description is damaged.
     """
     try:
-        about = json.loads((Path(path) / DESCRIPTION).read_bytes())
+        about = json.loads(read_whole(Path(path) / DESCRIPTION))
         if about["format"] != FORMAT:
             raise UsageError(f"the shards in {path} are of format {about['format']}, this version reads {FORMAT}")
         return [(str(about["kind"]), Path(path) / str(number)) for number in range(len(about["passages"]))]

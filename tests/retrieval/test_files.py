@@ -1,14 +1,16 @@
 """Files written whole or not at all, JSON lines and locks."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from retrieval import files
 from retrieval.errors import UsageError
-from retrieval.files import json_line, json_page, locked, replace_directory, replaced, write_whole
+from retrieval.files import json_line, json_page, locked, read_whole, replace_directory, replaced, resolved, write_whole
 
 
 class TestWrittenWhole:
@@ -75,3 +77,24 @@ def test_a_directory_is_replaced_whole(tmp_path: Path) -> None:
         replace_directory(out, building)
         assert [file.name for file in out.iterdir()] == [content]
         assert [file.name for file in tmp_path.iterdir()] == ["index"]
+
+
+class TestWhatHoldsAnything:
+    def test_a_pipe_and_a_device_are_refused_at_once(self, tmp_path: Path) -> None:
+        pipe = tmp_path / "pipe"
+        os.mkfifo(pipe)
+        for path in (pipe, Path(os.devnull)):
+            with pytest.raises(OSError, match="it is no regular file"):
+                read_whole(path)
+
+    def test_a_file_that_no_memory_holds_is_refused(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(files, "_LARGEST", 3)
+        (tmp_path / "file").write_bytes(b"abc")
+        assert read_whole(tmp_path / "file") == b"abc"
+        (tmp_path / "file").write_bytes(b"abcd")
+        with pytest.raises(OSError, match="it is larger than 3 bytes"):
+            read_whole(tmp_path / "file")
+
+    def test_links_that_lead_back_to_themselves_are_a_path(self, tmp_path: Path) -> None:
+        (tmp_path / "loop").symlink_to("loop")
+        assert resolved(tmp_path / "loop") == tmp_path.resolve() / "loop"

@@ -1,6 +1,7 @@
 """Damages an index many times, and sees whether that is said or answered."""
 
 import json
+import os
 import pickle
 import random
 import shutil
@@ -69,7 +70,19 @@ def with_other_files(whole: Path, work: Path, description: str, open_index: Call
     """
     said, hostile, array = 0, Hostile(work.parent / "harm"), BytesIO()
     np.save(array, np.array([hostile], object), allow_pickle=True)
-    others = [b"", b"[]", b"3", b'"a"', b"null", b'{"a": {}}', b"[1e999]", b"[" * 99_999, b'{"a":' * 9_999, "directory"]
+    others = [
+        b"",
+        b"[]",
+        b"3",
+        b'"a"',
+        b"null",
+        b'{"a": {}}',
+        b"[1e999]",
+        b"[" * 99_999,
+        b'{"a":' * 9_999,
+        "directory",
+        "pipe",
+    ]
     others += [pickle.dumps(hostile), array.getvalue()]
     for file in sorted(file.relative_to(whole) for file in whole.rglob("*") if file.is_file()):
         for content in others:
@@ -78,7 +91,7 @@ def with_other_files(whole: Path, work: Path, description: str, open_index: Call
             if isinstance(content, bytes):
                 (work / file).write_bytes(content)
             else:
-                (work / file).mkdir()
+                (work / file).mkdir() if content == "directory" else os.mkfifo(work / file)
             if str(file) == description:
                 with pytest.raises((UsageError, RetrievalError)) as raised:
                     verify(work)
@@ -98,7 +111,7 @@ def _described_anew(index: Path, description: str) -> None:
     """Make the index's description name the sizes and checksums of its files as they are now."""
     told = json.loads((index / description).read_bytes())
     (index / description).unlink()
-    files = [file for file in index.iterdir() if file.is_dir()]
+    files = [file for file in index.iterdir() if not file.is_file()]
     for directory in files:
         directory.rename(index.parent / directory.name)
     write_description(index, description, {key: told[key] for key in told if key != "files" and "sha256" not in key})
