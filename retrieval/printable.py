@@ -2,7 +2,7 @@
 
 import re
 
-__all__ = ["printable"]
+__all__ = ["printable", "unbroken"]
 
 # Control characters, those that turn the direction of what follows, and lone surrogates, which UTF-8 cannot hold.
 _UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -14,3 +14,8 @@ def printable(text: str) -> str:
     Line breaks and tabs stay. JSON stays the same JSON, since strings in it may be written so.
     """
     return _UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def unbroken(text: str) -> str:
+    """The text with a space for each line break, so that it makes no lines of its own; other white space stays."""
+    return " ".join(text.splitlines())

@@ -22,6 +22,7 @@ from eval.reports.formats import (
 )
 from eval.runs.ceiling import label
 from programs.instruments.cost import Spent
+from retrieval.printable import unbroken
 
 __all__ = ["align", "comparison_table", "cost_table", "table"]
 
@@ -55,10 +56,10 @@ def table(summary: Summary) -> str:
     parts = [_about(summary), "", align(lines), "", align(intervals), "", _LEGEND]
     parts += [_judge(name, spent) for name, spent in summary.judges.items()]
     if not summary.complete:
-        why = f"; {summary.stopped}" if summary.stopped else ""
+        why = f"; {unbroken(summary.stopped)}" if summary.stopped else ""
         parts.append(f"INCOMPLETE: {summary.total.n} of {summary.questions} questions{why}.")
     if summary.first_error is not None:
-        parts.append(f"{summary.total.failed} failed, the first with {summary.first_error}")
+        parts.append(f"{summary.total.failed} failed, the first with {unbroken(summary.first_error)}")
     return "\n".join(parts)
 
 
@@ -70,7 +71,7 @@ def comparison_table(comparison: Comparison) -> str:
         total = run.summary.total
         spent = [*(f"{total.cost[name]:,.0f}" for name in _TOKENS), usd(total.cost.get("usd"))]
         lines.append([*_counts(short[run.name], total), *_costs(total), *spent, str(run.left_out)])
-    parts = [f"{short[run.name]}  {run.name}: {_about(run.summary)}" for run in comparison.runs]
+    parts = [f"{short[run.name]}  {unbroken(run.name)}: {_about(run.summary)}" for run in comparison.runs]
     parts += _differing(comparison, short)
     parts += ["", f"{comparison.questions} questions that all runs asked", "", align(lines)]
     for metric in comparison.metrics:
@@ -90,12 +91,13 @@ def cost_table(costs: Costs) -> str:
 
 
 def align(lines: Sequence[Sequence[str]], left: Sequence[int] = (0,)) -> str:
-    """Columns two spaces apart.
+    """Columns two spaces apart. A line break in a cell is a space: no name makes lines of its own.
 
     Args:
         lines: Their cells; at least one line, all of the same length.
         left: Numbers of the columns, from 0, that are flush left; the others are flush right.
     """
+    lines = [[unbroken(cell) for cell in line] for line in lines]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     padded = [
         [cell.ljust(w) if n in left else cell.rjust(w) for n, (cell, w) in enumerate(zip(line, widths, strict=True))]
@@ -108,8 +110,8 @@ def _judge(name: str, spent: Spent) -> str:
     calls, tokens_in, tokens_out, dollars = spent_cells(spent)[:4]
     now = paid(spent)
     return (
-        f"Besides, {name} cost {calls} LM calls, {tokens_in} tokens in, {tokens_out} out, {dollars} USD, its self-test "
-        f"included; {now.lm_calls:,} calls and {usd(now.usd)} USD of it were paid in this run."
+        f"Besides, {unbroken(name)} cost {calls} LM calls, {tokens_in} tokens in, {tokens_out} out, {dollars} USD, its "
+        f"self-test included; {now.lm_calls:,} calls and {usd(now.usd)} USD of it were paid in this run."
     )
 
 
@@ -151,7 +153,7 @@ def _about(summary: Summary) -> str:
         "retriever": manifest.retriever,
     }
     known = [f"{name} {value}" for name, value in about.items() if value is not None]
-    return ", ".join(known + ([f"best of {len(manifest.best_of)}"] if manifest.best_of else []))
+    return unbroken(", ".join(known + ([f"best of {len(manifest.best_of)}"] if manifest.best_of else [])))
 
 
 def _counts(name: str, figures: Figures) -> list[str]:

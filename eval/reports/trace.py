@@ -8,6 +8,7 @@ from eval.runs.record import PaidCall, Row, Shown
 from eval.runs.replies import texts
 from programs.instruments.trace import Dropped, Found, Kept, Query, Statement
 from retrieval import Passage
+from retrieval.printable import unbroken
 
 __all__ = ["calls_text", "question_text"]
 
@@ -31,7 +32,8 @@ def question_text(row: Row, known: Mapping[str, Passage]) -> str:
         lines.append(", ".join(f"{heading(name)} {100 * (score or 0):.1f}" for name, score in row.scores.items()))
         if any(score is not None and score < 1 for score in row.scores.values()):
             lines.append(f"where it is wrong: {reason(row, known)}")
-    return "\n".join([*lines, *_searches(row, known), *_fates(row, known), *_evidence(row, known)])
+    lines += [*_searches(row, known), *_fates(row, known), *_evidence(row, known)]
+    return "\n".join(map(unbroken, lines))
 
 
 def calls_text(calls: Sequence[PaidCall]) -> str:

@@ -3,6 +3,7 @@ from support.records import a_manifest, a_row
 from eval.figures.costs import costs
 from eval.figures.summary import summarise
 from eval.reports.text import align, cost_table, table
+from eval.reports.trace import question_text
 from programs.instruments.cost import Cost, Spent
 
 ROWS = [
@@ -54,3 +55,11 @@ def test_a_part_of_a_cost_is_set_in() -> None:
 
 def test_columns_are_aligned() -> None:
     assert align([["", "n", "what"], ["all", "10", "x"]], left=(0, 2)) == "      n  what\nall  10  x"
+
+
+def test_no_name_makes_lines_of_its_own() -> None:
+    forged = "x\nINCOMPLETE: 1\u2028all 9"
+    rows = [a_row(forged, scores={"em": 1.0}, type=forged, error=forged)]
+    manifest = a_manifest(task=forged, program=forged, lm=forged, metrics=["em"])
+    text = table(summarise(rows, 1, manifest)) + question_text(rows[0], {})
+    assert not [line for line in text.splitlines() if line.startswith(("INCOMPLETE", "all 9"))]
