@@ -168,3 +168,11 @@ def test_the_page_does_what_it_says(tmp_path: Path) -> None:
         assert line in said
     assert re.search(r"^Search \d: Which general", said, re.MULTILINE)  # blendfilter begins its searches side by side
     assert said.endswith("True\n")
+
+
+def test_few_replies_are_kept_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("programs.serving.server.serve", lambda *args, **settings: None)
+    for flags, most in (([], dspy.cache.memory_cache.maxsize), (["--cache"], 1_000)):
+        monkeypatch.setattr(dspy, "cache", dspy.cache)
+        assert exit_code(main, ["direct", "--retriever", "none", "--lm", "extractive", *flags]) == 0
+        assert dspy.cache.memory_cache.maxsize == most
