@@ -21,7 +21,7 @@ import dspy
 
 from optimizers import recipes
 from optimizers.feedback import explained, filter_f1
-from optimizers.recipe import Recipe, check_settings
+from optimizers.recipe import Recipe, check_package, check_settings
 from retrieval import UsageError
 
 __all__ = ["Recipe", "check", "explained", "filter_f1", "load", "names", "needs_a_writer", "why_no_state"]
@@ -44,11 +44,13 @@ def load(name: str) -> Recipe:
 
 
 def check(name: str, train: Sequence[dspy.Example], **settings: Any) -> None:
-    """Check the recipe's settings, as the recipe itself would, before anything is paid for.
+    """Check the recipe's settings and what it needs installed, as it would itself, before anything is paid for.
 
     Raises:
-        UsageError: there are too few questions to learn from, or a setting is too small.
+        UsageError: there are too few questions to learn from, a setting is too small, or a package is not installed.
     """
+    if package := getattr(_module(name), "PACKAGE", None):
+        check_package(package)
     check_settings(_module(name).LEAST, train, **settings)
 
 

@@ -1,5 +1,6 @@
 """What a recipe is, and what recipes share: checks of settings, metrics and results as DSPy's optimizers need them."""
 
+import importlib.util
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
@@ -8,7 +9,7 @@ import dspy
 from eval.metrics import Metric
 from retrieval import UsageError
 
-__all__ = ["Recipe", "check_settings", "copy_with_prompts", "zero_if_undefined"]
+__all__ = ["Recipe", "check_package", "check_settings", "copy_with_prompts", "zero_if_undefined"]
 
 
 class Recipe(Protocol):
@@ -48,6 +49,16 @@ def check_settings(least: Mapping[str, int], train: Sequence[dspy.Example], **se
     for name, value in settings.items():
         if name in least and value < least[name]:
             raise UsageError(f"{name.replace('_', '-')} must be at least {least[name]}, not {value}")
+
+
+def check_package(name: str) -> None:
+    """Check that a package of the extra `optimizers` is there.
+
+    Raises:
+        UsageError: it is not installed.
+    """
+    if importlib.util.find_spec(name) is None:
+        raise UsageError(f"{name} is not installed, get it by: pip install 'dspy-odqa[optimizers]'")
 
 
 def zero_if_undefined(metric: Metric) -> Metric:

@@ -30,10 +30,12 @@ def load(name: str) -> type[dspy.Module]:
     """The class of the method with this name.
 
     Raises:
-        UsageError: there is no such method.
+        UsageError: there is no such method, or its module exports something else than one class.
     """
     if name not in names():
         raise UsageError(f"there is no program {name!r}; there are: {', '.join(names())}")
     module = importlib.import_module(f"programs.{name}")
-    (class_name,) = module.__all__
-    return getattr(module, class_name)  # type: ignore[no-any-return]
+    exported = getattr(module, "__all__", [])
+    if len(exported) != 1:
+        raise UsageError(f"programs/{name}.py is no method: its __all__ must name the method's class, and nothing else")
+    return getattr(module, exported[0])  # type: ignore[no-any-return]

@@ -4,6 +4,8 @@ An exit code is 0; 2 after a mistake or a failure that has a message of one line
 """
 
 import argparse
+import codecs
+import json
 import logging
 import os
 import sys
@@ -29,7 +31,7 @@ class Parser(argparse.ArgumentParser):
         super().__init__(prog and as_called(prog), **settings)
 
     def format_help(self) -> str:
-        return as_called(super().format_help())
+        return _writable(as_called(super().format_help()))
 
     def error(self, message: str) -> NoReturn:
         self.exit(2, printable(f"{self.prog}: error: {message}; --help lists the flags\n"))
@@ -75,7 +77,21 @@ def say(line: str) -> None:
 
 def output(text: str, *, end: str = "\n", flush: bool = False) -> None:
     """Print data on stdout, `printable`: what an LM, a corpus or a file says does nothing to a terminal."""
-    print(printable(text), end=end, flush=flush)
+    print(_writable(printable(text)), end=end, flush=flush)
+
+
+def _writable(text: str) -> str:
+    """The text with what the encoding of stdout lacks written as in JSON, which stays the same JSON."""
+    encoding = sys.stdout.encoding or "utf-8"
+    return text.encode(encoding, "as_json").decode(encoding)
+
+
+def _as_json(error: UnicodeError) -> tuple[str, int]:
+    assert isinstance(error, UnicodeEncodeError)
+    return json.dumps(error.object[error.start : error.end])[1:-1], error.end
+
+
+codecs.register_error("as_json", _as_json)
 
 
 @contextmanager

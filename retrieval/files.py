@@ -9,9 +9,10 @@ import stat
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import BufferedIOBase, BufferedReader
 from pathlib import Path
 from tokenize import TokenError
-from typing import IO, Any, BinaryIO
+from typing import Any, BinaryIO
 from zipfile import BadZipFile
 
 from filelock import FileLock, Timeout
@@ -81,7 +82,7 @@ def write_whole(path: str | Path, content: bytes | str) -> None:
         file.write(content.encode() if isinstance(content, str) else content)
 
 
-def open_regular(path: str | Path) -> BinaryIO:
+def open_regular(path: str | Path) -> BufferedReader:
     """Open a file to read. What holds no data is refused: a pipe waits until somebody writes, a device may never end.
 
     Raises:
@@ -110,7 +111,7 @@ class LongLine(ValueError):
     """A line is longer than any that somebody writes."""
 
 
-def lines_of(file: IO[bytes]) -> Iterator[bytes]:
+def lines_of(file: BufferedIOBase) -> Iterator[bytes]:
     """The lines of a file, which may hold anything: a few bytes of gzip can be a line that no memory holds.
 
     Raises:

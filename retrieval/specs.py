@@ -1,5 +1,6 @@
 """Opening the retriever that a short text names, such as ``bm25:DIR``."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -47,15 +48,20 @@ def load(spec: str | Path) -> Retriever:
     for form, opened in FORMS.items():
         if form.partition(":")[:2] == (scheme, colon) and bool(colon) == bool(rest):
             return _named(_checked(opened(rest), spec), spec)
+    if kind := _kind(Path(spec)):
+        raise UsageError(f"{spec} is an index, but not a retriever's name: use {kind}:{spec}")
     raise UsageError(f"there is no retriever {spec!r}: use {' or '.join(FORMS)}")
 
 
 def _kind_of_index(directory: Path) -> str:
-    """The kind of the index in the directory, by the file that describes it; metadata.json is that of colbert-ai."""
-    for kind, description in _DESCRIPTIONS:
-        if (directory / description).is_file():
-            return kind
+    if kind := _kind(directory):
+        return kind
     raise UsageError(f"there is no index in {directory}: build one with `python -m retrieval index`")
+
+
+def _kind(directory: Path) -> str | None:
+    """The kind of the index in the directory, by the file that describes it; metadata.json is that of colbert-ai."""
+    return next((kind for kind, description in _DESCRIPTIONS if os.path.isfile(directory / description)), None)
 
 
 def _named(retriever: Retriever, spec: str) -> Retriever:

@@ -15,6 +15,7 @@ import dspy
 import pytest
 
 import lms
+import programs
 from programs import load, names
 from programs.instruments.cost import measured
 from programs.steps.result import Filtered, Lists, PerPassage, Ranking, Reading, Statements, Turns
@@ -46,6 +47,13 @@ def run(name: str) -> dspy.Prediction:
 def test_an_unknown_method_is_refused_with_the_names_there_are() -> None:
     with pytest.raises(UsageError, match=r"there is no program 'nosuch'; there are: .*blendfilter"):
         load("nosuch")
+
+
+def test_a_module_that_does_not_name_its_class_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "unfinished.py").write_text("ANSWER = 42\n")
+    monkeypatch.setattr(programs, "__path__", [*programs.__path__, str(tmp_path)])
+    with pytest.raises(UsageError, match=r"programs/unfinished.py is no method: its __all__ must name"):
+        load("unfinished")
 
 
 @pytest.mark.parametrize("name", METHODS)

@@ -12,7 +12,7 @@ import programs
 from eval.commands import set as set_of_runs
 from eval.commands.set import Planned
 from eval.figures.lines import line_of, name_of
-from eval.reports.methods import page
+from eval.reports.methods import is_page, page
 from eval.runs.lines import Line, merged, read_lines, write_lines
 from eval.runs.sets import read_set
 from retrieval import UsageError
@@ -34,6 +34,8 @@ def main(args: Namespace) -> None:
     out = Path(args.out or Path(args.file).parent / "README.md")
     if out.suffix != ".md":
         raise UsageError(f"the page is Markdown: its name must end in .md, and {out} does not")
+    if out.exists() and not is_page(out.read_text(encoding="utf-8", errors="replace")):
+        raise UsageError(f"{out} is no page of this command's, and stays as it is: choose another with --out PAGE.md")
     lines = read_lines(out.parent / _FIGURES)
     if args.no_runs:
         _write(lines, out)

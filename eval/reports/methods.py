@@ -6,12 +6,13 @@ from math import fsum
 from eval.reports.formats import heading
 from eval.runs.lines import Line
 
-__all__ = ["page"]
+__all__ = ["is_page", "page"]
 
 _TITLE = "# All methods, compared"
+_MADE_BY = "Made by `python -m eval table`, never by hand"
 
-_ABOUT = """\
-Made by `python -m eval table`, never by hand: every program by every data set that it fits, with its default
+_ABOUT = f"""\
+{_MADE_BY}: every program by every data set that it fits, with its default
 settings, over a BM25 index of the data set's own passages. `docs/methods/table.toml` says what is run;
 [table.csv](table.csv) has every figure.
 
@@ -70,6 +71,11 @@ def page(lines: Sequence[Line], programs: Sequence[str]) -> str:
     for task in tasks:
         parts += [f"### {task}", "", *_task([line for line in made if line.task == task]), ""]
     return "\n".join(parts)
+
+
+def is_page(text: str) -> bool:
+    """Whether the text is a page that `page` made, and not somebody's own."""
+    return text.startswith(f"{_TITLE}\n\n{_MADE_BY}")
 
 
 def _glance(lines: Sequence[Line], tasks: Sequence[str], fitting: set[tuple[str, str]]) -> Iterable[str]:

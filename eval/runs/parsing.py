@@ -5,8 +5,9 @@ import logging
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from io import BufferedReader
 from pathlib import Path
-from typing import Any, BinaryIO, TypeVar
+from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
@@ -80,7 +81,7 @@ def lines(
                 yield parsed, line
 
 
-def _whole(path: Path, file: BinaryIO) -> Iterator[bytes]:
+def _whole(path: Path, file: BufferedReader) -> Iterator[bytes]:
     number = 0
     try:
         for line in lines_of(file):

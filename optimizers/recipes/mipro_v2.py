@@ -1,6 +1,5 @@
 """Instructions and demonstrations chosen together, by Bayesian search over candidates of both."""
 
-import importlib.util
 import warnings
 from collections.abc import Sequence
 
@@ -8,14 +7,14 @@ import dspy
 from dspy.teleprompt import MIPROv2
 
 from eval.metrics import Metric
-from optimizers.recipe import check_settings, copy_with_prompts, zero_if_undefined
-from retrieval import UsageError
+from optimizers.recipe import check_package, check_settings, copy_with_prompts, zero_if_undefined
 
-__all__ = ["LEAST", "WRITES", "compile"]
+__all__ = ["LEAST", "PACKAGE", "WRITES", "compile"]
 
 # A fifth of the examples makes the candidates, so there must be five.
 LEAST = {"train": 5, "demonstrations": 0, "candidates": 1, "trials": 1, "novelty": 0}
 
+PACKAGE = "optuna"
 WRITES = "has the LM write instructions"
 _BATCH = 35  # the most questions that judge one trial
 
@@ -50,8 +49,7 @@ def compile(
         UsageError: optuna is not installed; or as for every recipe.
     """
     check_settings(LEAST, train, demonstrations=demonstrations, candidates=candidates, trials=trials, novelty=novelty)
-    if importlib.util.find_spec("optuna") is None:
-        raise UsageError("mipro_v2 needs optuna: install dspy-odqa with the extra optimizers")
+    check_package(PACKAGE)
     from optuna.exceptions import ExperimentalWarning
 
     optimizer = MIPROv2(

@@ -123,12 +123,15 @@ def make_parser() -> Parser:
 
 
 def _serve(args: argparse.Namespace) -> None:
-    from programs.serving.answering import Answering
-    from programs.serving.guard import Admission
-    from programs.serving.limits import Limits
-    from programs.serving.mcp import serve_stdio
-    from programs.serving.methods import Methods
-    from programs.serving.server import serve
+    try:
+        from programs.serving.answering import Answering
+        from programs.serving.guard import Admission
+        from programs.serving.limits import Limits
+        from programs.serving.mcp import serve_stdio
+        from programs.serving.methods import Methods
+        from programs.serving.server import serve
+    except ModuleNotFoundError as error:
+        raise UsageError(f"{error.name} is not installed, get it by: pip install 'dspy-odqa[serve]'") from error
 
     give_back_memory()
     if args.cache:

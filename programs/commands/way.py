@@ -36,17 +36,20 @@ def way(prediction: dspy.Prediction, cost: Cost) -> str:
     return "\n".join([*lines, _entry("cost", calls)])
 
 
-def no_answer(retriever: Retriever | None, spec: str) -> str:
+def no_answer(retriever: Retriever | None, spec: str, cost: Cost) -> str:
     """What to say where a prediction has no answer.
 
     Args:
-        retriever: What was searched; None for closed book.
+        retriever: What there was to search; None for closed book.
         spec: Its name on the command line.
+        cost: The question's.
     """
+    if not cost.searches:
+        return "no answer"
     if spec == "sample" and isinstance(retriever, Sized):
         tries = " or ".join(f'"{question}"' for question in QUESTIONS)
         return f"no answer in the packaged corpus; it knows {len(retriever)} abstracts, try: {tries}"
-    return "no answer" if retriever is None else f"no answer in what {spec} found"
+    return f"no answer in what {spec} found"
 
 
 def _name(passage: Passage) -> str:

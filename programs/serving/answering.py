@@ -242,7 +242,7 @@ class Answering:
             retriever=name,
             lm=self.lm_name,
             answer=answer,
-            note=None if answer else no_answer(self.retrievers[name], name),
+            note=None if answer else no_answer(self.retrievers[name], name, cost),
             steps=tuple(steps),
             passages={passage.id: shown(passage) for passage in union(found)},
             cost=cost,

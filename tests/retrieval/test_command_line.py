@@ -1,5 +1,6 @@
 """The exit codes, messages and parser that all command lines share."""
 
+import os
 import subprocess
 import sys
 
@@ -72,6 +73,14 @@ def test_a_closed_pipe_is_no_error() -> None:
         writer.stdout.close()
         assert writer.stderr.read() == b""
         assert writer.wait() == 0
+
+
+def test_what_the_encoding_of_stdout_lacks_is_written_as_json_writes_it() -> None:
+    code = "from retrieval.command_line import Parser, output\nParser('x', usage='Ł').print_help()\noutput('Ł – é 😀')"
+    environment = {**os.environ, "PYTHONIOENCODING": "latin-1"}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, env=environment)
+    assert done.stdout.startswith(rb"usage: \u0141")
+    assert done.stdout.endswith(rb"\u0141 \u2013 " + "é".encode("latin-1") + b" \\ud83d\\ude00\n"), done.stderr
 
 
 def test_an_error_of_the_parser_is_one_line_and_2(capsys: pytest.CaptureFixture[str]) -> None:

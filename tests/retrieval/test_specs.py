@@ -77,6 +77,13 @@ def test_anything_else_is_answered_with_what_there_is(spec: str) -> None:
     assert str(caught.value).startswith(f"there is no retriever {spec!r}: use sample or bm25:DIR or dense:DIR or ")
 
 
+def test_the_folder_of_an_index_is_answered_with_its_name_as_a_retriever(tmp_path: Path) -> None:
+    index = tmp_path / "index"
+    BM25.build([Passage("a", "Cats chase mice.")], index)
+    with pytest.raises(UsageError, match=f"use bm25:{index}$"):
+        load(str(index))
+
+
 def test_importing_brings_in_no_backend() -> None:
     code = (
         "import sys, retrieval, programs.blendfilter\n"

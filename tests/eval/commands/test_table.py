@@ -96,6 +96,14 @@ def test_a_mistake_is_one_line(flags: list[str], complaint: str, capsys: pytest.
     assert not Path("page.html").exists()
 
 
+def test_a_page_of_the_user_stays_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("README.md").write_text("# My project\n")
+    assert call() == 2
+    assert "README.md is no page of this command's" in capsys.readouterr().err
+    assert (Path("README.md").read_text(), Path("runs").exists()) == ("# My project\n", False)
+    assert call("--out", "methods.md") == 0
+
+
 def test_figures_of_another_form_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
     Path("table.csv").write_text("program,score\ndirect,much\n")
     assert call("--no-runs") == 2

@@ -84,8 +84,9 @@ def test_without_an_answer_it_says_what_the_corpus_knows() -> None:
     assert "no answer in the packaged corpus; it knows 494 abstracts, try: " in done.stderr
     shown = on_a_terminal("direct", "Who directed Jaws?", "--lm", "extractive")
     assert "no answer in the packaged corpus" in shown
-    closed = run("Who directed Jaws?", "--lm", "extractive", "--retriever", "none", module="programs.cot")
-    assert "no answer\n" in closed.stderr
+    for module, retriever in (("programs.cot", "none"), ("programs.genread", "sample")):
+        closed = run("Who directed Jaws?", "--lm", "extractive", "--retriever", retriever, module=module)
+        assert "no answer\n" in closed.stderr
 
 
 @pytest.mark.parametrize("question", QUESTIONS)

@@ -168,3 +168,18 @@ def test_the_page_does_what_it_says(tmp_path: Path) -> None:
         assert line in said
     assert re.search(r"^Search \d: Which general", said, re.MULTILINE)  # blendfilter begins its searches side by side
     assert said.endswith("True\n")
+
+
+def test_without_the_extra_it_is_named() -> None:
+    code = "import sys; sys.modules['starlette'] = None\nfrom programs.commands.serve import main; main([])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert "get it by: pip install 'dspy-odqa[serve]'" in done.stderr
+
+
+def test_few_replies_are_kept_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("programs.serving.server.serve", lambda *args, **settings: None)
+    for flags, most in (([], dspy.cache.memory_cache.maxsize), (["--cache"], 1_000)):
+        monkeypatch.setattr(dspy, "cache", dspy.cache)
+        assert exit_code(main, ["direct", "--retriever", "none", "--lm", "extractive", *flags]) == 0
+        assert dspy.cache.memory_cache.maxsize == most
