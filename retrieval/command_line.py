@@ -54,6 +54,9 @@ def run(prog: str, command: Callable[[], None]) -> NoReturn:
         prog: The command by the name of its module, such as "python -m eval"; the line begins with it, `as_called`.
         command: What to run.
     """
+    for stream in ("stdout", "stderr"):  # Python has None for one that was closed, as by >&-
+        if getattr(sys, stream) is None:
+            setattr(sys, stream, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
     logging.basicConfig(format="%(message)s", handlers=[_Said()])
     try:
         command()
@@ -82,7 +85,7 @@ def output(text: str, *, end: str = "\n", flush: bool = False) -> None:
 
 def _writable(text: str) -> str:
     """The text with what the encoding of stdout lacks written as in JSON, which stays the same JSON."""
-    encoding = sys.stdout.encoding or "utf-8"
+    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
     return text.encode(encoding, "as_json").decode(encoding)
 
 

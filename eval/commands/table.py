@@ -87,5 +87,7 @@ def _variant(about: Mapping[str, str], settings: str) -> str:
 def _write(lines: Sequence[Line], out: Path) -> None:
     if not lines:
         raise UsageError(f"there are no figures in {out.parent / _FIGURES}: leave out --no-runs")
-    write_whole(out, page(lines, programs.names()).encode())
+    names = programs.names()
+    cards = {name for name in names if (out.parent / f"{name}.md").is_file()}
+    write_whole(out, page(lines, names, cards).encode())
     say(f"page: {out}")

@@ -1,6 +1,6 @@
 """The page that compares all methods, as Markdown: a table for each LM at a glance, then one for each data set."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from math import fsum
 
 from eval.reports.formats import heading
@@ -8,14 +8,23 @@ from eval.runs.lines import Line
 
 __all__ = ["is_page", "page"]
 
-_TITLE = "# All methods, compared"
 _MADE_BY = "Made by `python -m eval table`, never by hand"
 
-_ABOUT = f"""\
+_OF_ALL = f"""\
+# All methods, compared
+
 {_MADE_BY}: every program by every data set that it fits, with its default
 settings, over a BM25 index of the data set's own passages. `docs/methods/table.toml` says what is run;
 [table.csv](table.csv) has every figure.
+"""
 
+_OF_A_SET = f"""\
+# Methods, compared
+
+{_MADE_BY}, from the runs of sets; [table.csv](table.csv) has every figure.
+"""
+
+_ABOUT = """\
 - **Ceiling**: the LM is the oracle, which never errs. It is told the gold, and answers by it as far as the program
   shows it the gold passages. What is missing to 100 was lost by the search, and by the steps between search and
   answer.
@@ -24,7 +33,9 @@ settings, over a BM25 index of the data set's own passages. `docs/methods/table.
 - A ceiling can lie below the floor: the oracle answers only where it is shown all gold passages, and PopQA's are the
   pages of subject and object, of which one suffices.
 - What a method gives with a language model lies between. It stands here for the LMs that were asked.
+"""
 
+_REPEAT = """\
 To repeat all this, index the passages of each data set, and run the set. To add an LM, name it: what others have run
 is kept.
 
@@ -52,33 +63,49 @@ _COSTS = {
 }
 
 
-def page(lines: Sequence[Line], programs: Sequence[str]) -> str:
+def page(lines: Sequence[Line], programs: Sequence[str], cards: Collection[str]) -> str:
     """The page; the same lines give the same page.
 
     Args:
         lines: The figures of all runs, as `eval.runs.lines.merged` orders them.
         programs: The names of all programs.
+        cards: Those whose cards lie beside the page; where all do, it is the page of all methods.
     """
     tasks = list(dict.fromkeys(line.task for line in lines))
     made = [line for line in lines if line.n]
     lms = sorted({line.lm for line in lines}, key=lambda lm: (lm != "ceiling", lm != "floor", lm))
     fitting = {(line.task, line.program) for line in lines}
-    parts = [_TITLE, "", _ABOUT]
+    parts = [_OF_ALL, _ABOUT, _REPEAT] if set(programs) <= set(cards) else [_OF_A_SET, _ABOUT]
+
+    def named(name: str, variant: str = "") -> str:
+        return f"{f'[{name}]({name}.md)' if name in cards else name}{f', {variant}' if variant else ''}"
+
     for lm in lms:
         if of_lm := [line for line in made if line.lm == lm]:
-            parts += [f"## {_NAMES.get(lm, lm)} at a glance", "", *_glance(of_lm, tasks, fitting), ""]
-    parts += ["## What is missing", "", *_missing(lines, lms, programs, fitting), "", "## By data set", "", _MARKS, ""]
+            parts += [f"## {_NAMES.get(lm, lm)} at a glance", "", *_glance(of_lm, tasks, fitting, named), ""]
+    parts += [
+        "## What is missing",
+        "",
+        *_missing(lines, lms, programs, fitting, named),
+        "",
+        "## By data set",
+        "",
+        _MARKS,
+        "",
+    ]
     for task in tasks:
-        parts += [f"### {task}", "", *_task([line for line in made if line.task == task]), ""]
+        parts += [f"### {task}", "", *_task([line for line in made if line.task == task], named), ""]
     return "\n".join(parts)
 
 
 def is_page(text: str) -> bool:
     """Whether the text is a page that `page` made, and not somebody's own."""
-    return text.startswith(f"{_TITLE}\n\n{_MADE_BY}")
+    return text.partition("\n\n")[2].startswith(_MADE_BY)
 
 
-def _glance(lines: Sequence[Line], tasks: Sequence[str], fitting: set[tuple[str, str]]) -> Iterable[str]:
+def _glance(
+    lines: Sequence[Line], tasks: Sequence[str], fitting: set[tuple[str, str]], named: Callable[..., str]
+) -> Iterable[str]:
     """A line per program: its score by data set, and what a question costs on average over these."""
     yield from _head(["program", *tasks, *_COSTS.values()], left=1)
     for program, variant in dict.fromkeys(sorted((line.program, line.variant) for line in lines)):
@@ -88,10 +115,10 @@ def _glance(lines: Sequence[Line], tasks: Sequence[str], fitting: set[tuple[str,
             for task in tasks
         ]
         means = {name: fsum(getattr(line, name) for line in own.values()) / len(own) for name in _COSTS}
-        yield _row([_program(program, variant), *scores, *(_amount(*mean) for mean in means.items())])
+        yield _row([named(program, variant), *scores, *(_amount(*mean) for mean in means.items())])
 
 
-def _task(lines: Sequence[Line]) -> Iterable[str]:
+def _task(lines: Sequence[Line], named: Callable[..., str]) -> Iterable[str]:
     """What is common to the runs, and a line for each."""
     if not lines:
         yield "Not run yet."
@@ -112,7 +139,7 @@ def _task(lines: Sequence[Line]) -> Iterable[str]:
         costs = [_amount(name, getattr(line, name)) for name in _COSTS]
         counts = [str(line.unparsable or ""), str(line.failed or "")]
         score = _score(line.score, line.score_low, line.score_high)
-        yield _row([_program(line.program, line.variant), line.lm, n, score, *_gold(line), *costs, *counts])
+        yield _row([named(line.program, line.variant), line.lm, n, score, *_gold(line), *costs, *counts])
 
 
 def _gold(line: Line) -> list[str]:
@@ -124,11 +151,15 @@ def _gold(line: Line) -> list[str]:
 
 
 def _missing(
-    lines: Sequence[Line], lms: Sequence[str], programs: Sequence[str], fitting: set[tuple[str, str]]
+    lines: Sequence[Line],
+    lms: Sequence[str],
+    programs: Sequence[str],
+    fitting: set[tuple[str, str]],
+    named: Callable[..., str],
 ) -> Iterable[str]:
     """What has not been run: programs, by LM what the sets have or others were asked, and questions of runs."""
     if unknown := [program for program in programs if program not in {program for _, program in fitting}]:
-        yield f"- {', '.join(map(_program, unknown))}: nothing has been run."
+        yield f"- {', '.join(map(named, unknown))}: nothing has been run."
     if not {line.lm for line in lines if line.n} - _NAMES.keys():
         yield "- No language model has been asked yet."
     for lm in lms:
@@ -144,10 +175,6 @@ def _missing(
             yield f"- {line.lm}: {line.asked - line.n} of {line.asked} questions of {line.task} with {line.program}."
     counts = sorted({line.asked for line in lines})
     yield f"- More questions: these are the first {' or '.join(map(str, counts))} of each data set."
-
-
-def _program(name: str, variant: str = "") -> str:
-    return f"[{name}]({name}.md){f', {variant}' if variant else ''}"
 
 
 def _head(names: Sequence[str], left: int) -> list[str]:

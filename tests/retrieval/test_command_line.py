@@ -75,6 +75,14 @@ def test_a_closed_pipe_is_no_error() -> None:
         assert writer.wait() == 0
 
 
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
+def test_a_closed_stream_is_no_error(closed: str) -> None:
+    code = "from retrieval.command_line import *; run('python -m x', lambda: (output('data'), say('talk')))"
+    done = subprocess.run(["/bin/sh", "-c", f'"$0" -c "$1" {closed}', sys.executable, code], capture_output=True)
+    out, err = (b"" if name in closed.split() else line for name, line in ((">&-", b"data\n"), ("2>&-", b"talk\n")))
+    assert (done.returncode, done.stdout, done.stderr) == (0, out, err)
+
+
 def test_what_the_encoding_of_stdout_lacks_is_written_as_json_writes_it() -> None:
     code = "from retrieval.command_line import Parser, output\nParser('x', usage='Ł').print_help()\noutput('Ł – é 😀')"
     environment = {**os.environ, "PYTHONIOENCODING": "latin-1"}

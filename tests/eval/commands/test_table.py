@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 from support.command_line import exit_code
 
-import programs
 from eval.__main__ import main
 from eval.reports.methods import page
 from eval.runs.lines import read_lines
@@ -42,6 +41,8 @@ def test_the_page_and_its_figures_are_those_of_the_runs_and_the_same_again(capsy
     assert (book.found, book.kept, book.searches) == (None, None, 0)  # a closed book
     assert (notes.found is not None, notes.kept) == (True, None)  # its document is the LM's
     assert "*Notes*" in made
+    assert made.startswith("# Methods, compared\n")
+    assert "default" not in made  # what is only true of the page of all methods
 
     capsys.readouterr()
     assert call() == 0  # finished runs are not made again
@@ -66,7 +67,7 @@ def test_runs_of_another_lm_or_form_are_added_and_the_page_says_what_they_lack()
         ("oracle/error-rate-0.5", "k 2, by schema"),
     ]
     made = Path("README.md").read_text()
-    assert "[direct](direct.md), k 2, by schema" in made
+    assert "| direct, k 2, by schema |" in made
     assert "- oracle/error-rate-0.5: sample with genread, itrg." in made
     assert "- ceiling: " not in made
 
@@ -112,7 +113,7 @@ def test_figures_of_another_form_are_refused(capsys: pytest.CaptureFixture[str])
 
 def test_the_page_of_the_documentation_is_that_of_its_figures_and_has_every_program_and_data_set() -> None:
     lines = read_lines(METHODS / "table.csv")
-    made = page(lines, programs.names())
+    made = page(lines, names(), names())
     assert (METHODS / "README.md").read_text(encoding="utf-8") == made
     assert {line.program for line in lines if line.lm == "ceiling" and line.n} == set(names())
     assert {line.task for line in lines} >= {"hotpotqa", "2wikimultihopqa", "musique", "bamboogle", "strategyqa"}
