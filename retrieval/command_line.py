@@ -18,7 +18,7 @@ from tqdm import tqdm
 
 from retrieval.called import as_called
 from retrieval.errors import OdqaError
-from retrieval.printable import printable
+from retrieval.printable import printable, written_out
 from retrieval.secrets import without_secrets
 
 __all__ = ["Parser", "output", "progress_bar", "run", "say", "saying_on_interrupt"]
@@ -58,6 +58,8 @@ def run(prog: str, command: Callable[[], None]) -> NoReturn:
         if getattr(sys, stream) is None:
             setattr(sys, stream, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
     logging.basicConfig(format="%(message)s", handlers=[_Said()])
+    for handler in logging.getLogger("dspy").handlers:  # its optimizers log what LMs wrote
+        handler.addFilter(written_out)
     try:
         command()
         sys.stdout.flush()

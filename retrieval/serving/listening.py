@@ -4,12 +4,10 @@ import logging
 import math
 import signal
 import socket
-import traceback
 from contextlib import suppress
 
 from retrieval.errors import UsageError
-from retrieval.printable import printable
-from retrieval.secrets import public
+from retrieval.printable import written_out
 
 try:
     import uvicorn
@@ -30,16 +28,7 @@ LOG = logging.getLogger("uvicorn.error")
 """The servers' own log, on stderr."""
 
 
-def _written_out(record: logging.LogRecord) -> bool:
-    """Let everything pass; what servers and libraries say gives a terminal no orders, and has no secrets."""
-    if not hasattr(record, "color_message"):  # which uvicorn's own have, and a terminal is shown with their arguments
-        record.msg, record.args = printable(public(record.getMessage())), None
-    if record.exc_info:
-        record.exc_text = printable(public("".join(traceback.format_exception(*record.exc_info))))
-    return True
-
-
-LOG.addFilter(_written_out)
+LOG.addFilter(written_out)
 
 
 def config(app: ASGIApp, *, seconds: float, grace: float, body: int, head: int) -> uvicorn.Config:

@@ -44,13 +44,16 @@ from retrieval.errors import UsageError
 def command():
     output("an answer\\x1b[2J", flush=True)
     logging.getLogger("any").warning("a title\\x9b2J")
+    logging.getLogger("dspy.teleprompt").info("an instruction\\x1b[2J")
     raise UsageError("a name\\x1b]0;")
 
 run("x", command)
 """
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert ended.stdout == "an answer\\u001b[2J\n"
-    assert ended.stderr == "a title\\u009b2J\nx: error: a name\\u001b]0;\n"
+    title, instruction, name = ended.stderr.splitlines()
+    assert (title, name) == ("a title\\u009b2J", "x: error: a name\\u001b]0;")
+    assert instruction.endswith(" INFO dspy.teleprompt: an instruction\\u001b[2J")
 
 
 def test_an_interrupt_is_130_and_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
