@@ -1,7 +1,6 @@
 """Who may ask: those with the token, under a name that is the server's own, from no other page than its own."""
 
 import hmac
-import ipaddress
 from dataclasses import dataclass
 from functools import partial
 from urllib.parse import urlsplit
@@ -11,12 +10,12 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from programs.serving.problems import Problem, refusal
 from retrieval import UsageError
+from retrieval.serving.pages import is_loopback, names_of, netloc
 
 __all__ = ["Admission", "Guard"]
 
 _OPEN = ("/", "/health", "/docs", "/openapi.json")  # what is shown without a token; the page asks for one
 _OPEN_BELOW = ("/page/", "/docs/")
-_LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 _BOUND = {
     "Content-Security-Policy": "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
     "X-Content-Type-Options": "nosniff",
@@ -41,13 +40,13 @@ class Admission:
     """Further names of the server, under which a proxy or its network knows it."""
 
     def __post_init__(self) -> None:
-        if not self.token and not _is_loopback(self.host):
+        if not self.token and not is_loopback(self.host):
             raise UsageError(
                 f"on {self.host} everyone who reaches this machine could ask and spend: set the environment variable "
                 "ODQA_TOKEN to a token that clients must send, or leave out --host"
             )
         for name in self.names:
-            if _netloc(f"//[{name}]" if ":" in name else f"//{name}") != (name.lower(), None):
+            if netloc(f"//[{name}]" if ":" in name else f"//{name}") != (name.lower(), None):
                 raise UsageError(f"--allow-host takes a name alone, such as answers.example.org, not {name!r}")
 
     @property
@@ -55,8 +54,7 @@ class Admission:
         """The names that a request may call the server; None for any, where it listens on all addresses."""
         if self.host in ("0.0.0.0", "::") and not self.names:  # noqa: S104  # it is asked for, and needs a token
             return None
-        own = [self.host, *self.names]
-        return _LOOPBACK.union(name.lower() for name in own)
+        return names_of(self.host, self.names)
 
 
 class Guard:
@@ -85,12 +83,12 @@ class Guard:
     def _problem(self, path: str, headers: Headers) -> Problem | None:
         """Why this request is turned away, if it is."""
         hosts = headers.getlist("host")
-        host = _netloc(f"//{hosts[0]}") if len(hosts) == 1 else None
+        host = netloc(f"//{hosts[0]}") if len(hosts) == 1 else None
         if host is None or not host[0] or (self._hosts is not None and host[0] not in self._hosts):
             message = "the server is not known under this name; its --allow-host names others"
             return Problem(403, message, "wrong_host")
         for origin in headers.getlist("origin"):
-            if _netloc(origin) != (host[0], host[1] or _PORTS.get(urlsplit(origin).scheme)):
+            if netloc(origin) != (host[0], host[1] or _PORTS.get(urlsplit(origin).scheme)):
                 return Problem(403, "pages of other sites may not ask", "wrong_origin")
         if self._token is None or path in _OPEN or path.startswith(_OPEN_BELOW):
             return None
@@ -108,19 +106,3 @@ async def _send_bound(send: Send, message: Message) -> None:
         for name, value in _BOUND.items():
             headers.setdefault(name, value)
     await send(message)
-
-
-def _netloc(url: str) -> tuple[str | None, int | None] | None:
-    """Host and port of a URL; None where it has no such thing."""
-    try:
-        parts = urlsplit(url)
-        return parts.hostname, parts.port or _PORTS.get(parts.scheme)
-    except ValueError:
-        return None
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"

@@ -16,6 +16,13 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         "--host", default="127.0.0.1", help="address to listen on (default: %(default)s, this machine only)"
     )
     parser.add_argument("--port", type=int, default=8893, help="port; 0 takes a free one (default: %(default)s)")
+    parser.add_argument(
+        "--allow-host",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="a further name under which requests may call a server on this machine only, such as that of a proxy",
+    )
     parser.add_argument("--max-k", type=int, default=100, help="most passages per query (default: %(default)s)")
     parser.add_argument(
         "--max-query", type=int, default=16384, help="most characters of a query (default: %(default)s)"
@@ -58,8 +65,8 @@ def main(args: argparse.Namespace) -> None:
         from retrieval.shards.serving import deployed
 
         with deployed(args.retriever, address=args.ray, replicas=args.replicas, timeout=args.timeout) as front:
-            serve(front, host=args.host, port=args.port, limits=limits)
+            serve(front, host=args.host, port=args.port, limits=limits, names=args.allow_host)
         return
     retriever = load(args.retriever)
     with asking(args) if retriever.asks_lm else nullcontext():
-        serve(retriever, host=args.host, port=args.port, limits=limits)
+        serve(retriever, host=args.host, port=args.port, limits=limits, names=args.allow_host)

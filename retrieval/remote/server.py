@@ -12,7 +12,7 @@ request is wrong), 502 (the retriever failed) or 503 (too busy).
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Annotated, TypeVar
@@ -39,6 +39,7 @@ try:
     from retrieval.serving.bodies import BoundedBodies
     from retrieval.serving.counting import Counted
     from retrieval.serving.listening import config, run
+    from retrieval.serving.pages import NoOtherPages, is_loopback, names_of
     from retrieval.serving.requests import as_json, first_fault, json_body
 except ModuleNotFoundError as error:
     raise UsageError(f"{error.name} is not installed, get it by: pip install 'dspy-odqa[serve]'") from error
@@ -79,7 +80,12 @@ class ServerLimits:
 
 
 def serve(
-    retriever: Retriever, *, host: str = "127.0.0.1", port: int = 8893, limits: ServerLimits = ServerLimits()
+    retriever: Retriever,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 8893,
+    limits: ServerLimits = ServerLimits(),
+    names: Sequence[str] = (),
 ) -> None:
     """Serve searches until SIGINT or SIGTERM; then stop listening, finish what is under way, and return.
 
@@ -91,11 +97,18 @@ def serve(
             a proxy that does.
         port: Port to listen on; 0 takes a free one, which the log names.
         limits: What the server accepts.
+        names: Further names under which a proxy or its network knows a server that is on this machine only.
 
     Raises:
         UsageError: the host or port cannot be listened on.
     """
-    run(uvicorn.Server(uvicorn_config(make_app(retriever, limits), limits)), host, port, "described on /openapi.json")
+    known = names_of(host, names) if is_loopback(host) or names else None
+    run(
+        uvicorn.Server(uvicorn_config(make_app(retriever, limits, known), limits)),
+        host,
+        port,
+        "described on /openapi.json",
+    )
 
 
 def uvicorn_config(app: ASGIApp, limits: ServerLimits = ServerLimits()) -> uvicorn.Config:
@@ -109,12 +122,15 @@ def uvicorn_config(app: ASGIApp, limits: ServerLimits = ServerLimits()) -> uvico
     )
 
 
-def make_app(retriever: Retriever, limits: ServerLimits = ServerLimits()) -> Starlette:
+def make_app(
+    retriever: Retriever, limits: ServerLimits = ServerLimits(), names: frozenset[str] | None = None
+) -> Starlette:
     """The server as an ASGI application, to run on an ASGI server of your own; `serve` runs it on uvicorn.
 
     Args:
         retriever: What searches; it is called from one thread at a time.
         limits: What the server accepts.
+        names: By which a request may call the server; None for any. See `retrieval.serving.pages.NoOtherPages`.
     """
     registry = CollectorRegistry()
     searches = Searches(retriever, registry, batch=limits.batch, waiting=limits.waiting, timeout=limits.timeout)
@@ -174,6 +190,7 @@ def make_app(retriever: Retriever, limits: ServerLimits = ServerLimits()) -> Sta
         ],
         middleware=[
             Middleware(Counted, registry=registry, name="search"),
+            Middleware(NoOtherPages, names=names),
             Middleware(BoundedBodies, most=_LARGEST_BODY),
         ],
         exception_handlers={HTTPException: _refused},

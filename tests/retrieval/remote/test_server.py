@@ -29,6 +29,8 @@ for module in ("starlette", "uvicorn", "prometheus_client"):
 import uvicorn  # noqa: E402
 
 from retrieval.remote.server import ServerLimits, make_app, serve  # noqa: E402
+from retrieval.serving.listening import listen  # noqa: E402
+from retrieval.serving.pages import names_of  # noqa: E402
 
 TABLE = [
     Passage("7", "He broke codes in a hut.", "Alan Turing"),
@@ -46,6 +48,21 @@ def serving(retriever: Retriever, **limits: Any) -> Iterator[str]:
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     with under_way(uvicorn.Server(uvicorn.Config(app, lifespan="on", ws="none", log_config=None)), listener) as url:
         yield url
+
+
+def test_pages_of_other_sites_may_not_search() -> None:
+    app = make_app(MEMORY, names=names_of("127.0.0.1", ["search.example.org"]))
+    with under_way(uvicorn.Server(uvicorn.Config(app, log_config=None)), listen("127.0.0.1", 0)) as url:
+
+        def status(**headers: str) -> int:
+            return httpx.get(url, params={"query": "codes"}, headers=headers, timeout=PATIENCE).status_code
+
+        port = url.rpartition(":")[2]
+        for known in ("127.0.0.1", f"localhost:{port}", f"[::1]:{port}", "SEARCH.example.org"):
+            assert status(Host=known) == 200
+        for rebound in (f"evil.example.org:{port}", "localhost.example.org", "[", ""):
+            assert status(Host=rebound) in (400, 403)
+        assert [status(**{"Sec-Fetch-Site": site}) for site in ("cross-site", "same-site", "none")] == [403, 403, 200]
 
 
 class Gated(Retriever):
