@@ -84,9 +84,7 @@ class Count:
     unread: int = 0  # questions that ended because a reply could not be read
     calls: int = 0
     unparsable: int = 0
-    slow: int = 0
-    slowest: float = 0.0
-    slowest_was: str = ""
+    seconds: list[tuple[float, str]] = field(default_factory=list)  # of CPU, and the reply that was read
     escapes: Counter[str] = field(default_factory=Counter)
 
 
@@ -117,10 +115,7 @@ class Fuzzer:
     def read(self) -> None:
         """The last reply is read: note how long that took."""
         if self.last:
-            seconds = time.process_time() - self.since
-            self.count.slow += seconds > SLOW
-            if seconds > self.count.slowest:
-                self.count.slowest, self.count.slowest_was = seconds, self.last
+            self.count.seconds.append((time.process_time() - self.since, self.last))
             self.last = ""
 
     def in_form(self, user: str, names_: list[str], is_long: bool) -> str:
@@ -215,15 +210,17 @@ def main() -> int:
     failed = False
     for adapter in args.adapter:
         count = fuzz(adapter, args.only, replies=args.replies, seed=args.seed, long=args.long)
-        failed |= bool(count.escapes or count.slow)
+        slow = [(seconds, reply) for seconds, reply in sorted(count.seconds, reverse=True) if seconds > SLOW]
+        failed |= bool(count.escapes or slow)
         print(
             f"{adapter}: {count.replies:,} replies, {count.long:,} of {LONG:,} characters, to {count.questions:,} "
             f"questions of {len(args.only)} programs; {count.escapes.total()} escapes, "
             f"{count.unparsable / count.calls:.0%} unparsable, which ended {count.unread} questions; slowest "
-            f"{count.slowest:.2f} s of CPU, {count.slow} above {SLOW} s",
+            f"{max(count.seconds)[0]:.2f} s of CPU, {len(slow)} above {SLOW} s",
             flush=True,
         )
-        print(f"  slowest: {count.slowest_was}")
+        for seconds, reply in slow[:20]:
+            print(f"  {seconds:.2f} s: {reply}")
         for what, n in count.escapes.most_common(20):
             print(f"  escaped {n} times: {what}")
     return int(failed)

@@ -44,7 +44,7 @@ _CONSTANT = 60  # of reciprocal rank fusion; the usual value, because the paper 
 _UNKNOWN = "unknown"
 # What stands between a related query and its keywords; the second only where the first is nowhere.
 _BESIDE = (
-    re.compile(r"\W*\bkeywords?\s*[:=–—-]\W*|\s*\|\s*", re.IGNORECASE),
+    re.compile(r"(?<!\W)\W*\bkeywords?\s*[:=–—-]\W*|(?<!\s)\s*\|\s*", re.IGNORECASE),
     re.compile(r"\s[–—-]+>?\s|:\s|[(\[](?=[^()\[\]]*[)\]]\W*$)"),
 )
 _LONGEST_KEYWORD = 3  # words

@@ -18,7 +18,7 @@ from dspy.adapters.utils import apply_output_field_defaults, parse_value
 from dspy.utils.exceptions import AdapterParseError
 
 from signatures.replies.as_written import Reply
-from signatures.replies.cleaning import LONGEST, breaks_off, is_runaway, json_in, without_fence, without_thinking
+from signatures.replies.cleaning import LONGEST, breaks_off, json_in, repaired, without_fence, without_thinking
 
 __all__ = ["ChatAdapter", "JSONAdapter", "XMLAdapter"]
 
@@ -210,8 +210,10 @@ class XMLAdapter(_Tolerant, dspy.XMLAdapter):
         reply = completion[:_LONGEST_REPLY]
         if all(f"<{name}>" in reply and f"{{{name}}}" not in reply for name in signature.output_fields):
             try:
+                for name, value in _tagged(signature, reply)[0].items():
+                    _check_repair(value, signature.output_fields[name].annotation)
                 return dspy.XMLAdapter.parse(self, signature, reply)  # type: ignore[no-any-return]
-            except (AdapterParseError, RecursionError):
+            except (AdapterParseError, ValueError, RecursionError):
                 pass
         return super().parse(signature, completion)
 
@@ -279,9 +281,20 @@ def _value(value: Any, annotation: Any) -> Any:
         return json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list) else str(value)
     if isinstance(value, str) and not _is_reply(annotation):
         value = value[:LONGEST]
-        if is_runaway(value):
-            raise ValueError("brackets without end")
+    _check_repair(value, annotation)
     return parse_value(value, annotation)
+
+
+def _check_repair(value: Any, annotation: Any) -> None:
+    """Check, where DSPy will repair a text, that this takes a short time.
+
+    Raises:
+        ValueError: it does not.
+    """
+    if isinstance(value, str) and annotation is not str and not _is_reply(annotation):
+        if len(value) > LONGEST:
+            raise ValueError(f"longer than {LONGEST:,} characters")
+        repaired(value)
 
 
 def _is_text(annotation: Any) -> bool:

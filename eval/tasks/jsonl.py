@@ -1,5 +1,6 @@
 """Reads questions from files of JSON lines."""
 
+import codecs
 import gzip
 import json
 import zlib
@@ -24,7 +25,7 @@ def read(path: str | Path) -> Iterator[dspy.Example]:
     Blank lines are ignored.
 
     Args:
-        path: The file, UTF-8.
+        path: The file, UTF-8, with or without its mark.
 
     Returns:
         One example per line with these fields, and `answer`, the first of the answers. Its input is `question`.
@@ -39,7 +40,7 @@ def read(path: str | Path) -> Iterator[dspy.Example]:
             zipped = file.read(2) == b"\x1f\x8b"
             file.seek(0)
             for number, line in enumerate(lines_of(gzip.GzipFile(fileobj=file) if zipped else file), 1):
-                if line.strip():
+                if line := line.removeprefix(codecs.BOM_UTF8).strip():
                     question = example(_parsed(line))
                     if (first := seen.setdefault(question.id, number)) != number:
                         raise ValueError(f"the id {question.id!r} is already that of line {first}")

@@ -1,5 +1,6 @@
 """Reading corpora from files of JSON lines."""
 
+import codecs
 import gzip
 import json
 import zlib
@@ -28,7 +29,7 @@ def read(path: str | Path, progress: Callable[[int], object] = lambda count: Non
     Other keys and blank lines are ignored.
 
     Args:
-        path: The file, UTF-8.
+        path: The file, UTF-8, with or without its mark.
         progress: Called now and then with the number of bytes of the file, as it is on disk, read since the last call.
 
     Raises:
@@ -71,7 +72,7 @@ def _numbered(
                 if (position := file.tell()) > done:
                     progress(position - done)
                     done = position
-                if line := line.strip():
+                if line := line.removeprefix(codecs.BOM_UTF8).strip():
                     yield number, _passage(line)
     except _BadLine as error:
         raise UsageError(f"{path}, line {number}: {error}") from error

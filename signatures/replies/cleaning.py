@@ -10,8 +10,8 @@ __all__ = [
     "LONGEST",
     "boxed",
     "breaks_off",
-    "is_runaway",
     "json_in",
+    "repaired",
     "says_nothing",
     "table_rows",
     "tidy",
@@ -51,6 +51,8 @@ _CLOSING = re.compile(
     r"(?:queries|questions|keywords|statements|facts|passages|items|numbers)\b)",
     re.IGNORECASE,
 )
+_MOST_LOOKS = 50_000  # at a text, of which each is a step of json_repair
+_COPIED = 50  # characters that can be copied in the time of a look
 _UNCLOSED = 8  # brackets at the end of a reply that was cut off; with more of them it is no JSON, and repair takes long
 
 
@@ -138,25 +140,59 @@ def json_in(text: str, openings: str = "[{") -> list[Any]:
         try:
             value, end = _DECODER.raw_decode(text, start.start())
         except (ValueError, RecursionError):
-            return found + _repaired(text[start.start() :][:LONGEST])
+            break
         found.append(value)
-    return found
+    else:
+        return found
+    try:
+        value = repaired(text[start.start() :][:LONGEST])
+    except (ValueError, RecursionError):
+        return found
+    return [*found, value] if isinstance(value, list | dict) and value else found
 
 
-def is_runaway(text: str) -> bool:
-    """Whether brackets open and open in the text: no reply that was cut off leaves so many unclosed."""
+def repaired(text: str) -> Any:
+    """What json_repair makes of a text of at most 10,000 characters.
+
+    Raises:
+        ValueError: brackets open and open in it, as in no reply that was cut off, or repairing it takes too long.
+    """
     opened, most = 0, 0
     for bracket in re.findall(r"[\[\]{}]", text):
         opened += 1 if bracket in "[{" else -1
         most = max(most, opened)
-    return most > _UNCLOSED
-
-
-def _repaired(text: str) -> list[Any]:
-    if is_runaway(text):
-        return []
+    if most > _UNCLOSED:
+        raise ValueError("brackets without end")
     try:
-        value = json_repair.loads(text)
-    except (ValueError, RecursionError):
-        return []
-    return [value] if isinstance(value, list | dict) and value else []
+        return json.loads(json.dumps(json_repair.loads(_Metered(text, [0]))))  # its texts are plain again by that
+    except _TooMuch:
+        raise ValueError("not JSON that can be repaired") from None
+
+
+class _TooMuch(Exception):
+    """A text was looked at too often."""
+
+
+class _Metered(str):
+    """A text, and what is made of it, that can be looked at for so long.
+
+    json_repair takes a look or two at each character of what an LM writes, and hundreds at each of "{1}}{1}}…".
+    """
+
+    def __new__(cls, text: str, looks: list[int]) -> "_Metered":
+        made = super().__new__(cls, text)
+        made._looks = looks  # type: ignore[attr-defined]
+        return made
+
+    def __getitem__(self, at: Any) -> str:
+        return self._counted(super().__getitem__(at))
+
+    def __add__(self, other: str) -> str:
+        return self._counted(super().__add__(other))
+
+    def _counted(self, text: str) -> str:
+        looks: list[int] = self._looks  # type: ignore[attr-defined]
+        looks[0] += 1 + len(text) // _COPIED
+        if looks[0] > _MOST_LOOKS:
+            raise _TooMuch
+        return _Metered(text, looks) if len(text) > 1 else text

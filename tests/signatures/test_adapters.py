@@ -337,6 +337,11 @@ RUNAWAYS = [
     '["',
     '{"a":',
     '{"a" ',
+    "{1}}",
+    "{{h}]y1. ",
+    '{"].',
+    "{true#,]“null",
+    '"a"`"}}“a[',
     "{}[]",
     "[[ ## ",
     "[[ ## answer ## ]]\n",
@@ -353,12 +358,20 @@ RUNAWAYS = [
 def test_a_reply_that_runs_away_takes_no_time(adapter: dspy.Adapter, piece: str) -> None:
     runaway = piece * (100_000 // len(piece))
     chat = f"[[ ## reasoning ## ]]\nso\n[[ ## answer ## ]]\nParis\n[[ ## relevant ## ]]\n{runaway}"
-    for reply in (runaway, chat, f"<reasoning>so</reasoning><answer>Paris</answer><relevant>{runaway}"):
+    tags = f"<reasoning>so</reasoning><answer>Paris</answer><relevant>{runaway}"
+    for reply in (runaway, "{" + runaway, chat, tags, f"{tags}</relevant>"):
         for signature in (Detect, DetectPlain):
             begin = time.process_time()
             with suppress(AdapterParseError):
                 adapter.parse(signature, reply)
             assert time.process_time() - begin < CPU_SECONDS
+
+
+@pytest.mark.parametrize("adapter", ADAPTERS, ids=lambda adapter: type(adapter).__name__)
+def test_repaired_texts_are_plain(adapter: dspy.Adapter) -> None:
+    fields = adapter.parse(Detect, "{'reasoning': 'so', 'answer': \"Paris, it's\", 'relevant': [1, 2], 'what")
+    assert (fields["answer"], fields["relevant"]) == ("Paris, it's", [1, 2])
+    assert {type(fields["reasoning"]), type(fields["answer"])} == {str}
 
 
 @pytest.mark.parametrize("adapter", ADAPTERS, ids=lambda adapter: type(adapter).__name__)

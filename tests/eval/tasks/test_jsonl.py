@@ -25,6 +25,11 @@ def test_an_example_has_the_fields_of_its_line(tmp_path: Path) -> None:
     assert example.inputs().toDict() == {"question": "Who?"}
 
 
+def test_the_mark_that_some_editors_put_first_is_passed_over(tmp_path: Path) -> None:
+    (tmp_path / "q.jsonl").write_text(json.dumps(GOOD), encoding="utf-8-sig")
+    assert [example.id for example in load(f"file:{tmp_path / 'q.jsonl'}")] == ["1"]
+
+
 def test_gzipped_files_blank_lines_and_keys_that_dspy_uses_itself(tmp_path: Path) -> None:
     line = {**GOOD, "base": "a key", "inputs": "another"}
     with gzip.open(tmp_path / "q.jsonl.gz", "wt") as file:

@@ -1,5 +1,6 @@
 """Corpora: JSON lines in, passages out, and every bad line named."""
 
+import codecs
 import gzip
 import json
 from pathlib import Path
@@ -22,9 +23,10 @@ def write(path: Path, data: bytes) -> Path:
     return path
 
 
+@pytest.mark.parametrize("mark", [b"", codecs.BOM_UTF8])
 @pytest.mark.parametrize("name", ["corpus.jsonl", "corpus.jsonl.gz"])
-def test_reads_plain_and_gzipped_files(tmp_path: Path, name: str) -> None:
-    data = "\n".join(json.dumps(line, ensure_ascii=False) for line in LINES).encode() + b"\r\n\n"
+def test_reads_plain_and_gzipped_files(tmp_path: Path, name: str, mark: bytes) -> None:
+    data = mark + "\n".join(json.dumps(line, ensure_ascii=False) for line in LINES).encode() + b"\r\n\n"
     passages = list(read(write(tmp_path / name, data)))
     assert [(p.id, p.title, p.text, p.score) for p in passages] == [
         ("a", "One", "First – Ünïcode.", None),
