@@ -20,7 +20,7 @@ from eval.figures.costs import costs
 from eval.figures.summary import Figures, Summary, summarise
 from eval.runs.store import Run
 from retrieval import OdqaError, Passage, Retriever, UsageError
-from retrieval.secrets import public
+from retrieval.secrets import names_a_secret, public
 
 try:
     import mlflow
@@ -96,7 +96,15 @@ def trace_to(experiment: str) -> None:
     """
     with _reported(f"trace to {experiment!r}"):
         mlflow.set_experiment(experiment)
+    mlflow.tracing.configure(span_processors=[_without_secrets])
     mlflow.dspy.autolog(silent=True)
+
+
+def _without_secrets(span: Any) -> None:
+    """Take out what is secret of an LM's arguments: MLflow leaves out those with a few names only, and no headers."""
+    for name, value in span.attributes.items():
+        if not name.startswith("mlflow."):  # its own
+            span.set_attribute(name, "***" if names_a_secret(name) else public(value))
 
 
 @contextmanager

@@ -30,7 +30,7 @@ with warnings.catch_warnings():
     from mlflow import MlflowClient
     from mlflow.entities import Span, SpanType, Trace
 
-    from eval.reports.mlflow import Tracing, log
+    from eval.reports.mlflow import Tracing, log, trace_to
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # those of MLflow and of what it stands on
 
@@ -66,6 +66,7 @@ def untraced() -> Iterator[None]:
     """Nothing is traced any more when the test is over."""
     yield
     mlflow.dspy.autolog(disable=True, silent=True)
+    mlflow.tracing.configure(span_processors=[])
     dspy.configure(callbacks=[], track_usage=False)
 
 
@@ -118,6 +119,20 @@ def test_a_question_is_one_trace_of_program_predictors_lm_calls_and_searches(tra
         {"id": p.id, "page_content": p.text, "metadata": {"title": p.title, "score": p.score}}
         for p in Memory(PASSAGES)(QUESTION, 2)
     ]
+
+
+@pytest.mark.leaves_sockets
+def test_a_trace_has_no_secret_of_the_lm(experiment: str, untraced: None) -> None:
+    trace_to(mlflow.get_experiment(experiment).name)
+    given: dict[str, Any] = {"extra_headers": {"X": "sk-in-a-header"}, "extra_body": {"token": "sk-in-body", "seed": 5}}
+    with Provider(lambda *_: render({"answer": "Adwa"})).running() as provider:
+        lm = dspy.LM("openai/a-model-of-ours", api_base=provider.url, api_key="sk-itself", cache=False, **given)
+        with dspy.context(lm=lm):
+            dspy.Predict("question -> answer")(question=QUESTION)
+    (trace,) = traces(experiment)
+    told = json.dumps(trace.to_dict())
+    assert "sk-i" not in told
+    assert "extra_body" in told
 
 
 def test_an_awaited_question_is_one_trace_too(traced: str) -> None:
