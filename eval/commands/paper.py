@@ -30,7 +30,7 @@ from eval.commands.options import (
 from eval.reports.progress import Progress
 from eval.runs.budget import Budget
 from programs.commands.flags import adapter_of, add_lm
-from retrieval import FORMS, Retriever, UsageError
+from retrieval import FORMS, OdqaError, Retriever, UsageError
 from retrieval import load as load_retriever
 from retrieval.command_line import output, say
 from retrieval.secrets import without_secrets
@@ -107,6 +107,12 @@ def main(args: Namespace) -> None:
         raise UsageError(f"limit is a number of questions and must be at least 1, not {args.limit}")
     if lost := [state.file for state in states if not Path(state.file).is_file()]:
         raise UsageError(f"there is no state file {lost[0]}")
+    begun: list[Path] = []
+
+    def on_run(row: str, task: str, directory: Path) -> None:
+        begun.append(directory)
+        progress.say(f"{row}, {task}: {directory}")
+
     with dspy.context(adapter=adapter_of(args)), Progress(None) as progress:
         made = setup.Setup(
             lms=_lms(args),
@@ -125,7 +131,7 @@ def main(args: Namespace) -> None:
             workers=workers_of(args),
             budget=Budget(limits_of(args)),
             cache=args.cache,
-            on_run=lambda row, task, directory: progress.say(f"{row}, {task}: {directory}"),
+            on_run=on_run,
             on_row=progress.on_row,
             clean=without_secrets,
         )
@@ -138,6 +144,8 @@ def main(args: Namespace) -> None:
             say("interrupted; to continue, repeat the command")
             raise
     output("\n\n".join(results))
+    if not begun:
+        raise OdqaError("nothing was run; what the tables say of their rows tells why")
 
 
 def _lms(args: Namespace) -> "dict[str, MakeLM]":

@@ -113,9 +113,10 @@ def reading(missing: str, advice: str = "") -> Iterator[None]:
         yield
     except Damaged as damaged:
         raise Damaged(f"{damaged}; {advice}" if advice else str(damaged)) from damaged
+    except FileNotFoundError as error:
+        raise UsageError(f"{missing}: there is no {error.filename}") from error
     except OSError as error:
-        which = "" if isinstance(error, FileNotFoundError) else f"{error.filename}: "
-        raise UsageError(f"{missing}: {which}{error.strerror}") from error
+        raise UsageError(f"{missing}: {error.filename}: {error.strerror}") from error
 
 
 def _parsed(path: Path, line: int | None, content: bytes, parse: Callable[[Any], _Parsed], *, finite: bool) -> _Parsed:

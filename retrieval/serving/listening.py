@@ -50,6 +50,7 @@ def config(app: ASGIApp, *, seconds: float, grace: float, body: int, head: int) 
         lifespan="on",
         ws="none",
         access_log=False,  # it would show everyone's queries
+        use_colors=False,  # uvicorn does not look whether they are wanted
         server_header=False,
         timeout_graceful_shutdown=math.ceil(grace),
         h11_max_incomplete_event_size=head,

@@ -125,3 +125,11 @@ def test_mistakes_are_one_line(
     assert (output, errors.count("\n")) == ("", 1)
     assert complaint in errors
     assert not (tmp_path / "runs").exists()
+
+
+def test_where_nothing_can_be_run_it_fails(data: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    chosen = ["blendfilter:table5", "--rows", "BlendFilter, BM25", "--columns", "F1", "--lm", "extractive"]
+    assert exit_code(main, ["paper", *chosen, *data]) == 2  # without a retriever
+    told = capsys.readouterr()
+    assert "BlendFilter, BM25" in told.out
+    assert "nothing was run" in told.err

@@ -23,7 +23,7 @@ def test_the_report_is_written_whole_or_not_at_all(tmp_path: Path, capsys: pytes
     assert "best of 2" in Path(out).read_text(encoding="utf-8")
     capsys.readouterr()
     for arguments, complaint in [
-        ([str(tmp_path), "--out", out], f"{tmp_path} holds no run: No such file or directory"),
+        ([str(tmp_path), "--out", out], f"{tmp_path} holds no run: there is no "),
         ([directory, "--out", str(tmp_path / "none" / "a.html")], "a.html: No such file or directory"),
         ([directory, "--out", f"{directory}/rows.jsonl"], "its name must end in .html"),
         ([directory, directory, "--out", out], "one of the runs is named twice"),

@@ -198,7 +198,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     ("arguments", "complaint"),
     [
         ([], "the following arguments are required: RUN"),
-        (["nowhere", "here"], "nowhere holds no run: No such file or directory"),
+        (["nowhere", "here"], "nowhere holds no run: there is no "),
         (["nowhere", "here", "--metrics", "em"], "unrecognized arguments: --metrics em"),
     ],
 )
