@@ -86,7 +86,7 @@ def test_the_interval_of_a_mean_of_means_has_the_truth_in_it_as_often_as_it_says
 def test_the_interval_of_a_gain_has_the_truth_in_it_as_often_as_it_says() -> None:
     rng = np.random.default_rng(7)
     seen = []
-    for _ in range(200):
+    for _ in range(120):
         base, better = np.array(binary(rng, 150)), np.array(binary(rng, 150))
         ends = gain_interval(np.maximum(base, better).tolist(), base.tolist())
         assert ends is not None

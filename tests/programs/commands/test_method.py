@@ -202,7 +202,7 @@ def test_the_methods_are_listed_one_line_each() -> None:
         (["q", "--no-original", "--no-external", "--no-internal"], "at least one of the queries"),
         # Nothing listens on port 9 of this machine.
         (["q", "--retriever", "colbertv2:http://127.0.0.1:9"], "127.0.0.1:9"),
-        (["q", "--lm", "openai/m", "--api-base", "http://127.0.0.1:9/v1"], "openai/m"),
+        (["q", "--lm", "openai/m", "--api-base", "http://127.0.0.1:9/v1", "--lm-arg", "num_retries=0"], "openai/m"),
         (["--plan", "--questions", "0"], "--questions must be at least 1, not 0"),
     ],
 )
