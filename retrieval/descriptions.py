@@ -49,9 +49,8 @@ def read_description(directory: Path, name: str, kind: str, version: int) -> dic
         found, sizes = description["format"], dict(description["files"])
     if found != version:
         raise UsageError(f"{directory} has index format {found}, this version reads {version}: build the index again")
-    if odd := [
-        file for file in sorted(directory.iterdir()) if not (file.is_file() or file.is_dir())
-    ]:  # it may never end
+    # A pipe or a device may never end.
+    if odd := [file for file in sorted(directory.iterdir()) if not (file.is_file() or file.is_dir())]:
         raise RetrievalError(f"{odd[0]} is damaged, it is no regular file: build the index again")
     for file, size in sizes.items():
         found = (directory / file).stat().st_size if (directory / file).is_file() else 0

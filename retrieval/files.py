@@ -36,16 +36,14 @@ __all__ = [
     "write_whole",
 ]
 
+_LARGEST = 2**28  # bytes of a file that is read at once
+_LONGEST_LINE = 2**26  # bytes
 
 # What libraries raise at a file that is damaged; NumPy reads the header of an array as Python.
 DAMAGE = (
     *(ValueError, TypeError, LookupError, AttributeError, ArithmeticError, EOFError, OSError, RuntimeError),
     *(MemoryError, SyntaxError, TokenError, BadZipFile, zlib.error, pickle.UnpicklingError),
 )
-
-
-_LARGEST = 2**28  # bytes of a file that is read at once
-_LONGEST_LINE = 2**26  # bytes
 
 
 @contextmanager
@@ -108,7 +106,15 @@ def read_whole(path: str | Path) -> bytes:
 
 
 class LongLine(ValueError):
-    """A line is longer than any that somebody writes."""
+    """A line is longer than any that somebody writes.
+
+    Attributes:
+        number: Of the line, counted from 1.
+    """
+
+    def __init__(self, number: int) -> None:
+        super().__init__(f"it is longer than {_LONGEST_LINE:,} bytes")
+        self.number = number
 
 
 def lines_of(file: BufferedIOBase) -> Iterator[bytes]:
@@ -118,9 +124,9 @@ def lines_of(file: BufferedIOBase) -> Iterator[bytes]:
         LongLine: a line is longer than 64 MiB.
         OSError: as the file does.
     """
-    while line := file.readline(_LONGEST_LINE + 1):
+    for number, line in enumerate(iter(lambda: file.readline(_LONGEST_LINE + 1), b""), 1):
         if len(line) > _LONGEST_LINE:
-            raise LongLine(f"it is longer than {_LONGEST_LINE:,} bytes")
+            raise LongLine(number)
         yield line
 
 

@@ -211,7 +211,9 @@ class XMLAdapter(_Tolerant, dspy.XMLAdapter):
         if all(f"<{name}>" in reply and f"{{{name}}}" not in reply for name in signature.output_fields):
             try:
                 for name, value in _tagged(signature, reply)[0].items():
-                    _check_repair(value, signature.output_fields[name].annotation)
+                    annotation = signature.output_fields[name].annotation
+                    if isinstance(value, str) and annotation is not str and not _is_reply(annotation):
+                        repaired(value)  # which DSPy does again, if it can be done
                 return dspy.XMLAdapter.parse(self, signature, reply)  # type: ignore[no-any-return]
             except (AdapterParseError, ValueError, RecursionError):
                 pass
@@ -281,20 +283,8 @@ def _value(value: Any, annotation: Any) -> Any:
         return json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list) else str(value)
     if isinstance(value, str) and not _is_reply(annotation):
         value = value[:LONGEST]
-    _check_repair(value, annotation)
+        repaired(value)  # which DSPy does again, if it can be done
     return parse_value(value, annotation)
-
-
-def _check_repair(value: Any, annotation: Any) -> None:
-    """Check, where DSPy will repair a text, that this takes a short time.
-
-    Raises:
-        ValueError: it does not.
-    """
-    if isinstance(value, str) and annotation is not str and not _is_reply(annotation):
-        if len(value) > LONGEST:
-            raise ValueError(f"longer than {LONGEST:,} characters")
-        repaired(value)
 
 
 def _is_text(annotation: Any) -> bool:

@@ -82,13 +82,10 @@ def lines(
 
 
 def _whole(path: Path, file: BufferedReader) -> Iterator[bytes]:
-    number = 0
     try:
-        for line in lines_of(file):
-            number += 1
-            yield line
+        yield from lines_of(file)
     except LongLine as error:
-        raise Damaged(f"{path}, line {number + 1} is damaged: {error}") from error
+        raise Damaged(f"{path}, line {error.number} is damaged: {error}") from error
 
 
 def say_left_out(left_out: Sequence[Damaged], meaning: str) -> None:

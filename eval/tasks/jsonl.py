@@ -46,7 +46,7 @@ def read(path: str | Path) -> Iterator[dspy.Example]:
                         raise ValueError(f"the id {question.id!r} is already that of line {first}")
                     yield question
     except LongLine as error:
-        raise UsageError(f"{path}, line {number + 1}: {error}") from error
+        raise UsageError(f"{path}, line {error.number}: {error}") from error
     except ValueError as error:
         raise UsageError(f"{path}, line {number}: {error}") from error
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:

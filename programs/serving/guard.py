@@ -10,7 +10,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from programs.serving.problems import Problem, refusal
 from retrieval import UsageError
-from retrieval.serving.pages import is_loopback, names_of, netloc
+from retrieval.serving.pages import PORTS, UNKNOWN_NAME, called_as, is_loopback, names_of, netloc
 
 __all__ = ["Admission", "Guard"]
 
@@ -21,7 +21,6 @@ _BOUND = {
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
 }
-_PORTS = {"http": 80, "https": 443}
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,13 +81,11 @@ class Guard:
 
     def _problem(self, path: str, headers: Headers) -> Problem | None:
         """Why this request is turned away, if it is."""
-        hosts = headers.getlist("host")
-        host = netloc(f"//{hosts[0]}") if len(hosts) == 1 else None
-        if host is None or not host[0] or (self._hosts is not None and host[0] not in self._hosts):
-            message = "the server is not known under this name; its --allow-host names others"
-            return Problem(403, message, "wrong_host")
+        host = called_as(headers, self._hosts)
+        if host is None:
+            return Problem(403, UNKNOWN_NAME, "wrong_host")
         for origin in headers.getlist("origin"):
-            if netloc(origin) != (host[0], host[1] or _PORTS.get(urlsplit(origin).scheme)):
+            if netloc(origin) != (host[0], host[1] or PORTS.get(urlsplit(origin).scheme)):
                 return Problem(403, "pages of other sites may not ask", "wrong_origin")
         if self._token is None or path in _OPEN or path.startswith(_OPEN_BELOW):
             return None

@@ -77,7 +77,7 @@ def _numbered(
     except _BadLine as error:
         raise UsageError(f"{path}, line {number}: {error}") from error
     except LongLine as error:
-        raise UsageError(f"{path}, line {number + 1}: {error}") from error
+        raise UsageError(f"{path}, line {error.number}: {error}") from error
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise UsageError(f"{path} is a damaged gzip file, from line {number + 1} on: {error}") from error
     except OSError as error:

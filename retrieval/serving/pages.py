@@ -9,10 +9,14 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from retrieval.serving.requests import json_reply
 
-__all__ = ["NoOtherPages", "is_loopback", "names_of", "netloc"]
+__all__ = ["PORTS", "UNKNOWN_NAME", "NoOtherPages", "called_as", "is_loopback", "names_of", "netloc"]
+
+PORTS = {"http": 80, "https": 443}
+"""Where a URL names none, by its scheme."""
+UNKNOWN_NAME = "the server is not known under this name; its --allow-host names others"
+"""What a request is told that `called_as` finds no name in."""
 
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
-_PORTS = {"http": 80, "https": 443}
 
 
 class NoOtherPages:
@@ -36,11 +40,19 @@ class NoOtherPages:
         await self._app(scope, receive, send)
 
     def _wrong(self, headers: Headers) -> str | None:
-        if self._names is not None and (netloc(f"//{headers.get('host', '')}") or (None,))[0] not in self._names:
-            return "the server is not known under this name; its --allow-host names others"
+        if self._names is not None and called_as(headers, self._names) is None:
+            return UNKNOWN_NAME
         if headers.get("sec-fetch-site") in ("cross-site", "same-site"):  # a site has many servers
             return "pages of other sites may not search"
         return None
+
+
+def called_as(headers: Headers, names: frozenset[str] | None) -> tuple[str, int | None] | None:
+    """Host and port by which a request calls the server; None where it has no such thing, several, or a host that is
+    not among the names (None for any)."""
+    hosts = headers.getlist("host")
+    host, port = (netloc(f"//{hosts[0]}") if len(hosts) == 1 else None) or (None, None)
+    return (host, port) if host and (names is None or host in names) else None
 
 
 def names_of(host: str, further: Iterable[str]) -> frozenset[str]:
@@ -52,7 +64,7 @@ def netloc(url: str) -> tuple[str | None, int | None] | None:
     """Host and port of a URL; None where it has no such thing."""
     try:
         parts = urlsplit(url)
-        return parts.hostname, parts.port or _PORTS.get(parts.scheme)
+        return parts.hostname, parts.port or PORTS.get(parts.scheme)
     except ValueError:
         return None
 

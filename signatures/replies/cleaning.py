@@ -155,8 +155,11 @@ def repaired(text: str) -> Any:
     """What json_repair makes of a text of at most 10,000 characters.
 
     Raises:
-        ValueError: brackets open and open in it, as in no reply that was cut off, or repairing it takes too long.
+        ValueError: it is longer, brackets open and open in it, as in no reply that was cut off, or repairing it takes
+            too long.
     """
+    if len(text) > LONGEST:
+        raise ValueError(f"longer than {LONGEST:,} characters")
     opened, most = 0, 0
     for bracket in re.findall(r"[\[\]{}]", text):
         opened += 1 if bracket in "[{" else -1
