@@ -79,13 +79,13 @@ def add_data(parser: ArgumentParser) -> None:
     )
 
 
-def add_demonstrations(parser: ArgumentParser, where: str = "") -> None:
-    """Add --demonstrations, labelled examples in the prompts; `where` says in which."""
+def add_demonstrations(parser: ArgumentParser, where: str = "", default: str = "none") -> None:
+    """Add --demonstrations, labelled examples in the prompts; `where` says in which, `default` what None stands for."""
     parser.add_argument(
         "--demonstrations",
         type=int,
         metavar="N",
-        help=f"show each predictor N labelled demonstrations, made from training questions{where} (default: none)",
+        help=f"show each predictor N labelled demonstrations, made from training questions{where} (default: {default})",
     )
 
 

@@ -67,9 +67,10 @@ def add_flags(parser: ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="PROGRAM[:TASK]=FILE",
-        help="state file with demonstrations, for rows where the paper uses some (default: zero-shot)",
+        help="state file with demonstrations, for rows where the paper uses some",
     )
-    add_demonstrations(parser, ", in such rows without a state file")
+    paper_s = "BlendFilter's rows as many as its paper, if training questions are at hand; the others none"
+    add_demonstrations(parser, ", in such rows without a state file; 0 for none", paper_s)
     parser.add_argument(
         "--runs", default="runs/paper", metavar="DIR", help="directory for the runs (default: %(default)s)"
     )

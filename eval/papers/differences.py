@@ -40,7 +40,8 @@ def differences(table: Table, runs: Sequence[RowRun]) -> list[str]:
 def _lms(ran: RowRun) -> Iterator[str]:
     state = ran.summary.manifest.state
     shown = ran.summary.manifest.entries().get("demonstrations")
-    shots = "zero-shot, as in the paper" if ran.row.demonstrations == "none" else "zero-shot"
+    paper = {"none": ", as in the paper", "optional": "", "required": ""}
+    shots = "zero-shot" + paper.get(str(ran.row.demonstrations), f", the paper {ran.row.demonstrations}-shot")
     if state:
         shots = f"with the state {state['file']}"
     if shown:

@@ -34,7 +34,7 @@ from eval.runs.fingerprints import fingerprints
 from eval.runs.runner import evaluate
 from eval.runs.store import is_finished, read
 from eval.tasks import SEED
-from eval.tasks.demonstrations.training import show
+from eval.tasks.demonstrations.training import at_hand, show
 from programs.instruments.state import load_state
 from retrieval import Retriever, UsageError
 from retrieval.secrets import without_url_secrets
@@ -177,7 +177,7 @@ def _prepare(table: Table, row: TableRow, task: str, setup: Setup) -> _Prepared:
     if lacking := [setting for setting in row.needs if setting not in settings]:
         raise NotRun(f"needs --set {lacking[0]}=…, for which there is no default")
     state = setup.state_file(row.program, name)
-    if state is None and setup.demonstrations is None and row.demonstrations == "required":
+    if state is None and not setup.demonstrations and row.demonstrations == "required":
         raise NotRun(
             f"needs --demonstrations N, or --state {row.program}=FILE with demonstrations: python -m optimizers "
             f"{row.program} makes one"
@@ -188,6 +188,8 @@ def _prepare(table: Table, row: TableRow, task: str, setup: Setup) -> _Prepared:
         ("none", None) if row.retriever == "none" else fill(setup.retrievers, "--retriever", row.retriever)
     )
     demonstrations = None if state or row.demonstrations == "none" else setup.demonstrations
+    if state is None and demonstrations is None and isinstance(row.demonstrations, int) and at_hand(task, setup.data):
+        demonstrations = row.demonstrations
     module = program(retriever, **settings)
     if state is not None:
         try:
@@ -296,17 +298,21 @@ def _attempt(
 def _demonstrations(
     made: _Prepared, task: str, examples: Sequence[dspy.Example], setup: Setup
 ) -> dict[str, Any] | None:
-    """Give the row's program its demonstrations; the record for the manifest.
+    """Give the row's program its demonstrations; the record for the manifest. A program that asks no LM gets none, and
+    neither does one whose row shows them by default, where they cannot be made.
 
     Raises:
-        NotRun: there are no questions to make them from.
+        NotRun: the caller wants some, and there are no questions to make them from.
     """
-    if made.demonstrations is None:
+    if not made.demonstrations or not made.module.predictors():
         return None
     try:
         shown = show(made.module, made.demonstrations, task=task, asked=examples, data=setup.data)
     except UsageError as error:
-        raise NotRun(str(error)) from error
+        if setup.demonstrations:
+            raise NotRun(str(error)) from error
+        setup.on_demonstrations(f"{made.program}, {task}: zero-shot: {error}")
+        return None
     setup.on_demonstrations(shown)
     return shown.record()
 

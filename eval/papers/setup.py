@@ -56,8 +56,8 @@ class Setup:
             not those of a row.
         states: State files, with the demonstrations that the papers show.
         demonstrations: How many labelled demonstrations each predictor gets, in rows where the paper shows some and
-            there is no state file; None for none.
-        on_demonstrations: Called with the demonstrations of each run.
+            there is no state file; 0 for none, None for as many as the row says.
+        on_demonstrations: Called with the demonstrations of each run, or with why it has none of those of its row.
         seed: Number of this attempt at the questions, for the LMs; another one gives other runs.
         threads: Questions in flight at the same time; likewise `lm_calls` and `workers`, see
             `eval.runs.runner.evaluate`.
@@ -78,7 +78,7 @@ class Setup:
     settings: Mapping[str, Any] = field(default_factory=dict)
     states: Sequence[State] = ()
     demonstrations: int | None = None
-    on_demonstrations: Callable[[Shown], object] = lambda shown: None
+    on_demonstrations: Callable[[Shown | str], object] = lambda shown: None
     seed: int = 0
     threads: int | None = None
     lm_calls: int | None = None

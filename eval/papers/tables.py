@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, PositiveInt, model_validator
 
 from retrieval import UsageError
 
@@ -99,9 +99,10 @@ class TableRow(_Model):
     """Of the program, by name; they make the row what it is, and the caller cannot replace them."""
     needs: tuple[str, ...] = ()
     """Settings without which the row is not run, and which the caller gives: they name weights or an index."""
-    demonstrations: Literal["none", "optional", "required"] = "optional"
+    demonstrations: Literal["none", "optional", "required"] | PositiveInt = "optional"
     """Whether the prompts show examples: none, even if the caller has a state file for the program; those of the state
-    file, if there is one; or those of the state file, without which the row is not run."""
+    file, if there is one; or those of the state file, without which the row is not run. A number is what the paper
+    shows: where the caller says nothing of demonstrations, so many are made, if training questions are at hand."""
     top_p: tuple[float, ...] = ()
     """One answer is asked for with each of these, and the best one counts; if empty, one answer with the LM's own."""
     retriever: str

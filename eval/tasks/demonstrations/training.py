@@ -17,7 +17,7 @@ from eval.tasks.demonstrations.fit import for_predictors
 from eval.tasks.jsonl import read
 from retrieval import Retriever, UsageError
 
-__all__ = ["Shown", "show"]
+__all__ = ["Shown", "at_hand", "show"]
 
 _TRIED = 10  # questions for each demonstration: not every question has all that is needed
 # The fields that are made of what leads to the answer.
@@ -110,6 +110,14 @@ def show(
         {name: len(made) for name, made in shown.items()},
         sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest(),
     )
+
+
+def at_hand(task: str, data: str | Path | None) -> bool:
+    """Whether training questions are where the questions of a data set are: in local copies, or else on the hub."""
+    directory = None if data is None else Path(data)
+    named, variant = choose(task)
+    other, train = choose(named.training(variant))
+    return named.local_copy(variant, directory) is None or other.local_copy(train, directory) is not None
 
 
 def _training_questions(

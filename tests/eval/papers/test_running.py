@@ -138,13 +138,13 @@ def test_labelled_demonstrations_are_made_where_the_paper_shows_some_and_are_par
     asked_first, *others = (data / "hotpotqa.dev.jsonl").read_text().splitlines()
     (data / "hotpotqa.dev.jsonl").write_text(asked_first)
     (data / "hotpotqa.train.jsonl").write_text("\n".join([asked_first, *others]))
-    told: list[Shown] = []
+    told: list[Shown | str] = []
     made = setup(tmp_path / "runs", sample, limit=1, data=data, demonstrations=2, on_demonstrations=told.append)
     printed = run_and_print(table, made)
     assert "Not run" not in printed
     assert "; zero-shot" in printed
     assert "; 2 labelled demonstrations of hotpotqa:train" in printed
-    assert [shown.by_predictor for shown in told] == [{"answer": 2}, {"answer.predict": 2}]
+    assert [shown.by_predictor for shown in told if isinstance(shown, Shown)] == [{"answer": 2}, {"answer.predict": 2}]
     manifests = [json.loads(path.read_text()) for path in (tmp_path / "runs").glob("*/manifest.json")]
     assert sorted(m["demonstrations"] is not None for m in manifests) == [False, True, True]
     asked = load("sample", 1)[0].id
@@ -152,6 +152,33 @@ def test_labelled_demonstrations_are_made_where_the_paper_shows_some_and_are_par
     other = setup(tmp_path / "runs", sample, limit=1, data=data, demonstrations=1)
     run_and_print(table, other)
     assert len(list((tmp_path / "runs").iterdir())) == 5  # runs with other demonstrations
+
+
+def test_blendfilters_rows_show_three_where_training_questions_are_at_hand(
+    offline: None, sample: Retriever, data: Path, tmp_path: Path
+) -> None:
+    (table,) = choose_parts([find("blendfilter:fig2")], ["BM25"], [])
+    told: list[str] = []
+    made = setup(tmp_path / "runs", sample, limit=1, data=data, on_demonstrations=lambda one: told.append(str(one)))
+    printed = run_and_print(table, made)  # the hub is not asked for what the local copies lack
+    assert "(paper: gpt-3.5-turbo-instruct); zero-shot, the paper 3-shot" in printed
+    assert told == []
+    asked_first, *others = (data / "hotpotqa.dev.jsonl").read_text().splitlines()
+    (data / "hotpotqa.dev.jsonl").write_text(asked_first)
+    (data / "hotpotqa.train.jsonl").write_text("\n".join([asked_first, *others]))
+    printed = run_and_print(table, made)
+    assert "Not run" not in printed
+    assert "; 3 labelled demonstrations of hotpotqa:train" in printed
+    assert len(told) == 2  # direct retrieval asks no LM, and shows it nothing
+    none = setup(tmp_path / "none", sample, limit=1, data=data, demonstrations=0)
+    assert "labelled demonstrations" not in run_and_print(table, none)
+    (data / "hotpotqa.train.jsonl").write_text(asked_first)
+    printed = run_and_print(table, made)
+    assert "; zero-shot, the paper 3-shot" in printed
+    assert "Not run" not in printed
+    assert "blendfilter, hotpotqa:blendfilter: zero-shot: all questions of hotpotqa:train are asked" in told[-1]
+    asked_for = setup(tmp_path / "runs", sample, limit=1, data=data, demonstrations=3)
+    assert "all questions of hotpotqa:train are asked" in run_and_print(table, asked_for)
 
 
 @pytest.mark.leaves_sockets

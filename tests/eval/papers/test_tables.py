@@ -111,6 +111,7 @@ def test_what_a_row_needs_and_shows() -> None:
     assert row_of("chain_of_rewrite:table4", "BM25 + UPR").needs == ("upr",)
     assert row_of("migres:table8", "MIGRES*").demonstrations == "required"
     assert row_of("migres:table5", "w SUMM").demonstrations == "none"
+    assert {row.demonstrations for table in paper("blendfilter").tables for row in table.rows} == {3}
     assert row_of("blendfilter:fig4", "CoT, three answers").top_p == (0.0, 0.5, 1.0)
     threshold = find("migres:table6").settings["threshold"]
     assert (threshold, type(threshold)) == (1.0, float)
