@@ -20,7 +20,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 answer: .venv/base
 	@echo "Answering with blendfilter …"
-	@$(BIN)/python -m programs blendfilter "$$QUESTION"
+	@$(BIN)/odqa ask blendfilter "$$QUESTION"
 
 test: check
 	$(BIN)/python -m pytest -n 2 --dist loadgroup

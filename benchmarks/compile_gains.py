@@ -72,9 +72,7 @@ def main() -> None:
     parser.add_argument("--train", type=int, default=12, help="(default: %(default)s)")
     parser.add_argument("--dev", type=int, default=24, help="(default: %(default)s)")
     parser.add_argument("--only", nargs="+", default=[], metavar="NAME", help="predictors that are to learn")
-    parser.add_argument(
-        "--metric", default="em", help="a metric of python -m eval, or filter_f1 (default: %(default)s)"
-    )
+    parser.add_argument("--metric", default="em", help="a metric of odqa eval, or filter_f1 (default: %(default)s)")
     parser.add_argument("--dir", type=Path, required=True, help="for indexes and runs; a new one for new runs")
     args = parser.parse_args()
     metric = filter_f1 if args.metric == "filter_f1" else metrics.load(args.metric)

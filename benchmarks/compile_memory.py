@@ -10,7 +10,7 @@ idle       after ten questions, one at a time
 asking     the most while the held-out questions are asked, as many at a time as while compiling
 compiling  the most while the recipe runs, and the same questions are asked before and after it
 
-As in `python -m optimizers`, the C library gives memory back at once. Anonymous memory is the process's own. The
+As in `odqa optimize`, the C library gives memory back at once. Anonymous memory is the process's own. The
 resident set also has the pages of the mapped index that searches touched; the system takes these back when it needs
 them.
 """
@@ -46,10 +46,10 @@ def compile_over(index: Path, asked: list[str], recipe: str, train: int, threads
     import retrieval
     from eval.metrics import f1
     from eval.runs.runner import evaluate
+    from odqa.heaps import give_back_memory
     from optimizers import load
     from optimizers.optimize import optimize
     from programs.blendfilter import BlendFilter
-    from retrieval.heaps import give_back_memory
 
     if tell:
         give_back_memory()

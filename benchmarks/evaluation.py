@@ -43,9 +43,9 @@ from stand_in import MODEL, stand_in
 from eval.metrics import STANDARD, em
 from eval.runs.runner import evaluate
 from eval.tasks import load as load_task
+from odqa.cluster import Workers
 from programs import load
 from retrieval import load as load_retriever
-from retrieval.cluster import Workers
 
 ALONE = 400  # calls, or at least so many, of the loops that have one call in flight
 ALONE_WAITING = 60  # the same where each call takes its time

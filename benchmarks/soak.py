@@ -1,7 +1,7 @@
 """A server under attack: 64 clients that mean well or ill, for as long as you like, and what they leave behind.
 
-    python -m retrieval serve sample & python benchmarks/soak.py http://127.0.0.1:8893 $! [--minutes 3] [--seed 0]
-    python -m programs serve blendfilter migres --retriever sample --lm extractive &
+    odqa serve-passages sample & python benchmarks/soak.py http://127.0.0.1:8893 $! [--minutes 3] [--seed 0]
+    odqa serve blendfilter migres --retriever sample --lm extractive &
     python benchmarks/soak.py http://127.0.0.1:8900 $! --server answers
 
 Each client behaves anew in turn, drawn by the seed: it asks as it should, on any of the server's routes, sends its head

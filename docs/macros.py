@@ -45,7 +45,7 @@ def _section(table: Table) -> Iterable[str]:
     short = table.name.partition(":")[2]
     (number,) = [f"{word}{short.removeprefix(kind)}" for kind, word in _KINDS.items() if short.startswith(kind)]
     columns = [column.name for column in table.columns]
-    yield from (f"## {number}: {table.title}", "", f"    python -m eval paper {table.name}", "")
+    yield from (f"## {number}: {table.title}", "", f"    odqa eval paper {table.name}", "")
     yield from (f"- LM: {table.lm}", f"- Retrieval: {table.corpus}", *([f"- {table.note}"] if table.note else []), "")
     if any(figure is not None for row in table.rows for figure in row.figures):
         yield "The paper's figures:"

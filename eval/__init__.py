@@ -9,4 +9,4 @@
 Write `from eval.x import y`, never `import eval`: it hides the builtin.
 """
 
-import retrieval.interrupts  # noqa: F401  # first: from here on an interrupt is no traceback
+import odqa.interrupts  # noqa: F401  # first: from here on an interrupt is no traceback

@@ -1,4 +1,4 @@
-"""`python -m eval TASK --program NAME` asks a program the questions of a task; other subcommands use such runs."""
+"""`odqa eval TASK --program NAME` asks a program the questions of a task; other subcommands use such runs."""
 
 import inspect
 import sys
@@ -23,10 +23,11 @@ from eval.commands import (
 )
 from eval.commands import list as list_found
 from eval.commands import set as set_of_runs
+from odqa.console import Parser, with_values
+from odqa.console import run as run_command
 from programs.commands.flags import add_settings
-from retrieval import command_line
 
-_PROG = "python -m eval"
+_PROG = "odqa eval"
 _RUNS = (run, set_of_runs, table, list_found, view, compare, report, rescore)
 _MODULES = (*_RUNS, retrieval, cost, export, mlflow, tasks, corpus, paper)
 _COMMANDS = {command.__name__.rpartition(".")[2]: command for command in _MODULES}
@@ -34,19 +35,19 @@ _COMMANDS = {command.__name__.rpartition(".")[2]: command for command in _MODULE
 
 def main(argv: Sequence[str]) -> NoReturn:
     """Run one subcommand and exit."""
-    command_line.run(_PROG, lambda: _main(argv))
+    run_command(_PROG, lambda: _main(argv))
 
 
-def make_parser(argv: Sequence[str]) -> command_line.Parser:
+def make_parser(argv: Sequence[str]) -> Parser:
     """Make the parser, with the settings of the program that the command line names.
 
     Raises:
         UsageError: There is no such program.
     """
-    parser = command_line.Parser(
+    parser = Parser(
         prog=_PROG,
         description="Ask programs the questions of a task, compare the runs and report them; judge retrievers.",
-        epilog="COMMAND --help lists its flags. Without COMMAND it is run: python -m eval TASK --program NAME.",
+        epilog="COMMAND --help lists its flags. Without COMMAND it is run: odqa eval TASK --program NAME.",
     )
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     for name, module in _COMMANDS.items():
@@ -55,11 +56,19 @@ def make_parser(argv: Sequence[str]) -> command_line.Parser:
         command = commands.add_parser(name, prog=prog, allow_abbrev=False, help=about.split("\n")[0], description=about)
         module.add_flags(command)
         command.set_defaults(command=module.main)
-    chooser = command_line.Parser(prog=_PROG, add_help=False, allow_abbrev=False)
+    chooser = Parser(prog=_PROG, add_help=False, allow_abbrev=False)
     chooser.add_argument("--program")
     chosen = chooser.parse_known_args(argv)[0].program
     if chosen is not None:
         add_settings(commands.choices["run"], programs.load(chosen))
+    return parser
+
+
+def all_words(words: Sequence[str]) -> Parser:
+    """The parser of what may follow `odqa eval`, for completion: without a subcommand it takes the flags of run."""
+    parser = Parser(_PROG, parents=[make_parser(words)], conflict_handler="resolve")
+    run.add_flags(parser)
+    with_values(parser, {"program": programs.names()})
     return parser
 
 

@@ -19,8 +19,8 @@ import dspy
 from dspy.utils.exceptions import LMConfigurationError
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from retrieval.errors import UsageError
-from retrieval.secrets import keep_secret
+from odqa.errors import UsageError
+from odqa.secrets import keep_secret
 
 __all__ = ["MAX_TOKENS", "load"]
 
@@ -99,7 +99,7 @@ def load(spec: str = "auto", *, api_base: str | None = None, **settings: Any) ->
         return local_lm(spec, **settings)
     if spec.partition(":")[0] == "oracle":
         raise UsageError(
-            "the oracle needs the gold of a task's questions: use python -m eval TASK --program NAME --lm oracle"
+            "the oracle needs the gold of a task's questions: use odqa eval TASK --program NAME --lm oracle"
         )
     if "/" not in spec.strip("/"):
         raise UsageError(

@@ -43,7 +43,7 @@ from dspy.lm15 import (
     materialize_response,
 )
 
-from retrieval.errors import UsageError
+from odqa.errors import UsageError
 
 __all__ = ["AsyncLocalModel", "LocalModel", "local_lm"]
 

@@ -1,4 +1,4 @@
-"""`python -m optimizers PROGRAM --task TASK --recipe NAME --out STATE.json` compiles a program into a state file."""
+"""`odqa optimize PROGRAM --task TASK --recipe NAME --out STATE.json` compiles a program into a state file."""
 
 import argparse
 import contextlib
@@ -24,6 +24,9 @@ from eval.runs.asking import how_asked
 from eval.runs.limits import Limits
 from eval.runs.store import read
 from lms.extractive import READER
+from odqa.console import Parser, output, run, say, with_values
+from odqa.heaps import give_back_memory
+from odqa.secrets import without_secrets, without_url_secrets
 from optimizers import check, filter_f1, load, names, needs_a_writer, why_no_state
 from optimizers.changes import changes
 from optimizers.optimize import optimize
@@ -38,11 +41,8 @@ from programs.commands.flags import (
     settings_of,
 )
 from retrieval import UsageError
-from retrieval.command_line import Parser, output, run, say
-from retrieval.heaps import give_back_memory
-from retrieval.secrets import without_secrets, without_url_secrets
 
-_PROG = "python -m optimizers"
+_PROG = "odqa optimize"
 
 
 def main(argv: Sequence[str]) -> NoReturn:
@@ -57,6 +57,13 @@ def main(argv: Sequence[str]) -> NoReturn:
     run(_PROG, command)
 
 
+def all_words(words: Sequence[str]) -> Parser:
+    """The parser of what may follow `odqa optimize`, for completion."""
+    parser = make_parser(words)
+    with_values(parser, {"program": programs.names(), "recipe": names()})
+    return parser
+
+
 def make_parser(argv: Sequence[str]) -> Parser:
     """Make the parser, with the settings of the program and of the recipe that the command line names."""
     parser = Parser(
@@ -68,7 +75,7 @@ def make_parser(argv: Sequence[str]) -> Parser:
     )
     parser.add_argument("program", metavar="PROGRAM", help=f"one of {', '.join(programs.names())}")
     parser.add_argument(
-        "--task", required=True, metavar="TASK", help="sample, file:QUESTIONS.jsonl[.gz], or a task of python -m eval"
+        "--task", required=True, metavar="TASK", help="sample, file:QUESTIONS.jsonl[.gz], or a task of odqa eval"
     )
     add_data(parser)
     parser.add_argument("--recipe", required=True, metavar="NAME", help=f"one of {', '.join(names())}")

@@ -14,7 +14,7 @@ from dspy.utils.exceptions import LMError, LMInvalidRequestError
 from eval.metrics import Metric
 from eval.runs.limits import Stopped
 from eval.runs.recorded_calls import RecordedCalls
-from retrieval.secrets import without_url_secrets
+from odqa.secrets import without_url_secrets
 
 __all__ = ["Failures", "one_line"]
 

@@ -35,7 +35,7 @@ def explained(metric: Metric) -> Callable[..., dspy.Prediction]:
 
     Args:
         metric: Gives the score of the run; 0 if it is undefined. GEPA knows no other score, not even for one predictor.
-            To let a predictor learn by a score of its own, let it learn alone: `python -m optimizers … --only select
+            To let a predictor learn by a score of its own, let it learn alone: `odqa optimize … --only select
             --metric filter_f1`.
 
     Returns:

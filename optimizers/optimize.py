@@ -21,13 +21,13 @@ from eval.runs.limits import Limits, Stopped
 from eval.runs.recorded_calls import RecordedCalls
 from eval.runs.runner import evaluate
 from eval.runs.store import making
+from odqa.cluster import Workers
 from optimizers.failures import Failures, one_line
 from optimizers.predictor_metrics import Traced, predictor_metrics
 from optimizers.predictors import learning, restricted, unrestricted
 from programs.instruments.cost import Cost, measured
 from programs.instruments.state import check_writable, save_state
 from retrieval import OdqaError, UsageError
-from retrieval.cluster import Workers
 
 __all__ = ["Outcome", "optimize"]
 

@@ -15,7 +15,7 @@ __all__ = ["Recipe", "check_package", "check_settings", "copy_with_prompts", "ze
 class Recipe(Protocol):
     """Returns a new, compiled program; the retriever is shared, not copied.
 
-    A recipe's own settings are keyword-only arguments with defaults, and flags of `python -m optimizers`.
+    A recipe's own settings are keyword-only arguments with defaults, and flags of `odqa optimize`.
 
     Args:
         program: The program; stays as it is.

@@ -6,7 +6,7 @@
 `names` lists them, and `load` finds one by its name.
 """
 
-import retrieval.interrupts  # noqa: F401  # first: from here on an interrupt is no traceback
+import odqa.interrupts  # noqa: F401  # first: from here on an interrupt is no traceback
 
 # isort: split
 import importlib
@@ -14,7 +14,7 @@ import pkgutil
 
 import dspy
 
-from retrieval.errors import UsageError
+from odqa.errors import UsageError
 
 __all__ = ["load", "names"]
 

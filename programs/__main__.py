@@ -1,18 +1,18 @@
-"""`python -m programs` lists the methods; `python -m programs NAME QUESTION` answers a question with one of them, and
-`python -m programs serve` answers questions over HTTP."""
+"""`odqa ask` lists the methods; `odqa ask NAME QUESTION` answers a question with one of them, and
+`odqa serve` answers questions over HTTP."""
 
 import argparse
 import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
+from odqa.console import Parser, output, run, say, with_values
 from programs import load, names
 from programs.commands import method, serve
-from retrieval.command_line import Parser, output, run, say
 
-__all__ = ["main"]
+__all__ = ["all_words", "main"]
 
-_PROG = "python -m programs"
+_PROG = "odqa ask"
 
 
 def main(argv: Sequence[str]) -> NoReturn:
@@ -26,12 +26,27 @@ def main(argv: Sequence[str]) -> NoReturn:
     run(_PROG, lambda: method.main(load(args.name), args.rest) if args.name else _list())
 
 
+def all_words(words: Sequence[str]) -> Parser:
+    """The parser of what may follow these words, for completion: of serve, or of all methods."""
+    if list(words) == ["serve"]:
+        parser = serve.make_parser()
+        with_values(parser, {"methods": names()})
+        return parser
+    ask = Parser(_PROG)
+    methods_of = ask.add_subparsers()
+    for name in names():
+        program = load(name)
+        about = (program.__doc__ or "").splitlines()[0]
+        methods_of.add_parser(name, parents=[method.make_parser(program)], add_help=False, help=about)
+    return ask
+
+
 def _list() -> None:
     for name in names():
         output(f"{name:20} {(load(name).__doc__ or '').splitlines()[0]}")
     say(
-        'python -m programs NAME "QUESTION" answers with one of them, and python -m programs NAME --help lists its '
-        "settings; python -m programs serve answers over HTTP"
+        'odqa ask NAME "QUESTION" answers with one of them, and odqa ask NAME --help lists its '
+        "settings; odqa serve answers over HTTP"
     )
 
 

@@ -1,10 +1,10 @@
 """Passages in: retrievers that find passages for a query, and know nothing about questions."""
 
-import retrieval.interrupts  # noqa: F401  # first: from here on an interrupt is no traceback
+import odqa.interrupts  # noqa: F401  # first: from here on an interrupt is no traceback
 
 # isort: split
+from odqa.errors import OdqaError, RetrievalError, UsageError
 from retrieval.base import Retriever
-from retrieval.errors import OdqaError, RetrievalError, UsageError
 from retrieval.foreign import AnyRetriever, as_passages, as_retriever
 from retrieval.memory import Memory
 from retrieval.passage import Passage, number, pick, union

@@ -6,7 +6,7 @@ from typing import Any, Self
 
 from dspy.utils.callback import with_callbacks
 
-from retrieval.errors import UsageError
+from odqa.errors import UsageError
 from retrieval.passage import Passage
 
 __all__ = ["Retriever"]

@@ -34,10 +34,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from odqa.errors import UsageError
+from odqa.files import read_whole, resolved
 from retrieval import known_item
 from retrieval.base import Retriever
-from retrieval.errors import UsageError
-from retrieval.files import read_whole, resolved
 from retrieval.ranking.fuse import Fused, interpolate, reciprocal_rank_fusion
 from retrieval.ranking.rerank import Reranked
 from retrieval.ranking.scorers import load_scorer

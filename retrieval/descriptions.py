@@ -6,8 +6,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from retrieval.errors import RetrievalError, UsageError
-from retrieval.files import json_page, read_whole, replaced_directory, undamaged
+from odqa.errors import RetrievalError, UsageError
+from odqa.files import json_page, read_whole, replaced_directory, undamaged
 
 __all__ = ["read_description", "verify", "write_description"]
 
@@ -41,7 +41,7 @@ def read_description(directory: Path, name: str, kind: str, version: int) -> dic
             raise UsageError(
                 f"a process was killed when it replaced {directory}: the index from before is {old}, rename it"
             )
-        raise UsageError(f"there is no {kind} index in {directory}: build one with `python -m retrieval index`")
+        raise UsageError(f"there is no {kind} index in {directory}: build one with `odqa index`")
     if not (directory / name).exists():
         raise UsageError(f"{directory} is no {kind} index, or its build was not finished: build it again")
     with undamaged(directory / name):

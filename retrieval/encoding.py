@@ -9,9 +9,9 @@ import pickle
 from collections.abc import Sequence
 from typing import Any
 
-from retrieval.cluster import Workers, connected, gpus_each, workers_in
-from retrieval.errors import OdqaError
-from retrieval.http import one_line
+from odqa.cluster import Workers, connected, gpus_each, workers_in
+from odqa.errors import OdqaError
+from odqa.http import one_line
 from retrieval.indexes import Progress
 
 __all__ = ["do_tasks"]

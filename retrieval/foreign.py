@@ -8,8 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol, SupportsFloat
 
+from odqa.errors import UsageError
 from retrieval.base import Retriever
-from retrieval.errors import UsageError
 from retrieval.passage import Passage, union
 
 __all__ = ["AnyRetriever", "as_passages", "as_retriever"]

@@ -22,8 +22,8 @@ from uuid import uuid4
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval.errors import RetrievalError, UsageError
-from retrieval.files import locked, replace_directory, resolved, undamaged
+from odqa.errors import RetrievalError, UsageError
+from odqa.files import locked, replace_directory, resolved, undamaged
 from retrieval.passage import Passage
 
 __all__ = [

@@ -13,7 +13,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from retrieval.errors import OdqaError, UsageError
+from odqa.errors import OdqaError, UsageError
 
 __all__ = [
     "LanguageModel",

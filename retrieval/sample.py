@@ -6,10 +6,10 @@ from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
 
+from odqa.errors import RetrievalError, UsageError
 from retrieval.bm25 import BM25
 from retrieval.bm25.build import FORMAT
 from retrieval.corpora import SAMPLE, read
-from retrieval.errors import RetrievalError, UsageError
 
 __all__ = ["load_sample"]
 

@@ -4,9 +4,9 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+from odqa.errors import UsageError
 from retrieval import known_item
 from retrieval.base import Retriever
-from retrieval.errors import UsageError
 
 __all__ = ["FORMS", "load"]
 
@@ -26,11 +26,11 @@ def load(spec: str | Path) -> Retriever:
 
     Args:
         spec: `sample` (BM25 over the packaged sample corpus); `bm25:DIR`, `dense:DIR`, `colbert:DIR` or `hipporag:DIR`
-            (an index that `python -m retrieval index` made; a ColBERT index may be one that colbert-ai made);
+            (an index that `odqa index` made; a ColBERT index may be one that colbert-ai made);
             `qdrant:PATH` or `qdrant:URL?collection=NAME` (a collection of Qdrant that the same command made, with
             `search=bm25`, `dense`, `colbert` or `hybrid` behind the question mark; the key of a server is in the
             environment variable QDRANT_API_KEY); `shards:DIR` (an index in parts,
-            of `python -m retrieval shard`); `colbertv2:URL` (a server that speaks the ColBERTv2 protocol); or a
+            of `odqa shard`); `colbertv2:URL` (a server that speaks the ColBERTv2 protocol); or a
             TOML file that composes these (see `retrieval.compositions`). A path is that of a TOML file or of an index
             of any of these kinds.
 
@@ -56,7 +56,7 @@ def load(spec: str | Path) -> Retriever:
 def _kind_of_index(directory: Path) -> str:
     if kind := _kind(directory):
         return kind
-    raise UsageError(f"there is no index in {directory}: build one with `python -m retrieval index`")
+    raise UsageError(f"there is no index in {directory}: build one with `odqa index`")
 
 
 def _kind(directory: Path) -> str | None:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from support.patience import PATIENCE
 
-from optimizers.commands.odqa import COMMANDS
+from odqa.__main__ import COMMANDS
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -61,7 +61,7 @@ def test_the_wheel_has_the_six_packages_whole_and_nothing_else(built: Path) -> N
     result = python("check_wheel_contents", str(wheel))
     assert result.returncode == 0, result.stdout
     typed = {name for name in zipfile.ZipFile(wheel).namelist() if name.endswith("/py.typed")}
-    rooms = ("eval", "lms", "optimizers", "programs", "retrieval", "signatures")
+    rooms = ("eval", "lms", "odqa", "optimizers", "programs", "retrieval", "signatures")
     assert typed == {f"{room}/py.typed" for room in rooms}
 
 

@@ -129,7 +129,7 @@ def test_the_reference_has_every_method_recipe_and_retriever(pages: dict[Path, P
 def test_the_papers_pages_have_every_table_with_its_figures(site: Path) -> None:
     for table in all_tables():
         text = (site / "papers" / f"{table.name.partition(':')[0]}.html").read_text(encoding="utf-8")
-        assert f"python -m eval paper {table.name}\n" in text
+        assert f"odqa eval paper {table.name}\n" in text
         for row in table.rows:
             for column, figure in zip(table.columns, row.figures, strict=True):
                 assert figure is None or f">{figure}{column.unit}</td>" in text

@@ -11,7 +11,7 @@ from eval.commands.options import add_runs, read_runs
 from eval.figures.comparison import compare
 from eval.reports.text import comparison_table
 from eval.runs.record import jsonable
-from retrieval.command_line import output, progress_bar
+from odqa.console import output, progress_bar
 
 
 def add_flags(parser: ArgumentParser) -> None:

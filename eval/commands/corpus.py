@@ -1,6 +1,6 @@
 """Write the passages that come with a task's questions as a corpus.
 
-They are the gold and the distracting ones; python -m retrieval index takes the corpus. With --add-to, another corpus is
+They are the gold and the distracting ones; odqa index takes the corpus. With --add-to, another corpus is
 written first, and then the passages that it lacks.
 """
 
@@ -14,8 +14,8 @@ from tqdm import tqdm
 from eval.commands.options import add_data
 from eval.tasks import choose
 from eval.tasks.own_passages import write_corpus
+from odqa.console import output
 from retrieval import UsageError
-from retrieval.command_line import output
 from retrieval.corpora.reader import read
 
 

@@ -8,7 +8,7 @@ from argparse import ArgumentParser, Namespace
 from eval.commands.options import add_runs, read_runs
 from eval.figures.costs import costs
 from eval.reports.text import cost_table
-from retrieval.command_line import output
+from odqa.console import output
 
 
 def add_flags(parser: ArgumentParser) -> None:

@@ -7,7 +7,7 @@ import json
 from argparse import ArgumentParser, Namespace
 
 from eval.commands.options import add_runs, read_runs
-from retrieval.command_line import output
+from odqa.console import output
 
 
 def add_flags(parser: ArgumentParser) -> None:

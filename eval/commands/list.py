@@ -11,8 +11,8 @@ from eval.reports.formats import heading, interval, percent, usd
 from eval.reports.text import align
 from eval.runs.found import StateFile, find
 from eval.runs.store import Glance, glance
+from odqa.console import output
 from retrieval import UsageError
-from retrieval.command_line import output
 
 _RUN = ("run", "program", "task", "LM", "questions", "score", "", "USD", "LM calls", "state")
 

@@ -12,10 +12,10 @@ from eval.runs.asking import draws
 from eval.runs.ceiling import is_oracle, load_oracle, standing
 from eval.runs.limits import Limits
 from eval.runs.store import Run, read
+from odqa.cluster import Workers
 from programs.commands import flags
 from programs.instruments.plan import price
 from retrieval import Retriever, UsageError
-from retrieval.cluster import Workers
 
 __all__ = [
     "add_attempts",

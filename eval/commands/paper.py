@@ -29,11 +29,11 @@ from eval.commands.options import (
 )
 from eval.reports.progress import Progress
 from eval.runs.budget import Budget
+from odqa.console import output, say
+from odqa.secrets import without_secrets
 from programs.commands.flags import adapter_of, add_lm
 from retrieval import FORMS, OdqaError, Retriever, UsageError
 from retrieval import load as load_retriever
-from retrieval.command_line import output, say
-from retrieval.secrets import without_secrets
 
 if TYPE_CHECKING:
     from eval.papers.setup import MakeLM

@@ -7,8 +7,8 @@ network and no other file.
 from argparse import ArgumentParser, Namespace
 
 from eval.commands.options import add_runs, read_runs
+from odqa.console import progress_bar, say
 from retrieval import UsageError
-from retrieval.command_line import progress_bar, say
 
 
 def add_flags(parser: ArgumentParser) -> None:

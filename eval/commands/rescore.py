@@ -15,8 +15,8 @@ from eval.reports.progress import Progress
 from eval.reports.text import table
 from eval.runs.rescoring import rescore
 from eval.runs.store import Run, read
+from odqa.console import output, say
 from programs.instruments.adapters import load_adapter
-from retrieval.command_line import output, say
 
 
 def add_flags(parser: ArgumentParser) -> None:

@@ -14,12 +14,12 @@ from eval.reports.progress import Progress
 from eval.reports.retrieval import retrieval_table
 from eval.runs.retrieval import evaluate_retriever
 from eval.tasks import load
+from odqa.console import output, say
+from odqa.secrets import without_url_secrets
 from programs.instruments.cost import measured
 from retrieval import FORMS
 from retrieval import load as load_retriever
-from retrieval.command_line import output, say
 from retrieval.commands.asking import add_lm_flags, asking, bill
-from retrieval.secrets import without_url_secrets
 
 
 def add_flags(parser: ArgumentParser) -> None:

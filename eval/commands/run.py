@@ -2,7 +2,7 @@
 
 One row per question goes to a directory. To continue a run that was cut short, repeat its command with --run and its
 directory. --lm oracle, or oracle:ERROR_RATE, gives the ceiling of the method with its retriever, --lm extractive the
-floor. --attempts N makes N runs, whose best answers python -m eval compare takes together. With --program NAME, --help
+floor. --attempts N makes N runs, whose best answers odqa eval compare takes together. With --program NAME, --help
 also lists the settings of that program.
 """
 
@@ -43,10 +43,10 @@ from eval.runs.runner import evaluate
 from eval.runs.store import answered, read
 from eval.tasks import SEED, load
 from eval.tasks.demonstrations.training import Shown, show
+from odqa.console import Parser, output, say
+from odqa.secrets import without_secrets, without_url_secrets
 from programs.commands.flags import adapter_of, add_environment, add_settings, load_retriever, make, settings_of
 from retrieval import OdqaError, Retriever, UsageError
-from retrieval.command_line import Parser, output, say
-from retrieval.secrets import without_secrets, without_url_secrets
 
 
 def add_flags(parser: ArgumentParser) -> None:
@@ -54,7 +54,7 @@ def add_flags(parser: ArgumentParser) -> None:
         "task",
         metavar="TASK",
         help="sample, file:QUESTIONS.jsonl[.gz], or NAME or NAME:VARIANT for a data set and the questions that a paper "
-        "takes from it; python -m eval tasks lists them",
+        "takes from it; odqa eval tasks lists them",
     )
     add_data(parser)
     parser.add_argument(
@@ -76,7 +76,7 @@ def add_flags(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--mlflow",
         metavar="EXPERIMENT",
-        help="trace each question to this MLflow experiment; to log the finished run, use python -m eval mlflow",
+        help="trace each question to this MLflow experiment; to log the finished run, use odqa eval mlflow",
     )
     add_environment(parser)
 
@@ -98,7 +98,7 @@ def main(args: Namespace) -> None:
             manifest = make_manifest(args, lm, shown, seed)
             _run(module, lm, examples, chosen, directory, Namespace(**{**vars(args), "run": base}), manifest)
     if args.attempts > 1:
-        say(f"the best of all answers: python -m eval compare {','.join(directories)}")
+        say(f"the best of all answers: odqa eval compare {','.join(directories)}")
 
 
 def _run(

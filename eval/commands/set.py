@@ -33,10 +33,10 @@ from eval.runs.runner import fingerprint
 from eval.runs.sets import Combination, LMEntry, RunSet, combinations, read_set
 from eval.runs.store import Run, answered, is_finished, read_begun
 from eval.tasks import load
+from odqa.console import output, say
 from programs.commands.flags import adapter_of, load_retriever
 from programs.instruments.plan import Amount, plan, price
 from retrieval import OdqaError, Retriever, UsageError
-from retrieval.command_line import output, say
 
 _LONGEST_NAME = 100  # characters of a directory's name before its hash
 _SERVERLESS = ("oracle", "extractive", "gguf:")  # LMs that the address of a server is not for
@@ -55,7 +55,7 @@ def add_flags(parser: ArgumentParser) -> None:
         "--lm",
         action="append",
         metavar="SPEC",
-        help="an LM in place of those in the file, as for python -m eval; can be repeated",
+        help="an LM in place of those in the file, as for odqa eval; can be repeated",
     )
     parser.add_argument("--api-base", metavar="URL", help="address of an OpenAI-compatible server for --lm")
     parser.add_argument("--limit", type=int, metavar="N", help="ask only the first N questions of each task")
@@ -102,7 +102,7 @@ class Planned:
 
     combination: Combination
     args: Namespace
-    """The flags of `python -m eval` that would make it."""
+    """The flags of `odqa eval` that would make it."""
     examples: Sequence[dspy.Example]
     retriever: Retriever | None
     lm: dspy.LM
@@ -280,8 +280,8 @@ def _say_what_next(planned: Sequence[Planned]) -> None:
     """How to compare and report the runs, by task."""
     for folder, count in Counter(each.directory.parent for each in planned).items():
         if count > 1:
-            say(f"python -m eval compare {folder}/*")
-            say(f"python -m eval report {folder}/* --out {folder.name}.html")
+            say(f"odqa eval compare {folder}/*")
+            say(f"odqa eval report {folder}/* --out {folder.name}.html")
 
 
 def _prospects(planned: Sequence[Planned]) -> Iterator[Prospect]:

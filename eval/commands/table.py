@@ -15,9 +15,9 @@ from eval.figures.lines import line_of, name_of
 from eval.reports.methods import is_page, page
 from eval.runs.lines import Line, merged, read_lines, write_lines
 from eval.runs.sets import read_set
+from odqa.console import say
+from odqa.files import write_whole
 from retrieval import UsageError
-from retrieval.command_line import say
-from retrieval.files import write_whole
 
 _FIGURES = "table.csv"
 

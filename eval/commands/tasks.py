@@ -3,7 +3,7 @@
 from argparse import ArgumentParser, Namespace
 
 from eval.tasks import TASKS
-from retrieval.command_line import output
+from odqa.console import output
 
 
 def add_flags(parser: ArgumentParser) -> None:

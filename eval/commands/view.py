@@ -18,8 +18,8 @@ from eval.reports.text import align, table
 from eval.reports.trace import calls_text, question_text
 from eval.runs.found import StateFile, read_report, read_state
 from eval.runs.store import Run, read
+from odqa.console import output, progress_bar, say
 from retrieval import UsageError
-from retrieval.command_line import output, progress_bar, say
 
 
 def add_flags(parser: ArgumentParser) -> None:
@@ -58,7 +58,7 @@ def _run(run: Run) -> str:
     parts = [align(lines, left=(0, 1)), table(summary)]
     if counts:
         parts.append(align([["why wrong", *map(heading, wrong)], *counts]))
-    return "\n\n".join([*parts, f"as a page: python -m eval report {run.name} --out FILE.html"])
+    return "\n\n".join([*parts, f"as a page: odqa eval report {run.name} --out FILE.html"])
 
 
 def _question(run: Run, id_: str, prompts: bool) -> str:

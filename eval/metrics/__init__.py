@@ -86,7 +86,7 @@ __all__ = [
 _RECALL = (recall_passages, recall_evidence, recall_passages_by_id, recall_evidence_by_id)
 
 STANDARD: tuple[Metric, ...] = (em, f1, *_RECALL)
-"""What `python -m eval` computes by default, of questions that are not answered by yes or no."""
+"""What `odqa eval` computes by default, of questions that are not answered by yes or no."""
 
 _PLAIN: dict[str, Metric] = {
     metric.__name__: metric

@@ -54,6 +54,6 @@ def fill(given: Mapping[str, _Given], flag: str, *roles: str | None) -> _Given:
         if role in given:
             return given[role]
     if "oracle" in named:
-        corpus = "over a corpus that python -m eval corpus TASK --add-to CORPUS has made"
+        corpus = "over a corpus that odqa eval corpus TASK --add-to CORPUS has made"
         raise NotRun(f"needs {flag} oracle=SPEC, {corpus}")
     raise NotRun(f"needs {flag} {named[0]}=SPEC, or {flag} SPEC for all")

@@ -35,9 +35,9 @@ from eval.runs.runner import evaluate
 from eval.runs.store import is_finished, read
 from eval.tasks import SEED
 from eval.tasks.demonstrations.training import at_hand, show
+from odqa.secrets import without_url_secrets
 from programs.instruments.state import load_state
 from retrieval import Retriever, UsageError
-from retrieval.secrets import without_url_secrets
 
 __all__ = ["Cell", "TableRun", "run"]
 
@@ -179,7 +179,7 @@ def _prepare(table: Table, row: TableRow, task: str, setup: Setup) -> _Prepared:
     state = setup.state_file(row.program, name)
     if state is None and not setup.demonstrations and row.demonstrations == "required":
         raise NotRun(
-            f"needs --demonstrations N, or --state {row.program}=FILE with demonstrations: python -m optimizers "
+            f"needs --demonstrations N, or --state {row.program}=FILE with demonstrations: odqa optimize "
             f"{row.program} makes one"
         )
     if row.demonstrations == "none":

@@ -17,9 +17,9 @@ from eval.runs.limits import Limits
 from eval.runs.record import Row
 from eval.tasks import choose
 from eval.tasks.demonstrations.training import Shown
+from odqa.cluster import Workers
 from programs.steps.settings import check
 from retrieval import Retriever, UsageError
-from retrieval.cluster import Workers
 
 __all__ = ["MakeLM", "Setup", "State", "assigned", "check_settings", "program_of", "settings_of", "states"]
 

@@ -235,7 +235,7 @@ def find(name: str) -> Table:
     for table in all_tables():
         if table.name == name:
             return table
-    raise UsageError(f"there is no table {name!r}: python -m eval paper lists them")
+    raise UsageError(f"there is no table {name!r}: odqa eval paper lists them")
 
 
 def choose(tables: Sequence[Table], rows: Sequence[str], columns: Sequence[str]) -> list[Table]:

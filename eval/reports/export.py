@@ -13,9 +13,9 @@ from pyarrow import csv, parquet
 from eval.figures.summary import total
 from eval.runs.record import Row
 from eval.runs.store import Run
+from odqa.files import replaced
 from programs.instruments.cost import Cost, Spent
 from retrieval import UsageError
-from retrieval.files import replaced
 
 __all__ = ["export", "table"]
 

@@ -8,7 +8,7 @@ from eval.runs.lines import Line
 
 __all__ = ["is_page", "page"]
 
-_MADE_BY = "Made by `python -m eval table`, never by hand"
+_MADE_BY = "Made by `odqa eval table`, never by hand"
 
 _OF_ALL = f"""\
 # All methods, compared
@@ -39,10 +39,10 @@ _REPEAT = """\
 To repeat all this, index the passages of each data set, and run the set. To add an LM, name it: what others have run
 is kept.
 
-    python -m retrieval index --backend bm25 --corpus hotpotqa.corpus.jsonl.gz --out indexes/hotpotqa
-    python -m eval table docs/methods/table.toml --data DIR
-    python -m eval table docs/methods/table.toml --data DIR --limit 10   # a first look
-    python -m eval table docs/methods/table.toml --data DIR --lm openai/my-model --max-usd 5
+    odqa index --backend bm25 --corpus hotpotqa.corpus.jsonl.gz --out indexes/hotpotqa
+    odqa eval table docs/methods/table.toml --data DIR
+    odqa eval table docs/methods/table.toml --data DIR --limit 10   # a first look
+    odqa eval table docs/methods/table.toml --data DIR --lm openai/my-model --max-usd 5
 """
 
 _MARKS = """\

@@ -2,9 +2,9 @@
 
     GET /v1/runs                        all runs at a glance
     GET /v1/runs/NAME                   one, with its figures so far
-    GET /v1/runs/NAME/report            the page of `python -m eval report`
+    GET /v1/runs/NAME/report            the page of `odqa eval report`
     GET /v1/leaderboard                 means with intervals, by method and task
-    GET /v1/compare?a=NAME&b=NAME       what `python -m eval compare --json` prints; with &format=html the page of both
+    GET /v1/compare?a=NAME&b=NAME       what `odqa eval compare --json` prints; with &format=html the page of both
 
 A run's name is its path in the directory. It is looked up among the runs that are there, so that nothing else can be
 read. The figures are those of `eval.figures`.

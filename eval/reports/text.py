@@ -21,8 +21,8 @@ from eval.reports.formats import (
     usd,
 )
 from eval.runs.ceiling import label
+from odqa.printable import unbroken
 from programs.instruments.cost import Spent
-from retrieval.printable import unbroken
 
 __all__ = ["align", "comparison_table", "cost_table", "table"]
 

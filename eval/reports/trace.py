@@ -6,9 +6,9 @@ from eval.figures.outcomes import reason
 from eval.reports.formats import heading
 from eval.runs.record import PaidCall, Row, Shown
 from eval.runs.replies import texts
+from odqa.printable import unbroken
 from programs.instruments.trace import Dropped, Found, Kept, Query, Statement
 from retrieval import Passage
-from retrieval.printable import unbroken
 
 __all__ = ["calls_text", "question_text"]
 

@@ -7,8 +7,8 @@ import dspy
 
 from eval.runs.ceiling import label, standing
 from eval.runs.record import plain
+from odqa.secrets import public
 from programs.instruments.adapters import adapter_name
-from retrieval.secrets import public
 
 __all__ = ["Asking", "draws", "how_asked"]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from eval.runs.parsing import ELSEWHERE, lines, reading
 from eval.runs.record import PaidCall
-from retrieval.files import open_regular, write_whole
+from odqa.files import open_regular, write_whole
 
 __all__ = ["CallLog"]
 

@@ -6,9 +6,9 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from odqa.files import read_whole
+from odqa.secrets import without_url_secrets
 from retrieval.corpora.reader import SAMPLE
-from retrieval.files import read_whole
-from retrieval.secrets import without_url_secrets
 
 __all__ = ["fingerprints"]
 

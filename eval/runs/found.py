@@ -11,8 +11,8 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from odqa.files import open_regular, read_whole
 from retrieval import UsageError
-from retrieval.files import open_regular, read_whole
 
 __all__ = ["Found", "ReportFile", "StateFile", "find", "find_runs", "read_report", "read_state"]
 
@@ -42,7 +42,7 @@ class StateFile:
 
 @dataclass(frozen=True, slots=True)
 class ReportFile:
-    """A page that `python -m eval report` wrote."""
+    """A page that `odqa eval report` wrote."""
 
     path: Path
     title: str

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from odqa.files import write_whole
+from odqa.http import one_line
 from retrieval import UsageError
-from retrieval.files import write_whole
-from retrieval.http import one_line
 
 __all__ = ["Line", "merged", "read_lines", "write_lines"]
 

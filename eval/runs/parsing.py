@@ -11,9 +11,9 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
+from odqa.files import LongLine, lines_of, open_regular, read_whole
+from odqa.http import one_line
 from retrieval import UsageError
-from retrieval.files import LongLine, lines_of, open_regular, read_whole
-from retrieval.http import one_line
 
 __all__ = ["ELSEWHERE", "Damaged", "lines", "page", "reading", "say_left_out"]
 

@@ -21,11 +21,11 @@ from eval.runs.record import Error, Prediction, Row
 from eval.runs.record import prediction as recorded
 from eval.runs.recorded_calls import RecordedCalls
 from eval.runs.scoring import defined, score
+from odqa.secrets import keep_secret, without_url_secrets
 from programs.instruments.cost import Cost, PredictorNames, Spent, measured
 from programs.instruments.searches import Search, observed
 from programs.instruments.trace import Trace, trace
 from retrieval import Passage, UsageError
-from retrieval.secrets import keep_secret, without_url_secrets
 
 __all__ = ["Questioner"]
 

@@ -25,10 +25,10 @@ from eval.runs.call_log import CallLog
 from eval.runs.limits import Allowance, Limits
 from eval.runs.record import Message, PaidCall
 from eval.runs.replies import again, is_nothing, recorded, usd
+from odqa.files import json_line
 from programs.instruments.adapters import adapter_name
 from programs.instruments.cost import PredictorNames, Spent, caller
 from retrieval import UsageError
-from retrieval.files import json_line
 from retrieval.watching import watching
 
 __all__ = ["RecordedCalls"]

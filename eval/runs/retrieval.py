@@ -13,8 +13,8 @@ from typing import Any
 import dspy
 
 from eval.figures.retrieval import Measures, RetrievalFigures, figures_of, has_gold
+from odqa.files import json_line, json_page, write_whole
 from retrieval import Retriever, UsageError
-from retrieval.files import json_line, json_page, write_whole
 
 __all__ = ["evaluate_retriever"]
 

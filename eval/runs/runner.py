@@ -31,8 +31,8 @@ from eval.runs.question import Questioner
 from eval.runs.record import Row, plain
 from eval.runs.recorded_calls import RecordedCalls
 from eval.runs.store import Store, making
+from odqa.cluster import Workers
 from retrieval import Passage, UsageError
-from retrieval.cluster import Workers
 
 __all__ = ["evaluate", "fingerprint"]
 

@@ -1,4 +1,4 @@
-"""A set of runs as a TOML file: what `python -m eval set` runs.
+"""A set of runs as a TOML file: what `odqa eval set` runs.
 
     tasks = ["hotpotqa", { task = "strategyqa", limit = 50, settings = { style = "yesno" } }]
     programs = ["direct", { program = "blendfilter", settings = { k = [3, 5, 10] } }]
@@ -21,10 +21,10 @@ from typing import Annotated, Any, Literal, TypeVar
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 import programs
+from odqa.files import read_whole
 from programs.instruments.adapters import Structured
 from programs.steps.settings import check
 from retrieval import UsageError
-from retrieval.files import read_whole
 
 __all__ = ["Combination", "RunSet", "combinations", "read_set"]
 
@@ -90,7 +90,7 @@ class ProgramEntry(_Model):
 
 
 class LMEntry(_Model):
-    """A language model with the flags of `python -m eval` that say how it is asked."""
+    """A language model with the flags of `odqa eval` that say how it is asked."""
 
     lm: str
     """As --lm takes it."""
@@ -135,7 +135,7 @@ class Combination:
     settings: Mapping[str, Value]
     """Those that the file gives."""
     flags: Mapping[str, Any]
-    """Values of flags of `python -m eval`, by the names in its namespace; of the others the defaults hold."""
+    """Values of flags of `odqa eval`, by the names in its namespace; of the others the defaults hold."""
 
     def __str__(self) -> str:
         settings = [f"{name} {value}" for name, value in self.settings.items()]

@@ -25,10 +25,10 @@ from eval.figures.summary import Figures, Summary
 from eval.runs.call_log import CallLog
 from eval.runs.parsing import ELSEWHERE, Damaged, lines, page, reading, say_left_out
 from eval.runs.record import Manifest, PaidCall, Row, jsonable
+from odqa.files import json_line, json_page, locked, open_regular, replaced, write_whole
 from programs.instruments.cost import Cost
 from programs.instruments.trace import Trace
 from retrieval import Passage, UsageError, union
-from retrieval.files import json_line, json_page, locked, open_regular, replaced, write_whole
 
 __all__ = ["Glance", "Run", "Store", "answered", "glance", "is_finished", "making", "read", "read_begun"]
 

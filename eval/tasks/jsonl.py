@@ -10,8 +10,8 @@ from typing import Any
 
 import dspy
 
+from odqa.files import LongLine, lines_of
 from retrieval import UsageError
-from retrieval.files import LongLine, lines_of
 
 __all__ = ["example", "read"]
 

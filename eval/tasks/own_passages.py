@@ -8,14 +8,14 @@ from collections.abc import Iterable
 from contextlib import nullcontext
 from pathlib import Path
 
+from odqa.files import json_line, replaced
 from retrieval import Passage, UsageError
-from retrieval.files import json_line, replaced
 
 __all__ = ["write_corpus"]
 
 
 def write_corpus(out: str | Path, own: Iterable[Passage], base: Iterable[Passage] = ()) -> tuple[int, int]:
-    """Write a corpus for `python -m retrieval index`: the base, then the questions' passages that the base lacks.
+    """Write a corpus for `odqa index`: the base, then the questions' passages that the base lacks.
 
     Two passages are the same if their titles and texts are, apart from white space. The file appears whole or not at
     all.

@@ -40,7 +40,7 @@ from lms.extractive.fields import fill
 from lms.extractive.prompt import Prompt, parse, render
 from lms.oracle.gold import Gold, fold, leads_of
 from lms.oracle.reply import PerfectReply
-from retrieval.errors import UsageError
+from odqa.errors import UsageError
 
 __all__ = ["Gold", "OracleEngine", "oracle_lm"]
 

@@ -15,11 +15,11 @@ import dspy
 
 import lms
 import retrieval
+from odqa.console import say
 from programs.instruments import settings as instruments
 from programs.instruments.adapters import NAMES, Structured, load_adapter
 from programs.instruments.state import load_state
 from retrieval import FORMS, Retriever, UsageError
-from retrieval.command_line import say
 
 __all__ = [
     "adapter_of",
@@ -43,7 +43,7 @@ def add_environment(parser: argparse.ArgumentParser) -> None:
         metavar="SPEC",
         help=f"{', '.join(FORMS)}, or none for closed book (default: ODQA_RETRIEVER, else sample, the packaged corpus)",
     )
-    group.add_argument("--state", metavar="FILE", help="state file with compiled prompts, from python -m optimizers")
+    group.add_argument("--state", metavar="FILE", help="state file with compiled prompts, from odqa optimize")
 
 
 def add_lm(parser: argparse._ActionsContainer, *, by_role: bool = False) -> None:

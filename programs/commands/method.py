@@ -1,4 +1,4 @@
-"""`python -m programs.NAME QUESTION` answers a question with one method, or says what questions will cost."""
+"""`odqa ask NAME QUESTION` answers a question with one method, or says what questions will cost."""
 
 import argparse
 import inspect
@@ -16,12 +16,12 @@ from dspy.utils.callback import BaseCallback
 from tqdm import tqdm
 
 import lms
+from odqa.console import Parser, output, run, say
 from programs.commands.flags import adapter_of, add_environment, add_settings, load_lm, load_retriever, make
 from programs.commands.way import NEXT, no_answer, way
 from programs.instruments.cost import measured
 from programs.instruments.plan import QUESTIONS, plan, price, promise
 from retrieval import UsageError
-from retrieval.command_line import Parser, output, run, say
 
 __all__ = ["main", "make_parser"]
 
@@ -43,7 +43,7 @@ def main(program: type[dspy.Module], argv: Sequence[str] | None = None) -> NoRet
 def make_parser(program: type[dspy.Module]) -> Parser:
     """Make the parser, with the settings of the program."""
     name = program.__module__ if program.__module__ != "__main__" else _module_name()
-    parser = Parser(prog=f"python -m {name}", description=_first_paragraph(program))
+    parser = Parser(prog=f"odqa ask {name.removeprefix('programs.')}", description=_first_paragraph(program))
     parser.add_argument("question", nargs="?", help="the question to answer")
     parser.add_argument(
         "--trace", action="store_true", help="print one JSON object: all fields of the result, and what it cost"
@@ -136,4 +136,4 @@ def _first_paragraph(program: type[dspy.Module]) -> str:
 def _module_name() -> str:
     """The name given to `python -m`, which runs the module as __main__."""
     spec = sys.modules["__main__"].__spec__
-    return spec.name if spec else "programs"
+    return spec.name if spec else ""

@@ -1,4 +1,4 @@
-"""`python -m programs serve` answers questions over HTTP: for chat clients, for agents and for a page."""
+"""`odqa serve` answers questions over HTTP: for chat clients, for agents and for a page."""
 
 import argparse
 import json
@@ -11,16 +11,16 @@ from typing import Any, NoReturn
 import dspy
 
 import retrieval
+from odqa.console import Parser, run
+from odqa.heaps import give_back_memory
+from odqa.secrets import public
 from programs import names
 from programs.commands.flags import adapter_of, add_lm, load_lm
 from retrieval import FORMS, Retriever, UsageError
-from retrieval.command_line import Parser, run
-from retrieval.heaps import give_back_memory
-from retrieval.secrets import public
 
 __all__ = ["main", "make_parser"]
 
-_PROG = "python -m programs serve"
+_PROG = "odqa serve"
 _RUNS = "runs"
 _REPLIES = 1_000  # of those in DSPy's cache on disk, so many are in memory too; DSPy would keep a million
 _HTTP = ("host", "port", "allow_host", "max_body", "runs")
@@ -56,7 +56,7 @@ def make_parser() -> Parser:
         action="append",
         default=[],
         metavar="METHOD=FILE",
-        help="state file with a method's compiled prompts, from python -m optimizers; may be given several times",
+        help="state file with a method's compiled prompts, from odqa optimize; may be given several times",
     )
     parser.add_argument(
         "--set",
@@ -69,7 +69,7 @@ def make_parser() -> Parser:
     parser.add_argument(
         "--runs",
         metavar="DIR",
-        help="directory of runs of python -m eval, which the page shows (default: runs, where there is one)",
+        help="directory of runs of odqa eval, which the page shows (default: runs, where there is one)",
     )
     add_lm(parser)
     server = parser.add_argument_group("server")

@@ -11,10 +11,10 @@ import dspy
 from dspy.utils.saving import get_dependency_versions
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from odqa.files import read_whole, write_whole
 from programs.instruments.adapters import adapter_name
 from retrieval import UsageError
 from retrieval.asking import adapter_in_use
-from retrieval.files import read_whole, write_whole
 
 __all__ = ["check_writable", "load_state", "save_state"]
 
@@ -145,7 +145,7 @@ def _read(path: str | Path) -> dict[str, Any]:
     except (ValueError, RecursionError):
         raise UsageError(f"{path} is no state file: it is not JSON") from None
     if not (isinstance(state, dict) and isinstance(state.get("manifest", {}), dict)):
-        raise UsageError(f"{path} is no state file: optimizers write those, with `python -m optimizers`")
+        raise UsageError(f"{path} is no state file: optimizers write those, with `odqa optimize`")
     return state
 
 

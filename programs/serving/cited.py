@@ -4,10 +4,10 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
+from odqa.printable import printable
 from programs.instruments.trace import Dropped, Kept, Query, Statement, Turn
 from programs.serving.live import AloneQuestion, Asked, Passages, PassageShown, Spending, Step
 from programs.serving.records import Record
-from retrieval.printable import printable
 
 __all__ = ["Cited", "Words", "address", "cited"]
 

@@ -7,9 +7,9 @@ from typing import Any
 from dspy.utils.exceptions import LMError
 from starlette.responses import Response
 
+from odqa.errors import ShardError
+from odqa.secrets import public
 from retrieval import RetrievalError, UsageError
-from retrieval.errors import ShardError
-from retrieval.secrets import public
 from retrieval.serving.listening import LOG
 from retrieval.serving.requests import json_reply
 

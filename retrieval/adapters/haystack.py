@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from retrieval.errors import UsageError
+from odqa.errors import UsageError
 from retrieval.foreign import AnyRetriever, as_retriever
 from retrieval.specs import load
 

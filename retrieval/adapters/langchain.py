@@ -5,8 +5,8 @@ from typing import Any
 
 from pydantic import Field, field_validator
 
+from odqa.errors import UsageError
 from retrieval.base import Retriever
-from retrieval.errors import UsageError
 from retrieval.foreign import as_retriever
 
 try:

@@ -3,7 +3,7 @@
 import asyncio
 from typing import Any
 
-from retrieval.errors import UsageError
+from odqa.errors import UsageError
 from retrieval.foreign import AnyRetriever, as_retriever
 
 try:

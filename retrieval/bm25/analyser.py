@@ -8,7 +8,7 @@ from functools import cached_property
 import Stemmer
 from bm25s.stopwords import STOPWORDS_EN
 
-from retrieval.errors import UsageError
+from odqa.errors import UsageError
 
 __all__ = ["Analyser"]
 

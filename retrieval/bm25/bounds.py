@@ -15,7 +15,7 @@ from typing import BinaryIO, Self
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from retrieval.errors import RetrievalError
+from odqa.errors import RetrievalError
 from retrieval.indexes import read_array
 
 __all__ = ["Bounds", "BoundsWriter", "open_array"]

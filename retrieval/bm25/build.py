@@ -17,11 +17,11 @@ import bm25s
 import numpy as np
 from numpy.typing import NDArray
 
+from odqa.errors import UsageError
 from retrieval.bm25.analyser import Analyser
 from retrieval.bm25.bounds import BoundsWriter, open_array
 from retrieval.bm25.weights import METHOD, rarity, saturation
 from retrieval.descriptions import write_description
-from retrieval.errors import UsageError
 from retrieval.indexes import CORPUS, LineWriter, Progress, checked_passages, passage_line
 from retrieval.passage import Passage
 

@@ -30,13 +30,13 @@ import bm25s
 import numpy as np
 from numpy.typing import NDArray
 
+from odqa.errors import RetrievalError, UsageError
+from odqa.files import replace_directory, undamaged
 from retrieval.base import Retriever
 from retrieval.bm25.analyser import Analyser
 from retrieval.bm25.bounds import SPAN_BITS, WINDOW_BITS, Bounds
 from retrieval.bm25.build import BUCKETS, DESCRIPTION, FORMAT, VOCABULARY, bucket, write_index
 from retrieval.descriptions import read_description
-from retrieval.errors import RetrievalError, UsageError
-from retrieval.files import replace_directory, undamaged
 from retrieval.indexes import (
     Corpus,
     Lines,

@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval.cluster import Workers
+from odqa.cluster import Workers
+from odqa.errors import UsageError
+from odqa.files import replaced, write_whole
 from retrieval.colbert.codec import Codec, load_lengths, load_tensors
 from retrieval.colbert.encoder import Checkpoint, find_device
 from retrieval.colbert.libraries import faiss, torch
 from retrieval.descriptions import write_description
 from retrieval.encoding import do_tasks
-from retrieval.errors import UsageError
-from retrieval.files import replaced, write_whole
 from retrieval.indexes import Corpus, Progress, checked_passages, store_passages
 from retrieval.passage import Passage
 

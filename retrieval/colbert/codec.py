@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from odqa.errors import OdqaError, RetrievalError
+from odqa.files import DAMAGE
 from retrieval.colbert.libraries import ColBERTConfig, ResidualCodec, torch
-from retrieval.errors import OdqaError, RetrievalError
-from retrieval.files import DAMAGE
 
 __all__ = ["Codec", "load_lengths", "load_tensors", "reading"]
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from odqa.errors import UsageError
+from odqa.files import replaced
 from retrieval.colbert.codec import reading
-from retrieval.errors import UsageError
-from retrieval.files import replaced
 from retrieval.indexes import CORPUS, Corpus, read_array
 from retrieval.passage import Passage
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
+from odqa.errors import UsageError
 from retrieval.colbert.libraries import (
     ColBERTConfig,
     DocTokenizer,
@@ -18,7 +19,6 @@ from retrieval.colbert.libraries import (
     snapshot_download,
     torch,
 )
-from retrieval.errors import UsageError
 from retrieval.known_item import is_checking
 from retrieval.models import in_one_line, without_surrogates
 

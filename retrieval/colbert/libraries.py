@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from retrieval.errors import UsageError
+from odqa.errors import UsageError
 
 
 @contextmanager

@@ -38,9 +38,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from odqa.cluster import Workers
+from odqa.errors import UsageError
+from odqa.files import read_whole, replace_directory
 from retrieval.base import Retriever
 from retrieval.candidates import Candidates
-from retrieval.cluster import Workers
 from retrieval.colbert.build import DESCRIPTION, FORMAT, METADATA, Builder
 from retrieval.colbert.codec import reading
 from retrieval.colbert.collection import open_passages
@@ -49,8 +51,6 @@ from retrieval.colbert.libraries import torch
 from retrieval.colbert.scoring import Pruning, best_scorer
 from retrieval.colbert.storage import Storage
 from retrieval.descriptions import read_description
-from retrieval.errors import UsageError
-from retrieval.files import read_whole, replace_directory
 from retrieval.indexes import Progress, building, building_directory, check_target
 from retrieval.passage import Passage
 
@@ -258,7 +258,7 @@ def _described(path: Path) -> tuple[dict[str, Any], int]:
     if not (path / METADATA).is_file():
         if building_directory(path).is_dir():
             raise UsageError(f"the index in {path} is not finished: start the same build again to go on with it")
-        raise UsageError(f"there is no ColBERT index in {path}: build one with `python -m retrieval index`")
+        raise UsageError(f"there is no ColBERT index in {path}: build one with `odqa index`")
     if (path / DESCRIPTION).is_file():
         read_description(path, DESCRIPTION, "ColBERT", FORMAT)
     with reading(path):

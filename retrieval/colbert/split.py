@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from odqa.files import read_whole
 from retrieval.colbert.build import (
     DESCRIPTION,
     IVF,
@@ -23,7 +24,6 @@ from retrieval.colbert.codec import load_lengths, load_tensors
 from retrieval.colbert.libraries import torch
 from retrieval.colbert.search import ColBERT
 from retrieval.descriptions import write_description
-from retrieval.files import read_whole
 from retrieval.indexes import Progress, store_passages
 
 __all__ = ["split"]

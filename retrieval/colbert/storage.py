@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from odqa.errors import RetrievalError
 from retrieval.colbert.build import IVF
 from retrieval.colbert.codec import Codec, load_lengths, load_tensors, reading
 from retrieval.colbert.libraries import torch
-from retrieval.errors import RetrievalError
 
 __all__ = ["CODES", "Storage"]
 

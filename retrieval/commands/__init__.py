@@ -1,1 +1,1 @@
-"""The subcommands of `python -m retrieval`, one file each."""
+"""The subcommands of `odqa`, one file each."""

@@ -5,11 +5,11 @@ import json
 from pathlib import Path
 from typing import Any
 
-from retrieval.command_line import output, saying_on_interrupt
+from odqa.console import output, saying_on_interrupt
+from odqa.errors import UsageError
+from odqa.secrets import without_url_secrets
 from retrieval.commands.index import bytes_of, reading
-from retrieval.errors import UsageError
 from retrieval.indexes import UpdatableIndex
-from retrieval.secrets import without_url_secrets
 from retrieval.specs import load
 
 __all__ = ["add_flags", "how_it_stands", "main", "open_index"]

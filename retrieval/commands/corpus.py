@@ -7,9 +7,9 @@ import logging
 from itertools import count
 from pathlib import Path
 
-from retrieval.command_line import output, progress_bar
-from retrieval.errors import UsageError
-from retrieval.files import replaced
+from odqa.console import output, progress_bar
+from odqa.errors import UsageError
+from odqa.files import replaced
 from retrieval.indexes import checked_passages, passage_line
 
 __all__ = ["add_flags", "main"]

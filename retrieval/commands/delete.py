@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
-from retrieval.command_line import output, saying_on_interrupt
+from odqa.console import output, saying_on_interrupt
+from odqa.errors import UsageError
 from retrieval.commands.add import how_it_stands, open_index
 from retrieval.commands.index import bytes_of
-from retrieval.errors import UsageError
 from retrieval.indexes import UpdatableIndex
 
 __all__ = ["add_flags", "main"]
@@ -23,7 +23,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--document",
         metavar="NAME",
-        help="and all of a document, where python -m retrieval corpus made the ids: those that begin with NAME#",
+        help="and all of a document, where odqa corpus made the ids: those that begin with NAME#",
     )
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from tqdm import tqdm
 
-from retrieval.command_line import output, progress_bar, say, saying_on_interrupt
+from odqa.console import output, progress_bar, say, saying_on_interrupt
 
 __all__ = ["add_flags", "main"]
 

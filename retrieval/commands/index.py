@@ -9,13 +9,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from retrieval.cluster import Workers
-from retrieval.command_line import output, progress_bar, say, saying_on_interrupt
+from odqa.cluster import Workers
+from odqa.console import output, progress_bar, say, saying_on_interrupt
+from odqa.errors import UsageError
+from odqa.secrets import without_url_secrets
 from retrieval.commands.asking import add_lm_flags, asking, bill, given_lm_flags, measured, price
 from retrieval.corpora.reader import naming_lines, read
-from retrieval.errors import UsageError
 from retrieval.passage import Passage
-from retrieval.secrets import without_url_secrets
 
 __all__ = ["add_flags", "bytes_of", "main", "reading"]
 
@@ -130,9 +130,7 @@ def reading(corpus: Path) -> Iterator[Iterator[Passage]]:
         UsageError: The corpus is a folder, or cannot be read, or a passage of it cannot be indexed.
     """
     if corpus.is_dir():
-        raise UsageError(
-            f"{corpus} is a folder: make a corpus of it first: python -m retrieval corpus {corpus} --out corpus.jsonl"
-        )
+        raise UsageError(f"{corpus} is a folder: make a corpus of it first: odqa corpus {corpus} --out corpus.jsonl")
     size = corpus.stat().st_size if corpus.is_file() else None
     with progress_bar(desc="reading", total=size, unit="B", unit_scale=True) as bar, naming_lines(corpus):
         yield read(corpus, bar.update)

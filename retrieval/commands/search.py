@@ -4,9 +4,9 @@ import argparse
 import json
 from contextlib import nullcontext
 
-from retrieval.command_line import output
+from odqa.console import output
+from odqa.errors import UsageError
 from retrieval.commands.asking import add_lm_flags, asking
-from retrieval.errors import UsageError
 from retrieval.specs import FORMS, load
 
 __all__ = ["add_flags", "main"]

@@ -4,7 +4,7 @@ import argparse
 import json
 from pathlib import Path
 
-from retrieval.command_line import output, progress_bar
+from odqa.console import output, progress_bar
 from retrieval.specs import load
 
 __all__ = ["add_flags", "main"]

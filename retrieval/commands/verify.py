@@ -4,7 +4,7 @@ import argparse
 import json
 from pathlib import Path
 
-from retrieval.command_line import output, progress_bar
+from odqa.console import output, progress_bar
 from retrieval.commands.index import bytes_of
 from retrieval.descriptions import verify
 from retrieval.shards.build import DESCRIPTION, directories_of

@@ -17,8 +17,8 @@ from itertools import chain
 from pathlib import Path
 from typing import IO, Any
 
-from retrieval.errors import RetrievalError
-from retrieval.files import replaced
+from odqa.errors import RetrievalError
+from odqa.files import replaced
 from retrieval.indexes import passage_line
 from retrieval.passage import Passage
 

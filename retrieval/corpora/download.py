@@ -17,11 +17,11 @@ from typing import Any
 
 import httpx
 
+from odqa.errors import RetrievalError, UsageError
+from odqa.files import json_page, locked, read_whole, write_whole
+from odqa.http import TRY_AGAIN, asked_wait, one_line, parse_url, seconds_to_wait, status_text
 from retrieval.corpora.archives import ByteProgress, check_archive, unpack
 from retrieval.corpora.catalogue import SOURCES, HubFile, Source
-from retrieval.errors import RetrievalError, UsageError
-from retrieval.files import json_page, locked, read_whole, write_whole
-from retrieval.http import TRY_AGAIN, asked_wait, one_line, parse_url, seconds_to_wait, status_text
 
 __all__ = ["Fetched", "fetch"]
 

@@ -10,9 +10,9 @@ from urllib.parse import quote
 
 import regex
 
+from odqa.errors import UsageError
 from retrieval.corpora.formats import READERS, Columns, Document, Unreadable
 from retrieval.corpora.libraries import TextSplitter
-from retrieval.errors import UsageError
 from retrieval.models import without_surrogates
 from retrieval.passage import Passage
 

@@ -1,6 +1,6 @@
 """The packages of the extra `corpora`, imported in one place, which says what is missing."""
 
-from retrieval.errors import UsageError
+from odqa.errors import UsageError
 
 try:
     from bs4 import BeautifulSoup

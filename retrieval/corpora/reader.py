@@ -11,8 +11,8 @@ from pathlib import Path
 from reprlib import repr
 from typing import Any
 
-from retrieval.errors import UsageError
-from retrieval.files import LongLine, lines_of
+from odqa.errors import UsageError
+from odqa.files import LongLine, lines_of
 from retrieval.indexes import DuplicateId
 from retrieval.passage import Passage
 

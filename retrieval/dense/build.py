@@ -11,12 +11,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval.cluster import Workers
+from odqa.cluster import Workers
+from odqa.errors import UsageError
+from odqa.files import replaced
 from retrieval.dense.encoder import PROBE, Encoder, LoadedEncoder, same_probe
 from retrieval.descriptions import write_description
 from retrieval.encoding import do_tasks
-from retrieval.errors import UsageError
-from retrieval.files import replaced
 from retrieval.indexes import CORPUS, Corpus, LineWriter, Progress, checked_passages, passage_line, read_array
 from retrieval.models import import_package
 from retrieval.passage import Passage

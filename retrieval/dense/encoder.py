@@ -9,8 +9,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval.errors import RetrievalError, UsageError
-from retrieval.files import undamaged
+from odqa.errors import RetrievalError, UsageError
+from odqa.files import undamaged
 from retrieval.indexes import read_array
 from retrieval.models import import_package, loading, refuse_code, same_vectors, without_surrogates
 from retrieval.passage import Passage

@@ -17,13 +17,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from odqa.cluster import Workers
+from odqa.errors import RetrievalError, UsageError
+from odqa.files import replace_directory, undamaged
 from retrieval.base import Retriever
-from retrieval.cluster import Workers
 from retrieval.dense.build import DESCRIPTION, FORMAT, GRAPH, VECTORS, Encoded, write_index
 from retrieval.dense.encoder import Encoder, LoadedEncoder, encoder_of_index
 from retrieval.descriptions import read_description
-from retrieval.errors import RetrievalError, UsageError
-from retrieval.files import replace_directory, undamaged
 from retrieval.indexes import Corpus, Progress, building, check_target, kept_rows, read_array, stamp, updating
 from retrieval.models import import_package
 from retrieval.passage import Passage

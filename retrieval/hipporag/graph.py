@@ -16,7 +16,7 @@ import numpy as np
 import regex
 from numpy.typing import NDArray
 
-from retrieval.errors import UsageError
+from odqa.errors import UsageError
 
 __all__ = ["Facts", "Graph", "Synonyms", "Triple", "collect", "link", "normalised"]
 

@@ -17,12 +17,12 @@ import dspy
 from dspy.utils.callback import BaseCallback
 from dspy.utils.exceptions import LMError
 
+from odqa.errors import OdqaError, RetrievalError
+from odqa.files import json_line, open_regular
+from odqa.secrets import public
 from retrieval.asking import adapter_in_use, ask
-from retrieval.errors import OdqaError, RetrievalError
-from retrieval.files import json_line, open_regular
 from retrieval.indexes import Corpus
 from retrieval.passage import Passage
-from retrieval.secrets import public
 from signatures.extract import ExtractTriples, NameEntities
 
 __all__ = ["Found", "OpenIE", "Replies", "Unfinished", "extract_all", "identity", "prompts"]

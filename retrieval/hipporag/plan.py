@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import dspy
 
-from retrieval.errors import UsageError
+from odqa.errors import UsageError
 from retrieval.hipporag.build import OPENIE, REPLIES
 from retrieval.hipporag.openie import OpenIE, Replies, as_lines, text_of
 from retrieval.indexes import building_directory, checked_passages

@@ -28,12 +28,12 @@ import dspy
 import numpy as np
 from numpy.typing import NDArray
 
+from odqa.errors import RetrievalError, UsageError
+from odqa.files import replace_directory, undamaged
 from retrieval.asking import ask
 from retrieval.base import Retriever
 from retrieval.dense.encoder import Encoder, LoadedEncoder, encoder_of_index
 from retrieval.descriptions import read_description
-from retrieval.errors import RetrievalError, UsageError
-from retrieval.files import replace_directory, undamaged
 from retrieval.hipporag.build import (
     DESCRIPTION,
     FACT_VECTORS,

@@ -5,7 +5,7 @@ import re
 from typing import NamedTuple
 from urllib.parse import parse_qsl
 
-from retrieval.errors import UsageError
+from odqa.errors import UsageError
 
 __all__ = ["COLLECTION", "SEARCHES", "Address", "api_key", "is_url"]
 

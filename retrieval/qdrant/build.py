@@ -13,9 +13,9 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 from uuid import NAMESPACE_URL, uuid5
 
+from odqa.errors import RetrievalError, UsageError
 from retrieval.bm25 import Analyser
 from retrieval.dense.encoder import LoadedEncoder
-from retrieval.errors import RetrievalError, UsageError
 from retrieval.indexes import CORPUS, Corpus, DuplicateId, LineWriter, Progress, checked_passages, passage_line
 from retrieval.models import without_surrogates
 from retrieval.passage import Passage

@@ -16,9 +16,9 @@ from weakref import WeakValueDictionary
 
 import httpx
 
-from retrieval.errors import RetrievalError, UsageError
-from retrieval.files import read_whole, resolved
-from retrieval.http import TRY_AGAIN, one_line, parse_url, seconds_to_wait, status_text
+from odqa.errors import RetrievalError, UsageError
+from odqa.files import read_whole, resolved
+from odqa.http import TRY_AGAIN, one_line, parse_url, seconds_to_wait, status_text
 from retrieval.qdrant.address import is_url
 
 try:
@@ -199,8 +199,7 @@ def _open_directory(path: Path, create: bool) -> QdrantClient:
                 raise UsageError(f"{path} is no directory of Qdrant: choose another one")
             if not create and not path.exists():
                 raise UsageError(
-                    f"there is no Qdrant collection in {path}: build one with `python -m retrieval index --backend "
-                    "qdrant`"
+                    f"there is no Qdrant collection in {path}: build one with `odqa index --backend qdrant`"
                 )
             try:
                 _check_names(path / "meta.json")

@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from retrieval.errors import RetrievalError, UsageError
+from odqa.errors import RetrievalError, UsageError
 from retrieval.qdrant.connection import Connection
 
 __all__ = ["FORMAT", "NAME", "built_with", "checked", "fingerprint", "read", "settings_of"]
@@ -86,11 +86,9 @@ def read(connection: Connection) -> dict[str, Any]:
     """
     metadata = connection.description()
     if metadata is None:
-        raise UsageError(f"there is no {connection}: build it with `python -m retrieval index --backend qdrant`")
+        raise UsageError(f"there is no {connection}: build it with `odqa index --backend qdrant`")
     if NAME not in metadata:
-        raise UsageError(
-            f"{connection} is no index of this project: build one with `python -m retrieval index --backend qdrant`"
-        )
+        raise UsageError(f"{connection} is no index of this project: build one with `odqa index --backend qdrant`")
     description = checked(connection, metadata)
     if not description["finished"]:
         raise UsageError(f"{connection} is not finished: start the same build again to go on with it")

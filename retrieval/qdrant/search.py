@@ -17,10 +17,10 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from odqa.errors import RetrievalError, UsageError
 from retrieval.base import Retriever
 from retrieval.bm25 import Analyser
 from retrieval.dense.encoder import Encoder, LoadedEncoder
-from retrieval.errors import RetrievalError, UsageError
 from retrieval.indexes import Progress
 from retrieval.models import same_vectors
 from retrieval.passage import Passage

@@ -5,8 +5,8 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
+from odqa.errors import UsageError
 from retrieval.dense.encoder import LoadedEncoder
-from retrieval.errors import UsageError
 from retrieval.indexes import checked_passages, refuse_missing
 from retrieval.passage import Passage
 from retrieval.qdrant.build import PASSAGES, Writer, point_of, read_statistics

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from threading import Lock
 from typing import Any, Self
 
-from retrieval.errors import UsageError
+from odqa.errors import UsageError
 from retrieval.models import LanguageModel, load_classifier, shared, without_surrogates
 from retrieval.ranking.words import content_words
 

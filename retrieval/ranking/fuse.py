@@ -6,8 +6,8 @@ from math import fsum
 from statistics import fmean, pstdev
 from typing import Literal
 
+from odqa.errors import UsageError
 from retrieval.base import Retriever
-from retrieval.errors import UsageError
 from retrieval.passage import Passage, union
 
 __all__ = ["Fused", "interpolate", "reciprocal_rank_fusion"]

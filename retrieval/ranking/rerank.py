@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+from odqa.errors import UsageError
 from retrieval.base import Retriever
-from retrieval.errors import UsageError
 from retrieval.passage import Passage
 from retrieval.ranking.scorers import Scorer
 

@@ -14,7 +14,7 @@ from statistics import fmean
 from threading import Lock
 from typing import Any, Self
 
-from retrieval.errors import UsageError
+from odqa.errors import UsageError
 from retrieval.models import LanguageModel, load_classifier, shared, without_surrogates
 from retrieval.ranking.words import content_words
 

@@ -5,7 +5,7 @@ The protocol is that of `dspy.ColBERTv2`, and of the server that DSPy's tutorial
     GET URL?query=…&k=…                      -> {"topk": [{"text": "Title | text", "pid": 7, "score": 21.5, …}, …]}
     POST URL/batch {"queries": […], "k": …}  -> {"topk": [[{…}, …], …]}        only our own server has this
 
-`python -m retrieval serve` starts such a server.
+`odqa serve-passages` starts such a server.
 """
 
 import time
@@ -17,9 +17,9 @@ from typing import Annotated, Any, NamedTuple, TypeVar
 import httpx
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from odqa.errors import RetrievalError, UsageError
+from odqa.http import TRY_AGAIN, asked_wait, one_line, parse_url, seconds_to_wait, status_text
 from retrieval.base import Retriever
-from retrieval.errors import RetrievalError, UsageError
-from retrieval.http import TRY_AGAIN, asked_wait, one_line, parse_url, seconds_to_wait, status_text
 from retrieval.passage import Passage, union
 
 __all__ = ["ColBERTv2"]
@@ -133,7 +133,7 @@ class ColBERTv2(Retriever):
             except (httpx.ConnectError, httpx.ConnectTimeout) as error:
                 problem = (
                     f"no ColBERTv2 server answers at {self._shown} ({one_line(error)}); "
-                    "start one with `python -m retrieval serve bm25:DIR`"
+                    "start one with `odqa serve-passages bm25:DIR`"
                 )
             except httpx.TimeoutException:
                 problem = f"the server at {self._shown} did not answer within {self._timeout:g} s"

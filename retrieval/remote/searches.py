@@ -16,8 +16,8 @@ from typing import Any
 from prometheus_client import CollectorRegistry, Gauge, Histogram
 from starlette.exceptions import HTTPException
 
+from odqa.errors import OdqaError, ShardError
 from retrieval.base import Retriever
-from retrieval.errors import OdqaError, ShardError
 from retrieval.passage import Passage
 from retrieval.serving.requests import as_json
 

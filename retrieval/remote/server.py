@@ -20,8 +20,8 @@ from urllib.parse import parse_qsl
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from odqa.errors import UsageError
 from retrieval.base import Retriever
-from retrieval.errors import UsageError
 
 try:
     import uvicorn

@@ -6,8 +6,8 @@ import signal
 import socket
 from contextlib import suppress
 
-from retrieval.errors import UsageError
-from retrieval.printable import written_out
+from odqa.errors import UsageError
+from odqa.printable import written_out
 
 try:
     import uvicorn

@@ -11,8 +11,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from retrieval.errors import RetrievalError, UsageError
-from retrieval.files import json_page, read_whole, resolved
+from odqa.errors import RetrievalError, UsageError
+from odqa.files import json_page, read_whole, resolved
 from retrieval.indexes import Progress, built_at_once, check_target
 
 __all__ = ["DESCRIPTION", "directories_of", "split"]
@@ -80,7 +80,7 @@ def directories_of(path: str | Path) -> list[tuple[str, Path]]:
             raise UsageError(f"the shards in {path} are of format {about['format']}, this version reads {FORMAT}")
         return [(str(about["kind"]), Path(path) / str(number)) for number in range(len(about["passages"]))]
     except FileNotFoundError:
-        raise UsageError(f"there are no shards in {path}: make some with `python -m retrieval shard`") from None
+        raise UsageError(f"there are no shards in {path}: make some with `odqa shard`") from None
     except (ValueError, TypeError, KeyError) as error:
         if isinstance(error, UsageError):
             raise

@@ -10,10 +10,10 @@ from functools import partial
 from typing import Any
 from uuid import uuid4
 
+from odqa.cluster import connected
+from odqa.errors import OdqaError, RetrievalError, ShardError, UsageError
+from odqa.http import one_line
 from retrieval.base import Retriever
-from retrieval.cluster import connected
-from retrieval.errors import OdqaError, RetrievalError, ShardError, UsageError
-from retrieval.http import one_line
 from retrieval.shards.build import directories_of
 from retrieval.shards.search import STAGED, Sharded
 from retrieval.specs import load
@@ -31,7 +31,7 @@ def deployed(spec: str, *, address: str | None, replicas: int = 1, timeout: floa
     Args:
         spec: `shards:DIR`, with a directory that each machine of the cluster has; or another retriever, which is one
             shard.
-        address: The cluster; see `retrieval.cluster.connected`.
+        address: The cluster; see `odqa.cluster.connected`.
         replicas: Processes for each shard, each with a CPU.
         timeout: Seconds in which a search has to be answered.
 

@@ -1,4 +1,4 @@
-"""What all subcommands of `python -m eval` share: --help, and one line for a mistake."""
+"""What all subcommands of `odqa eval` share: --help, and one line for a mistake."""
 
 from pathlib import Path
 
@@ -25,7 +25,7 @@ def test_help_says_something_about_every_flag() -> None:
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_has_help(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert exit_code(main, [command, "--help"]) == 0
-    usage = "python -m eval" if command == "run" else f"python -m eval {command}"
+    usage = "odqa eval" if command == "run" else f"odqa eval {command}"
     assert capsys.readouterr().out.startswith(f"usage: {usage} [-h]")
 
 
@@ -43,27 +43,27 @@ def test_help_about_a_program_lists_its_settings(name: str, capsys: pytest.Captu
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (["compare"], "python -m eval compare: error: the following arguments are required: RUN"),
-        (["compare", "--runs"], "python -m eval compare: error: the following arguments are required: RUN"),
-        (["cost", "nowhere", "--tokens"], "python -m eval: error: unrecognized arguments: --tokens"),
-        (["cost", "nowhere"], "python -m eval: error: nowhere holds no run"),
-        (["report", "nowhere", "--out", "page.txt"], "python -m eval: error: a report is an HTML file: its name must"),
-        (["export", "nowhere", "--out", "rows.csv"], "python -m eval: error: nowhere holds no run"),
-        (["paper", "blendfilter:table99"], "python -m eval: error: there is no table 'blendfilter:table99'"),
+        (["compare"], "odqa eval compare: error: the following arguments are required: RUN"),
+        (["compare", "--runs"], "odqa eval compare: error: the following arguments are required: RUN"),
+        (["cost", "nowhere", "--tokens"], "odqa eval: error: unrecognized arguments: --tokens"),
+        (["cost", "nowhere"], "odqa eval: error: nowhere holds no run"),
+        (["report", "nowhere", "--out", "page.txt"], "odqa eval: error: a report is an HTML file: its name must"),
+        (["export", "nowhere", "--out", "rows.csv"], "odqa eval: error: nowhere holds no run"),
+        (["paper", "blendfilter:table99"], "odqa eval: error: there is no table 'blendfilter:table99'"),
         (
             ["compare", "nowhere,"],
-            "python -m eval: error: a run is named by its directory, and 'nowhere,' has",
+            "odqa eval: error: a run is named by its directory, and 'nowhere,' has",
         ),
-        (["corpus", "sample", "--out", "o.jsonl"], "python -m eval: error: there is no task 'sample': use "),
-        (["corpus", "nq", "--out", "o.txt"], "python -m eval: error: a corpus is JSON lines: its name must end in"),
+        (["corpus", "sample", "--out", "o.jsonl"], "odqa eval: error: there is no task 'sample': use "),
+        (["corpus", "nq", "--out", "o.txt"], "odqa eval: error: a corpus is JSON lines: its name must end in"),
         (
             ["corpus", "nq", "--data", "no", "--out", "o"],
-            "python -m eval corpus: error: argument --data: there is no",
+            "odqa eval corpus: error: argument --data: there is no",
         ),
-        (["set", "nowhere.toml"], "python -m eval: error: cannot read nowhere.toml: No such file or directory"),
+        (["set", "nowhere.toml"], "odqa eval: error: cannot read nowhere.toml: No such file or directory"),
         (
             ["retrieval", "--retriever", "x"],
-            "python -m eval retrieval: error: the following arguments are required: --qu",
+            "odqa eval retrieval: error: the following arguments are required: --qu",
         ),
     ],
 )

@@ -312,7 +312,7 @@ def test_a_question_on_the_command_line_is_answered_without_noise(spec: str) -> 
     shorter = (
         "import runpy, lms.local; lms.local._MAX_TOKENS = 48; runpy.run_module('programs.direct', alter_sys=True, "
     )
-    code = shorter + "run_name='__main__')"  # as python -m programs.direct, for less time
+    code = shorter + "run_name='__main__')"  # as odqa ask direct, for less time
     done = subprocess.run(
         [sys.executable, "-c", code, question, "--lm", spec, "--k", "1", "--trace"], capture_output=True, text=True
     )

@@ -1,4 +1,4 @@
-"""`python -m optimizers` over a provider that counts what it is paid for, killed while it compiles."""
+"""`odqa optimize` over a provider that counts what it is paid for, killed while it compiles."""
 
 import json
 import os
@@ -55,7 +55,7 @@ def reply(prompt: str, before: int) -> str:
 
 
 class Commands:
-    """Runs `python -m optimizers direct`, one at a time."""
+    """Runs `odqa optimize direct`, one at a time."""
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self._process = process

@@ -135,7 +135,7 @@ def test_what_is_wrong_is_said_in_one_line_before_anything_is_asked(
         main(f"--lm extractive --run run {asked}".split())
     assert end.value.code == 2
     error = capsys.readouterr().err.splitlines()[-1]
-    assert error.startswith("python -m optimizers: error: ")
+    assert error.startswith("odqa optimize: error: ")
     assert complaint in error
     assert not list(tmp_path.glob("run/*/rows.jsonl"))
 

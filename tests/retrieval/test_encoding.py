@@ -11,8 +11,8 @@ from support.patience import eventually
 from support.ray_cluster import ray_cluster
 from support.stuck_worker import StuckWorker
 
+from odqa.cluster import Workers
 from retrieval import Passage, UsageError
-from retrieval.cluster import Workers
 from retrieval.encoding import do_tasks
 
 pytestmark = [

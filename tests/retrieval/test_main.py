@@ -73,7 +73,7 @@ def test_a_bad_line_ends_the_build_with_its_number(tmp_path: Path, capsys: pytes
     assert index(corpus, tmp_path / "index") == 2
     printed = capsys.readouterr()
     assert printed.out == ""
-    assert printed.err == f"python -m retrieval: error: {corpus}, line 2: no title\n"
+    assert printed.err == f"odqa: error: {corpus}, line 2: no title\n"
     assert list(tmp_path.iterdir()) == [corpus]
 
 
@@ -107,7 +107,7 @@ def test_bad_input_is_one_line_and_status_2(
     assert call(*arguments) == 2
     printed = capsys.readouterr()
     assert printed.out == ""
-    assert printed.err.startswith("python -m retrieval")
+    assert printed.err.startswith("odqa")
     assert message in printed.err
     assert printed.err.count("\n") == 1
     assert [path.name for path in tmp_path.iterdir()] == ["f"]
@@ -152,7 +152,7 @@ def test_a_setting_of_another_backend_is_refused(
 ) -> None:
     arguments = ["--backend", backend, "--corpus", str(corpus), "--out", str(tmp_path / "out"), *flags]
     assert call("index", *arguments) == 2
-    assert capsys.readouterr().err == f"python -m retrieval: error: {message}\n"
+    assert capsys.readouterr().err == f"odqa: error: {message}\n"
 
 
 def test_an_interrupted_build_says_how_to_go_on(
@@ -185,7 +185,7 @@ def test_help_lists_every_command_and_says_something_about_every_flag(capsys: py
     for name in "fetch", "corpus", "index", "add", "delete", "search", "serve":
         assert f"\n    {name} " in general
         assert call(name, "--help") == 0
-        assert capsys.readouterr().out.startswith(f"usage: python -m retrieval {name} [-h]")
+        assert capsys.readouterr().out.startswith(f"usage: odqa {'serve-passages' if name == 'serve' else name} [-h]")
 
 
 def test_it_runs_as_a_module() -> None:

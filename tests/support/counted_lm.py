@@ -8,10 +8,10 @@ import dspy
 from dspy.lm15 import Request, Response
 from support.scripted import render, respond
 
+from odqa.files import write_whole
 from programs.steps.ask import ask
 from programs.steps.result import result
 from retrieval import Retriever
-from retrieval.files import write_whole
 
 __all__ = ["CountedLM", "TwoCalls"]
 

@@ -4,8 +4,8 @@ import os
 import time
 from pathlib import Path
 
-from retrieval.errors import UsageError
-from retrieval.files import write_whole
+from odqa.errors import UsageError
+from odqa.files import write_whole
 
 __all__ = ["StuckWorker"]
 

@@ -10,8 +10,8 @@ from jinja2 import Environment
 from eval.reports.html.tables import Table
 from eval.reports.html.view import View
 from eval.reports.html.visible import visible
+from odqa.files import write_whole
 from retrieval import UsageError
-from retrieval.files import write_whole
 
 __all__ = ["Files", "files", "latex", "markdown", "write_files"]
 

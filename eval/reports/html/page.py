@@ -22,8 +22,8 @@ from eval.reports.html.questions import questions
 from eval.reports.html.view import View, view
 from eval.reports.html.visible import visible
 from eval.runs.store import Run
+from odqa.files import write_whole
 from retrieval import UsageError
-from retrieval.files import write_whole
 from retrieval.indexes import Progress
 
 __all__ = ["Page", "page", "write"]

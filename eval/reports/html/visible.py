@@ -4,7 +4,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from retrieval.printable import printable
+from odqa.printable import printable
 
 __all__ = ["visible"]
 

@@ -16,9 +16,9 @@ from eval.runs.distributed.worker import Worker
 from eval.runs.limits import Stopped
 from eval.runs.record import Row
 from eval.runs.recorded_calls import RecordedCalls
+from odqa.cluster import Workers, connected, gpus_each, workers_in
+from odqa.http import one_line
 from retrieval import OdqaError, Passage
-from retrieval.cluster import Workers, connected, gpus_each, workers_in
-from retrieval.http import one_line
 
 __all__ = ["Desk", "employed"]
 

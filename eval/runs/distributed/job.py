@@ -14,8 +14,8 @@ import dspy
 
 import retrieval
 from eval.metrics import Metric
+from odqa.secrets import names_a_secret
 from retrieval import Retriever, UsageError
-from retrieval.secrets import names_a_secret
 
 __all__ = ["Job", "Packed"]
 

@@ -141,7 +141,7 @@ def _training_questions(
     if not left:
         raise UsageError(
             f"all questions of {source} are asked, and none is left for demonstrations: ask fewer with --limit, or "
-            "give --state a file that python -m optimizers --recipe labeled_few_shot has made of others"
+            "give --state a file that odqa optimize --recipe labeled_few_shot has made of others"
         )
     return source, left
 
@@ -155,7 +155,7 @@ def _why_none(program: dspy.Module, retriever: Retriever | None, source: str, la
         predictors = ", ".join(at for at, _ in program.named_predictors())
         return (
             f"the gold answers of {source} do not say what {name} should reply in any of its calls ({predictors}): "
-            "leave out --demonstrations, or give --state a file that python -m optimizers --recipe bootstrap_few_shot "
+            "leave out --demonstrations, or give --state a file that odqa optimize --recipe bootstrap_few_shot "
             "has made of the program's own right answers"
         )
     none = f"none of {len(labels)} questions of {source} makes a demonstration for {name}"

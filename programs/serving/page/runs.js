@@ -62,7 +62,7 @@ export class Runs {
     this.table.hidden = !runs.length;
     this.hint.hidden = runs.length < 2;
     this.empty.hidden = runs.length > 0;
-    this.empty.replaceChildren(make("h2", {}, "There are no runs yet"), make("p", {}, "Make one, and it is shown here while it is under way:"), make("pre", {}, "python -m eval run sample --program blendfilter"));
+    this.empty.replaceChildren(make("h2", {}, "There are no runs yet"), make("p", {}, "Make one, and it is shown here while it is under way:"), make("pre", {}, "odqa eval run sample --program blendfilter"));
     const latest = [...runs].sort((one, other) => (other.started ?? "").localeCompare(one.started ?? ""));
     for (const [place, run] of latest.entries()) {
       const text = JSON.stringify(run);

@@ -62,7 +62,7 @@ def test_a_run_under_way_has_no_figures_yet(folder: Path, tmp_path: Path, capsys
 def test_a_run_is_shown_and_a_question_of_it(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert exit_code(main, ["view", str(folder / "whole")]) == 0
     text = capsys.readouterr().out
-    for said in ("settings.k", "LM calls", "why wrong", f"python -m eval report {folder / 'whole'}"):
+    for said in ("settings.k", "LM calls", "why wrong", f"odqa eval report {folder / 'whole'}"):
         assert said in text
     id_ = json.loads((folder / "whole" / "rows.jsonl").read_text().splitlines()[0])["id"]
     assert exit_code(main, ["view", str(folder / "whole"), id_]) == 0

@@ -141,7 +141,7 @@ def test_bad_input_is_one_line_and_exit_2(
     output, errors = capsys.readouterr()
     talk = [line for line in errors.splitlines() if not line.startswith(("retriever: ", "run: "))]
     assert len(talk) == 1
-    assert talk[0].startswith(f"python -m eval: error: {complaint}")
+    assert talk[0].startswith(f"odqa eval: error: {complaint}")
     assert output == ""
     assert [path.name for path in tmp_path.iterdir()] == ["here"]
 

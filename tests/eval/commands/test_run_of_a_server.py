@@ -145,7 +145,7 @@ def test_attempts_are_runs_of_their_own_whose_best_answers_count(
     output, errors = capsys.readouterr()
     assert output.count("task sample, program direct") == 3
     best = ",".join(map(str, runs))
-    assert f"python -m eval compare {best}" in errors
+    assert f"odqa eval compare {best}" in errors
     assert call(provider, tmp_path / "run", *flags) == 0  # goes on, and there is nothing left to ask
     assert provider.asked == 3 * COUNT
     assert exit_code(main, ["compare", best, str(runs[0])]) == 0

@@ -82,7 +82,7 @@ def test_all_runs_are_made_once_and_stand_in_one_table(capsys: pytest.CaptureFix
     assert " ".join(lines[2].split()) == f"{shown} state"
     assert [line.split()[:3] for line in lines[3:7]] == [["direct", "k", "2"]] * 2 + [["direct", "k", "3"]] * 2
     assert all(line.endswith("complete") and "[" in line for line in lines[3:9])
-    assert "python -m eval compare runs/my/sample/*\n" in talk
+    assert "odqa eval compare runs/my/sample/*\n" in talk
     made = {name: (Path(name) / "rows.jsonl").stat().st_mtime_ns for name in runs()}
     assert len(made) == 6
 
@@ -227,7 +227,7 @@ def test_mistakes_are_said_before_anything_is_run(
     assert call(*flags) == 2
     output, talk = capsys.readouterr()
     assert output == ""
-    assert talk.splitlines()[-1].startswith(f"python -m eval: error: {complaint}")
+    assert talk.splitlines()[-1].startswith(f"odqa eval: error: {complaint}")
     assert not Path("runs").exists()
 
 

@@ -340,7 +340,7 @@ def test_a_server_that_is_down(
     finally:
         mlflow.set_tracking_uri(before)
     output, errors = capsys.readouterr()
-    (line,) = (line for line in errors.splitlines() if line.startswith("python -m eval: error: "))
+    (line,) = (line for line in errors.splitlines() if line.startswith("odqa eval: error: "))
     assert f"MLflow cannot log {tmp_path}/run: API request to http://***@127.0.0.1:{port}/" in line
     assert (output, SECRET in errors) == ("", False)
 

@@ -307,7 +307,7 @@ import dspy
 from eval.metrics import em
 from eval.runs.runner import evaluate
 from retrieval import Memory, Passage
-from retrieval.command_line import run
+from odqa.console import run
 
 directory, threads, names, blocked = sys.argv[1:]
 go = Path(directory).with_name("go")

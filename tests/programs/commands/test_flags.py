@@ -7,6 +7,7 @@ from typing import Any, Literal
 import pytest
 
 import lms
+from odqa.console import Parser
 from programs.blendfilter import BlendFilter
 from programs.commands.flags import (
     adapter_of,
@@ -22,7 +23,6 @@ from programs.instruments.adapters import adapter_name
 from programs.instruments.state import save_state
 from retrieval import Memory, UsageError
 from retrieval.bm25.search import BM25
-from retrieval.command_line import Parser
 
 
 def recipe(

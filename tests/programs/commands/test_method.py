@@ -154,7 +154,7 @@ def test_help_is_complete_for_every_method(name: str) -> None:
     parser = make_parser(load(name))
     assert without_help(parser) == []
     text = parser.format_help()
-    assert text.startswith(f"usage: python -m programs.{name} [-h]")
+    assert text.startswith(f"usage: odqa ask {name} [-h]")
     for flag in "--lm", "--retriever", "--state", "--trace", "--plan", "--api-base", "--temperature":
         assert flag in text
 
@@ -172,7 +172,7 @@ def test_a_method_answers_by_its_name() -> None:
     assert done.stdout == "Oreste Baratieri\n"
     unknown = run("blend", QUESTIONS[0], module="programs")
     assert unknown.returncode == 2
-    assert unknown.stderr.startswith("python -m programs: error: there is no program 'blend'; there are: ")
+    assert unknown.stderr.startswith("odqa ask: error: there is no program 'blend'; there are: ")
     assert unknown.stderr.count("\n") == 1
 
 
@@ -193,8 +193,8 @@ def test_the_methods_are_listed_one_line_each() -> None:
         (["q", "--k", "0"], "must be at least 1"),
         (["q", "--filter", "twice"], "invalid choice"),
         (["q", "--lm", "gpt"], "there is no LM 'gpt'; say auto, extractive, or PROVIDER/MODEL"),
-        (["q", "--lm", "oracle"], "use python -m eval TASK --program NAME --lm oracle"),
-        (["q", "--lm", "oracle:0.1"], "use python -m eval TASK --program NAME --lm oracle"),
+        (["q", "--lm", "oracle"], "use odqa eval TASK --program NAME --lm oracle"),
+        (["q", "--lm", "oracle:0.1"], "use odqa eval TASK --program NAME --lm oracle"),
         (["q", "--retriever", "nosuch"], "nosuch"),
         (["q", "--retriever", "bm25:/nowhere"], "/nowhere"),
         (["q", "--retriever", "none"], "BlendFilter needs a retriever"),
@@ -215,7 +215,7 @@ def test_a_mistake_is_one_clear_line_and_exit_code_2(
     output, errors = capsys.readouterr()
     lines = [line for line in errors.splitlines() if not line.startswith("retriever: ")]
     assert len(lines) == 1, errors
-    assert lines[0].startswith("python -m programs.blendfilter: error: ")
+    assert lines[0].startswith("odqa ask blendfilter: error: ")
     assert complaint in lines[0]
     assert "very-secret" not in errors
     assert output == ""

@@ -137,7 +137,7 @@ def test_help_says_what_everything_is() -> None:
 
 def commands(page: str) -> list[list[str]]:
     """The arguments of the commands that start a server."""
-    lines = re.findall(r"^    (?:\S+=\S.* )?python -m programs serve(.*)$", page, re.MULTILINE)
+    lines = re.findall(r"^    (?:\S+=\S.* )?odqa serve(?!-)(.*)$", page, re.MULTILINE)
     return [shlex.split(line.partition(" # ")[0]) for line in lines]
 
 

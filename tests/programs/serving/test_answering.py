@@ -15,9 +15,9 @@ from support.loopback import listens
 from support.patience import PATIENCE, eventually
 from support.scripted import Function, Priced, engine_lm, render
 
+from odqa.errors import ShardError
 from programs.serving.answering import Answering
 from retrieval import Passage, RetrievalError, Retriever, UsageError
-from retrieval.errors import ShardError
 
 QUESTION = "Who led the Italian troops at Adwa?"
 ANSWER = render({"answer": "Baratieri"})

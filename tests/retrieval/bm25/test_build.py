@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.patience import PATIENCE
 
-from retrieval import Passage, UsageError, files
+from odqa import files
+from retrieval import Passage, UsageError
 from retrieval.bm25 import BM25, build, search
 
 CORPUS = [
@@ -125,7 +126,7 @@ KILLED = """
 import json, os, shutil, signal, sys
 from pathlib import Path
 from retrieval import OdqaError, Passage
-from retrieval import files
+from odqa import files
 from retrieval.bm25 import BM25, build
 
 build._CHUNK = 20

@@ -14,7 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.patience import PATIENCE
 
-from retrieval import Passage, files
+from odqa import files
+from retrieval import Passage
 from retrieval.bm25 import BM25, bounds, search
 
 kernel = pytest.importorskip("retrieval.bm25.kernel", reason="numba is not installed: pip install '.[fast]'")

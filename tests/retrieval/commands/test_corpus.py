@@ -83,4 +83,4 @@ def test_an_index_says_what_to_do_with_a_folder(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert call("index", "--backend", "bm25", "--corpus", folder, "--out", tmp_path / "index") == 2
-    assert f"python -m retrieval corpus {folder} --out corpus.jsonl" in capsys.readouterr().err
+    assert f"odqa corpus {folder} --out corpus.jsonl" in capsys.readouterr().err

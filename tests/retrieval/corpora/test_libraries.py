@@ -11,6 +11,4 @@ def test_a_missing_package_is_named_with_the_way_to_get_it() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == (
-        "python -m retrieval: error: pypdf is not installed, get it by: pip install 'dspy-odqa[corpora]'\n"
-    )
+    assert done.stderr == ("odqa: error: pypdf is not installed, get it by: pip install 'dspy-odqa[corpora]'\n")

@@ -23,10 +23,10 @@ def test_what_the_page_shows_runs(tmp_path: Path) -> None:
     (tmp_path / "notes" / "old" / "notes.md").write_text("Pines, once.\n")
     (tmp_path / "notes" / "new.md").write_text("Spruces.\n")
     (tmp_path / "more.jsonl").write_bytes(passage_line(Passage("oaks", "There are oaks.")))
-    commands = re.findall(r"^    (python -m retrieval .*)$", PAGE, re.MULTILINE)
+    commands = re.findall(r"^    (odqa .*)$", PAGE, re.MULTILINE)
     assert len(commands) == 5
     for command in commands:
-        words = [sys.executable, *shlex.split(command)[1:]]
+        words = [sys.executable, "-m", *shlex.split(command)]
         done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=True)
         if " search " in command:
             assert '"id": "trees.md#1", "title": "Finland > Trees"' in done.stdout

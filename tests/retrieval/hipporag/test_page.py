@@ -27,7 +27,7 @@ def test_what_the_page_shows_runs(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(asking, "load_lm", lambda args: knowing.lm)
     Path("corpus.jsonl").write_bytes(b"".join(map(passage_line, PASSAGES)))
-    commands = re.findall(r"^    python -m retrieval (.*)$", PAGE, re.MULTILINE)
+    commands = re.findall(r"^    odqa (.*)$", PAGE, re.MULTILINE)
     assert len(commands) == 3
     for command in commands:
         assert exit_code(main, shlex.split(command)) == 0

@@ -19,7 +19,7 @@ def test_the_commands_for_a_directory_work_one_after_the_other(
     pytest.importorskip("semantic_text_splitter", reason="the extra `corpora` is not installed")
     page = (ROOT / "docs" / "scale.md").read_text(encoding="utf-8")
     section = page[page.index("## Qdrant\n") :].partition("A server does the")[0]
-    commands = [shlex.split(line) for line in re.findall(r"^    python -m retrieval (.*)$", section, re.M)]
+    commands = [shlex.split(line) for line in re.findall(r"^    odqa (.*)$", section, re.M)]
     (tmp_path / "docs").mkdir()
     for name in "scale.md", "hipporag.md":  # all of the pages take ten times as long
         shutil.copy(ROOT / "docs" / name, tmp_path / "docs")

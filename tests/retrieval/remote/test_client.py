@@ -274,7 +274,7 @@ def test_a_server_that_is_down_is_named_without_its_password(
         ColBERTv2(f"http://me:s3cret@127.0.0.1:{port}/api/search?key=s3cret", retries=1, backoff=0.001)("q")
     message = str(caught.value)
     assert message.startswith(f"no ColBERTv2 server answers at http://127.0.0.1:{port}/api/search (")
-    assert "python -m retrieval serve" in message
+    assert "odqa serve-passages" in message
     assert "s3cret" not in message + caplog.text.replace("key=s3cret", "")
 
 

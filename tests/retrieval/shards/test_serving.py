@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from support.ray_cluster import ray_cluster
 
+from odqa.errors import ShardError
 from retrieval import Memory, Passage, UsageError
 from retrieval.bm25 import BM25
 from retrieval.corpora import SAMPLE, read
-from retrieval.errors import ShardError
 from retrieval.shards import serving, split
 from retrieval.shards.serving import deployed
 

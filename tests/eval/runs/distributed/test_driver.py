@@ -21,8 +21,8 @@ from eval.metrics import STANDARD, em
 from eval.runs.limits import Limits
 from eval.runs.runner import evaluate
 from eval.runs.store import Run, read
+from odqa.cluster import Workers
 from retrieval import Memory, Passage, UsageError
-from retrieval.cluster import Workers
 
 pytestmark = pytest.mark.xdist_group("ray")
 
@@ -144,10 +144,10 @@ import dspy
 from support.counted_lm import CountedLM, TwoCalls
 from support.scripted import engine_lm
 from eval.metrics import em
-from retrieval.cluster import Workers
+from odqa.cluster import Workers
 from eval.runs.runner import evaluate
 from retrieval import Memory, Passage
-from retrieval.command_line import run
+from odqa.console import run
 
 folder = Path(sys.argv[1])
 examples = [dspy.Example(id=n, question=n, answers=["Rome"]).with_inputs("question") for n in "abcdef"]

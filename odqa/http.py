@@ -9,8 +9,8 @@ from typing import Any
 
 import httpx
 
-from retrieval.errors import UsageError
-from retrieval.secrets import keep_secret
+from odqa.errors import UsageError
+from odqa.secrets import keep_secret
 
 __all__ = ["TRY_AGAIN", "asked_wait", "one_line", "parse_url", "seconds_to_wait", "status_text"]
 

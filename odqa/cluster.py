@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from retrieval.errors import UsageError
-from retrieval.http import one_line
+from odqa.errors import UsageError
+from odqa.http import one_line
 
 __all__ = ["Workers", "connected", "gpus_each", "import_ray", "workers_in"]
 

@@ -9,32 +9,42 @@ import json
 import logging
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
-from dspy.utils.exceptions import LMError
 from tqdm import tqdm
 
-from retrieval.called import as_called
-from retrieval.errors import OdqaError
-from retrieval.printable import printable, written_out
-from retrieval.secrets import without_secrets
+from odqa.errors import OdqaError
+from odqa.printable import printable, written_out
+from odqa.secrets import without_secrets
 
-__all__ = ["Parser", "output", "progress_bar", "run", "say", "saying_on_interrupt"]
+__all__ = ["Parser", "output", "progress_bar", "run", "say", "saying_on_interrupt", "with_values"]
 
 
 class Parser(argparse.ArgumentParser):
-    """An argument parser whose errors are one line, and which names all commands as this one was called."""
-
-    def __init__(self, prog: str | None = None, **settings: Any) -> None:
-        super().__init__(prog and as_called(prog), **settings)
+    """An argument parser whose errors are one line."""
 
     def format_help(self) -> str:
-        return _writable(as_called(super().format_help()))
+        return _writable(super().format_help())
 
     def error(self, message: str) -> NoReturn:
         self.exit(2, printable(f"{self.prog}: error: {message}; --help lists the flags\n"))
+
+
+def with_values(parser: argparse.ArgumentParser, known: Mapping[str, Sequence[str]]) -> None:
+    """Give arguments the values they can have, for completion, in this parser and those of its subcommands.
+
+    Args:
+        parser: The parser.
+        known: The values by the name of the argument, such as {"program": ["cot", "direct"]}.
+    """
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for command in action.choices.values():
+                with_values(command, known)
+        elif action.dest in known:
+            action.choices = known[action.dest]
 
 
 class _Said(logging.Handler):
@@ -51,7 +61,7 @@ def run(prog: str, command: Callable[[], None]) -> NoReturn:
     secrets, and 2. It is no error when the reader of our output closes the pipe.
 
     Args:
-        prog: The command by the name of its module, such as "python -m eval"; the line begins with it, `as_called`.
+        prog: The command, such as "odqa eval"; the line begins with it.
         command: What to run.
     """
     for stream in ("stdout", "stderr"):  # Python has None for one that was closed, as by >&-
@@ -66,7 +76,9 @@ def run(prog: str, command: Callable[[], None]) -> NoReturn:
     except BrokenPipeError:
         # Python flushes stdout once more when it ends: let that go nowhere.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except (OdqaError, LMError, OSError) as error:
+    except Exception as error:
+        if not isinstance(error, (OdqaError, OSError, *_provider_errors())):
+            raise
         line = " ".join(str(error).split())
         say(f"{prog}: error: {line}")
         sys.exit(2)
@@ -75,9 +87,15 @@ def run(prog: str, command: Callable[[], None]) -> NoReturn:
     sys.exit(0)
 
 
+def _provider_errors() -> list[type[Exception]]:
+    """DSPy's class of the errors of LM providers, where DSPy is imported: help must not wait for that."""
+    known = sys.modules.get("dspy.utils.exceptions")
+    return [known.LMError] if known else []
+
+
 def say(line: str) -> None:
-    """Print a line on stderr, `printable` and without secrets, with commands `as_called`. Stdout is for data."""
-    print(printable(as_called(without_secrets(line))), file=sys.stderr)
+    """Print a line on stderr, `printable` and without secrets. Stdout is for data."""
+    print(printable(without_secrets(line)), file=sys.stderr)
 
 
 def output(text: str, *, end: str = "\n", flush: bool = False) -> None:

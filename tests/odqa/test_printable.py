@@ -3,7 +3,7 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval.printable import printable
+from odqa.printable import printable
 
 
 def test_what_is_not_seen_or_changes_what_is_seen_is_written_out() -> None:

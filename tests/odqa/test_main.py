@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from support.command_line import exit_code, without_help
 
-from optimizers.commands.odqa import COMMANDS, main, make_parser
+from odqa.__main__ import COMMANDS, main, make_parser
 
 
 @pytest.fixture(autouse=True)
@@ -80,8 +80,8 @@ def test_a_mistake_is_one_line_and_exit_2(
 
 def test_an_interrupt_of_the_imports_is_no_traceback(tmp_path: Path) -> None:
     (tmp_path / "dspy.py").write_text("raise KeyboardInterrupt")
-    (tmp_path / "odqa").write_text("from optimizers.commands.odqa import main\nmain()\n")
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}
-    command = [sys.executable, str(tmp_path / "odqa"), "--help"]
+    (tmp_path / "odqa").write_text("from odqa.__main__ import main\nmain()\n")
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    command = [sys.executable, str(tmp_path / "odqa"), "ask", "--help"]
     done = subprocess.run(command, capture_output=True, text=True, env=environment)
     assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGINT, "", "")

@@ -4,7 +4,7 @@ import logging
 import re
 import traceback
 
-from retrieval.secrets import public
+from odqa.secrets import public
 
 __all__ = ["printable", "unbroken", "written_out"]
 

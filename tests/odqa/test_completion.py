@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from support.command_line import exit_code
 
-from optimizers.commands.completion import main
+from odqa.completion import main
 
 ZSH = shutil.which("zsh")
 WORDS = [

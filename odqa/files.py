@@ -17,7 +17,7 @@ from zipfile import BadZipFile
 
 from filelock import FileLock, Timeout
 
-from retrieval.errors import OdqaError, RetrievalError, UsageError
+from odqa.errors import OdqaError, RetrievalError, UsageError
 
 __all__ = [
     "DAMAGE",

@@ -1,6 +1,6 @@
 import pytest
 
-from retrieval.secrets import keep_secret, names_a_secret, public, without_secrets, without_url_secrets
+from odqa.secrets import keep_secret, names_a_secret, public, without_secrets, without_url_secrets
 
 
 def test_secrets_are_the_values_of_variables_with_telling_names(monkeypatch: pytest.MonkeyPatch) -> None:

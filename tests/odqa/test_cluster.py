@@ -2,8 +2,8 @@ from typing import Any
 
 import pytest
 
+from odqa.cluster import connected
 from retrieval import UsageError
-from retrieval.cluster import connected
 
 pytestmark = [
     pytest.mark.xdist_group("ray"),

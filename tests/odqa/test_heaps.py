@@ -32,7 +32,7 @@ there.wait()
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="other C libraries have other heaps")
 def test_many_threads_share_two_heaps(tmp_path: Path) -> None:
     found = []
-    for first in ("", "from retrieval.heaps import give_back_memory; give_back_memory()"):
+    for first in ("", "from odqa.heaps import give_back_memory; give_back_memory()"):
         out = tmp_path / "heaps.xml"
         command = [sys.executable, "-c", HEAPS.format(first=first), str(out)]
         subprocess.run(command, check=True, timeout=PATIENCE, env={})

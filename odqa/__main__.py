@@ -1,14 +1,18 @@
-"""`odqa COMMAND …`: the commands of all rooms under one name, whatever is in the folder in which it is called."""
+"""`odqa COMMAND …`, also `python -m odqa`: the commands of all rooms under one name, whatever folder it is called in.
+
+A command is named here as text, and its room is imported when it is chosen: help costs no import of DSPy.
+"""
 
 import importlib
-import inspect
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import version
 from typing import NoReturn
 
-from retrieval.__main__ import COMMANDS as RETRIEVAL
-from retrieval.command_line import Parser
+import odqa.interrupts  # noqa: F401  # first: from here on an interrupt is no traceback
+
+# isort: split
+from odqa.console import Parser
 
 __all__ = ["COMMANDS", "main", "make_parser"]
 
@@ -17,13 +21,30 @@ COMMANDS = {
     "serve": ("programs.__main__", ["serve"], "answer questions over HTTP"),
     "eval": ("eval.__main__", [], "ask a method the questions of a task, compare runs, report them, judge retrievers"),
     "optimize": ("optimizers.__main__", [], "compile a method's prompts for a task"),
-    **{
-        "serve-passages" if name == "serve" else name: ("retrieval.__main__", [name], inspect.getdoc(module) or "")
-        for name, module in RETRIEVAL.items()
-    },
-    "completion": ("optimizers.commands.completion", [], "print a script by which a shell completes the words of odqa"),
+    "fetch": ("retrieval.__main__", ["fetch"], "download a corpus, check it and unpack it into JSON lines"),
+    "corpus": (
+        "retrieval.__main__",
+        ["corpus"],
+        "make a corpus of a folder of documents",
+    ),
+    "index": ("retrieval.__main__", ["index"], "build an index from a corpus"),
+    "add": ("retrieval.__main__", ["add"], "add the passages of a corpus to an index"),
+    "delete": ("retrieval.__main__", ["delete"], "delete passages from an index"),
+    "shard": ("retrieval.__main__", ["shard"], "split an index into shards, for more than one process or machine"),
+    "verify": (
+        "retrieval.__main__",
+        ["verify"],
+        "say whether an index is as it was built",
+    ),
+    "search": ("retrieval.__main__", ["search"], "search, and print the passages as JSON lines, the best first"),
+    "serve-passages": (
+        "retrieval.__main__",
+        ["serve"],
+        "serve searches over the ColBERTv2 protocol",
+    ),
+    "completion": ("odqa.completion", [], "print a script by which a shell completes the words of odqa"),
 }
-"""For each command the module that has it, the words that choose it there, what it does."""
+"""For each command the module whose `main` runs it, the words that choose it there, what it does."""
 
 
 def main(argv: Sequence[str] | None = None) -> NoReturn:
@@ -47,3 +68,7 @@ def make_parser(parsers: Mapping[str, Parser] | None = None) -> Parser:
         own = [parsers[name]] if parsers else []
         commands.add_parser(name, parents=own, add_help=False, help=about)
     return parser
+
+
+if __name__ == "__main__":
+    main()

@@ -3,8 +3,8 @@
 import httpx
 import pytest
 
+from odqa.http import asked_wait, one_line, parse_url, seconds_to_wait, status_text
 from retrieval import UsageError
-from retrieval.http import asked_wait, one_line, parse_url, seconds_to_wait, status_text
 
 
 def test_user_and_password_are_taken_out_of_the_url() -> None:

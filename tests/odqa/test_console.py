@@ -7,8 +7,8 @@ import sys
 import pytest
 from dspy.utils.exceptions import LMError
 
-from retrieval.command_line import Parser, run, say
-from retrieval.errors import RetrievalError, UsageError
+from odqa.console import Parser, run, say
+from odqa.errors import RetrievalError, UsageError
 
 
 def raising(error: BaseException) -> None:
@@ -38,8 +38,10 @@ def test_an_error_is_one_line_without_secrets_and_2(
 def test_nothing_from_outside_reaches_the_terminal_as_an_order() -> None:
     code = """
 import logging
-from retrieval.command_line import output, run
-from retrieval.errors import UsageError
+
+import dspy
+from odqa.console import output, run
+from odqa.errors import UsageError
 
 def command():
     output("an answer\\x1b[2J", flush=True)
@@ -67,7 +69,7 @@ def test_a_bug_keeps_its_traceback() -> None:
 
 
 def test_a_closed_pipe_is_no_error() -> None:
-    code = "from retrieval.command_line import run\nrun('python -m x', lambda: [print('line') for _ in range(100_000)])"
+    code = "from odqa.console import run\nrun('python -m x', lambda: [print('line') for _ in range(100_000)])"
     writer = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert writer.stdout is not None
     assert writer.stderr is not None
@@ -80,14 +82,14 @@ def test_a_closed_pipe_is_no_error() -> None:
 
 @pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
 def test_a_closed_stream_is_no_error(closed: str) -> None:
-    code = "from retrieval.command_line import *; run('python -m x', lambda: (output('data'), say('talk')))"
+    code = "from odqa.console import *; run('python -m x', lambda: (output('data'), say('talk')))"
     done = subprocess.run(["/bin/sh", "-c", f'"$0" -c "$1" {closed}', sys.executable, code], capture_output=True)
     out, err = (b"" if name in closed.split() else line for name, line in ((">&-", b"data\n"), ("2>&-", b"talk\n")))
     assert (done.returncode, done.stdout, done.stderr) == (0, out, err)
 
 
 def test_what_the_encoding_of_stdout_lacks_is_written_as_json_writes_it() -> None:
-    code = "from retrieval.command_line import Parser, output\nParser('x', usage='Ł').print_help()\noutput('Ł – é 😀')"
+    code = "from odqa.console import Parser, output\nParser('x', usage='Ł').print_help()\noutput('Ł – é 😀')"
     environment = {**os.environ, "PYTHONIOENCODING": "latin-1"}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, env=environment)
     assert done.stdout.startswith(rb"usage: \u0141")

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from retrieval import files
-from retrieval.errors import UsageError
-from retrieval.files import json_line, json_page, locked, read_whole, replace_directory, replaced, resolved, write_whole
+from odqa import files
+from odqa.errors import UsageError
+from odqa.files import json_line, json_page, locked, read_whole, replace_directory, replaced, resolved, write_whole
 
 
 class TestWrittenWhole:
@@ -52,7 +52,7 @@ def test_json_comes_back_from_lines_and_pages_even_with_lone_surrogates(value: o
 
 def test_only_one_process_at_a_time_holds_a_lock(tmp_path: Path) -> None:
     code = (
-        "import sys; from pathlib import Path; from retrieval.files import locked\n"
+        "import sys; from pathlib import Path; from odqa.files import locked\n"
         "with locked(Path(sys.argv[1]), 'in use'): print('got it')"
     )
     command = [sys.executable, "-c", code, str(tmp_path / "lock")]

@@ -1,1 +1,0 @@
-"""The console script `odqa`, whose commands are those of all rooms."""
