@@ -3,6 +3,7 @@
 #   make test                  set up .venv and pass the checks and tests
 #   make site                  set up .venv and build the site of docs/ into site/
 #   make bench                 set up .venv and compare speed with that of others, in under five minutes
+#   make weigh      print lines by room, long functions, and the files that a question, a run and a request pass
 #   make notebooks             run the notebooks of docs/ anew
 
 PYTHON ?= python3
@@ -16,7 +17,7 @@ export QUESTION ?= Where in Finland was the designer of the tall stainless-steel
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: answer test check audit site bench notebooks clean
+.PHONY: answer test check audit site bench weigh notebooks clean
 
 answer: .venv/base
 	@echo "Answering with blendfilter …"
@@ -48,6 +49,9 @@ bench: .venv/bench
 		$(BIN)/python benchmarks/$$benchmark || failed="$$failed $${benchmark%% *}"; \
 	done; \
 	test -z "$$failed" || { echo "failed:$$failed"; exit 1; }
+
+weigh: .venv/dev
+	$(BIN)/python benchmarks/weigh.py
 
 # Runs the notebooks and writes what they print and draw into their pages; a test compares the same.
 notebooks: .venv/dev

@@ -1,4 +1,4 @@
-"""What the house weighs: lines by room, the longest functions, and the files that one question, one run and one request pass.
+"""What the house weighs: lines by room, long functions, and the files that a question, a run and a request pass.
 
     python benchmarks/weigh.py
 
@@ -31,7 +31,8 @@ def main() -> None:
     args = parser.parse_args()
     if args.note:
         note_files(args.note, args.words)
-    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
+    git = ["git", "ls-files"]
+    listed = subprocess.run(git, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
     sources = [path for path in listed if path.endswith(".py")]
     lines = Counter[str]()
     for path in sources:
