@@ -60,7 +60,7 @@ def add_flags(parser: ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME=VALUE",
-        help="a setting for all programs that have it; a row's own settings stay as they are",
+        help="a setting for all programs that have it; what makes a row what it is cannot be set",
     )
     parser.add_argument(
         "--state",
@@ -81,10 +81,10 @@ def add_flags(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--retriever",
         action="append",
-        metavar="[ROLE=]SPEC",
+        metavar="[[ROLE][@TASK]=]SPEC",
         help=f"{' or '.join(FORMS)}; with a ROLE only for the paper's retriever of this name, or for oracle, the "
-        "corpora with the data sets' own passages (default: ODQA_RETRIEVER; rows whose retriever is not given are not "
-        "run)",
+        "corpora with the data sets' own passages; with @TASK, such as @hotpotqa, only for its questions (default: "
+        "ODQA_RETRIEVER; rows whose retriever is not given are not run)",
     )
     add_lm(parser, by_role=True)
     add_data(parser)
@@ -174,6 +174,6 @@ def _retrievers(args: Namespace) -> dict[str, tuple[str, Retriever]]:
     from eval.papers.roles import by_role, retriever_roles
 
     usual = os.environ.get("ODQA_RETRIEVER")
-    specs = by_role("--retriever", args.retriever or ([usual] if usual else []), retriever_roles())
+    specs = by_role("--retriever", args.retriever or ([usual] if usual else []), retriever_roles(), by_task=True)
     opened = {spec: load_retriever(spec) for spec in dict.fromkeys(specs.values())}
     return {role: (spec, opened[spec]) for role, spec in specs.items()}

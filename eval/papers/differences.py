@@ -1,14 +1,19 @@
 """What the runs of a table and the paper's do not have in common, one sentence each."""
 
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from inspect import signature
+from typing import Any
 
 from eval.figures.summary import Summary
 from eval.metrics.yesno import is_yes_no
 from eval.papers.questions import Questions
+from eval.papers.reported import reported
+from eval.papers.setup import program_of
 from eval.papers.tables import Table, TableRow
 from eval.runs.asking import Asking
+from eval.runs.ceiling import standing
 from eval.runs.store import Run
 
 __all__ = ["RowRun", "differences"]
@@ -28,20 +33,28 @@ class RowRun:
     """Likewise the planner, where it is another one."""
 
 
-def differences(table: Table, runs: Sequence[RowRun]) -> list[str]:
-    """What differs: LMs, retrievers, models and questions, and which rows are incomplete."""
+def differences(table: Table, runs: Sequence[RowRun], given: Mapping[str, Any]) -> list[str]:
+    """What differs: LMs, retrievers, models, settings and questions, and which rows are incomplete.
+
+    Args:
+        table: The table.
+        runs: The runs of its rows.
+        given: The settings that the caller gave, by name.
+    """
     found = [text for ran in runs for text in (*_lms(ran), *_retrievers(ran))]
     found += _shared(runs)
     found += [f"Adapter: {lm.adapter}" for ran in runs for lm in (ran.reader, ran.planner) if lm]
-    found += [text for ran in runs for text in (*_models(table, ran), *_questions(table, ran))]
+    for ran in runs:
+        found += (*_decoding(table, ran), *_unknown(ran), *_models(table, ran), *_settings(table, ran, given))
+        found += _questions(table, ran)
     return list(dict.fromkeys(found))
 
 
 def _lms(ran: RowRun) -> Iterator[str]:
     state = ran.summary.manifest.state
     shown = ran.summary.manifest.entries().get("demonstrations")
-    paper = {"none": ", as in the paper", "optional": "", "required": ""}
-    shots = "zero-shot" + paper.get(str(ran.row.demonstrations), f", the paper {ran.row.demonstrations}-shot")
+    paper = {"none": "as in the paper", "optional": "the paper few-shot", "required": "the paper few-shot"}
+    shots = f"zero-shot, {paper.get(str(ran.row.demonstrations), f'the paper {ran.row.demonstrations}-shot')}"
     if state:
         shots = f"with the state {state['file']}"
     if shown:
@@ -84,6 +97,43 @@ def _models(table: Table, ran: RowRun) -> Iterator[str]:
         model = of_paper.get(name)
         if model and value != model and not str(value).startswith(f"{model}:"):
             yield f"{ran.row.program}: {name} {value}{_MEANS.get(value, '')} (paper: {model})"
+
+
+def _decoding(table: Table, ran: RowRun) -> Iterator[str]:
+    """The LMs that may draw their replies where the paper's decode greedily. A local model draws only if it is told."""
+    for lm in (ran.reader, ran.planner):
+        if table.greedy and lm is not None and lm.temperature != 0 and not standing(lm.lm):
+            if lm.temperature is not None:
+                yield f"Decoding: {lm.lm} at temperature {lm.temperature:g} (paper: greedy)"
+            elif not lm.lm.startswith("gguf:"):
+                yield f"Decoding: {lm.lm} at its provider's default temperature (paper: greedy, as by --temperature 0)"
+
+
+def _unknown(ran: RowRun) -> Iterator[str]:
+    """Where p(unknown) of Chain-of-Rewrite came from, if not from log-probabilities alone."""
+    counts: Counter[str] = Counter()
+    for own in reported(ran.run.rows):
+        counts.update(own.get("measured_by", {}))
+    words = {"stated": "stated by the LM", "binary": "1 or 0 by the candidate alone"}
+    if others := [f"{words[kind]} for {counts[kind]}" for kind in words if counts[kind]]:
+        total = counts.total()
+        yield f"{ran.row.name}: p(unknown) is {', '.join(others)} of {total} documents (paper: log-probabilities)"
+
+
+def _settings(table: Table, ran: RowRun, given: Mapping[str, Any]) -> Iterator[str]:
+    """What the caller set beside the paper's own, and what a row did not take."""
+    row, manifest = ran.row, ran.summary.manifest
+    defaults = signature(program_of(row.program).__init__).parameters
+    usual = {**table.settings_by_task.get(str(manifest.task).partition(":")[0], {}), **table.settings}
+    for name in given:
+        if name not in manifest.settings:
+            continue
+        value = manifest.settings[name]
+        if name in table.fixed_in(row):
+            if value != given[name]:
+                yield f"{row.name}: --set {name} is refused; the row has {name} {value}"
+        elif name not in table.models and value != (own := usual.get(name, defaults[name].default)):
+            yield f"{row.name}: {name} {value}, by --set (the table: {own})"
 
 
 _MEANS = {"lexical": ", which compares words", "none": ", which leaves it out"}

@@ -45,6 +45,12 @@ def beside(ran: TableRun) -> str:
 
 def _heading(table: Table) -> list[str]:
     heading = [f"{table.name}: {table.title} ({table.source})", f"LM: {table.lm}", f"Retrieval: {table.corpus}"]
+    scored: dict[str, list[str]] = defaultdict(list)  # columns by metric
+    for column in table.columns:
+        if column.metric:
+            scored[column.metric].append(column.name)
+    if scored:
+        heading.append("Metrics: " + "; ".join(f"{metric} ({', '.join(names)})" for metric, names in scored.items()))
     return [*heading, table.note] if table.note else heading
 
 

@@ -97,7 +97,7 @@ def run(table: Table, setup: Setup) -> TableRun:
         for row in table.rows
         for column, figure in zip(table.columns, row.figures, strict=True)
     ]
-    return TableRun(table, tuple(cells), tuple(differences(table, runs)))
+    return TableRun(table, tuple(cells), tuple(differences(table, runs, setup.settings)))
 
 
 def _compute(table: Table, found: dict[_At, Measured], why_not: dict[_At, str]) -> None:
@@ -172,7 +172,9 @@ def _prepare(table: Table, row: TableRow, task: str, setup: Setup) -> _Prepared:
     program = program_of(row.program)
     known = {name: p for name, p in signature(program.__init__).parameters.items() if p.kind is Parameter.KEYWORD_ONLY}
     name, _, _ = task.partition(":")
-    wanted = {**table.settings_by_task.get(name, {}), **table.settings, **setup.settings, **row.settings}
+    of_table = {**table.settings_by_task.get(name, {}), **table.settings}
+    given = {setting: value for setting, value in setup.settings.items() if setting not in table.fixed_in(row)}
+    wanted = {**of_table, **given, **row.settings}
     settings = {setting: value for setting, value in wanted.items() if setting in known}
     if lacking := [setting for setting in row.needs if setting not in settings]:
         raise NotRun(f"needs --set {lacking[0]}=…, for which there is no default")
@@ -185,7 +187,7 @@ def _prepare(table: Table, row: TableRow, task: str, setup: Setup) -> _Prepared:
     if row.demonstrations == "none":
         state = None
     spec, retriever = (
-        ("none", None) if row.retriever == "none" else fill(setup.retrievers, "--retriever", row.retriever)
+        ("none", None) if row.retriever == "none" else fill(setup.retrievers, "--retriever", row.retriever, task=name)
     )
     demonstrations = None if state or row.demonstrations == "none" else setup.demonstrations
     if state is None and demonstrations is None and isinstance(row.demonstrations, int) and at_hand(task, setup.data):

@@ -46,14 +46,14 @@ class Setup:
             `eval.papers.roles.lm_roles`, or "" for all that are not named.
         retrievers: By role, the name of a retriever and the retriever itself. The role is one of
             `eval.papers.roles.retriever_roles`, or "" for all that are not named, except `oracle`, whose corpus has the
-            data sets' own passages among the others.
+            data sets' own passages among the others. ROLE@TASK and @TASK are for the questions of one task alone.
         directory: Where the directories of the runs go.
         limit: Ask only the first so many questions of each task.
         data: Directory with local copies of the data sets; see `eval.tasks.load`.
         judge: The LM of acc_judge, as `eval.metrics.load` takes it; None leaves that metric out.
         judge_api_base: Address of an OpenAI-compatible server that has it.
         settings: As `assigned` gives them, for all rows whose programs have them. They replace those of the table, but
-            not those of a row.
+            not what a row fixes; see `eval.papers.tables.Table.fixed_in`.
         states: State files, with the demonstrations that the papers show.
         demonstrations: How many labelled demonstrations each predictor gets, in rows where the paper shows some and
             there is no state file; 0 for none, None for as many as the row says.
@@ -116,18 +116,24 @@ def assigned(assignments: Sequence[str]) -> dict[str, Any]:
 
 
 def check_settings(settings: Mapping[str, Any], tables: Sequence[Table]) -> None:
-    """Check that the programs of these tables can be made with the settings, apart from those that a row has itself.
+    """Check that the programs of these tables can be made with the settings, apart from what a row fixes.
 
     Raises:
-        UsageError: no program has a setting of this name, or a program cannot have the value.
+        UsageError: no program has a setting of this name, all rows that have it fix it, or a program cannot have the
+            value.
     """
-    rows = [row for table in tables for row in table.rows]
-    known = {name for row in rows for name in settings_of(row.program)}
+    rows = [(table, row) for table in tables for row in table.rows]
+    known = {name for _, row in rows for name in settings_of(row.program)}
     if unknown := sorted(settings.keys() - known):
         raise UsageError(f"no program here has the setting {unknown[0]!r}; there are: {', '.join(sorted(known))}")
-    for row in rows:
+    for name in settings:
+        having = [(table, row) for table, row in rows if name in settings_of(row.program)]
+        if all(name in table.fixed_in(row) for table, row in having):
+            names = "; ".join(dict.fromkeys(row.name for _, row in having))
+            raise UsageError(f"--set {name} is refused: it makes the rows what they are ({names})")
+    for table, row in rows:
         program = program_of(row.program)
-        given = {name: settings[name] for name in settings.keys() - row.settings.keys()}
+        given = {name: settings[name] for name in settings.keys() - table.fixed_in(row)}
         check(program.__init__, program.__name__, given)
 
 

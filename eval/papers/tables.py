@@ -4,7 +4,7 @@ Each paper has a TOML file in this folder, and the names in it are those of the 
 
 - A list of columns that several tables have stands once, under `columns`, and a table names it.
 - A table may say `retriever`, `reader`, `planner` and `demonstrations` for all of its rows that do not say otherwise.
-- `settings_by_task`, `planners` and `models` stand once, for all tables of the paper.
+- `settings_by_task`, `planners`, `models`, `fixed` and `greedy` stand once, for all tables of the paper.
 - A row without `figures` has none in any column: those of an image, or a figure that only its text speaks of.
 """
 
@@ -25,6 +25,7 @@ PAPERS = ("blendfilter", "qpaug", "chain_of_rewrite", "migres")
 """Each is a TOML file in this folder."""
 
 _OF_ROWS = ("retriever", "reader", "planner", "demonstrations")
+_OF_PAPER = ("settings_by_task", "planners", "models", "fixed", "greedy")
 
 Figure = Annotated[Decimal | None, BeforeValidator(lambda value: None if value == "-" else value)]
 """As the paper prints it, with all its digits; None, "-" in the file, where it prints none."""
@@ -139,8 +140,17 @@ class Table(_Model):
     """By program, the predictors that a row's planner answers, where the row has one; all others are the reader's."""
     models: Mapping[str, str] = {}
     """By setting, the model that the paper has for it; a kind alone, such as upr, where it does not name one."""
+    fixed: Mapping[str, tuple[str, ...]] = {}
+    """By program, the settings that tell its rows apart: a row that does not name one has the table's or the program's
+    own, and the caller cannot replace it."""
+    greedy: bool = False
+    """Whether the paper says that its LMs decode greedily."""
     columns: tuple[Column, ...]
     rows: tuple[TableRow, ...]
+
+    def fixed_in(self, row: TableRow) -> set[str]:
+        """The names of the settings that the caller cannot replace in the row."""
+        return {*row.settings, *self.fixed.get(row.program, ())}
 
     @model_validator(mode="after")
     def _as_many_figures_as_columns(self) -> "Table":
@@ -210,7 +220,7 @@ def parse(name: str, text: str) -> Paper:
     """
     file = tomllib.loads(text, parse_float=Decimal)
     shared = file.pop("columns", {})
-    for_tables = {name: file.pop(name) for name in ("settings_by_task", "planners", "models") if name in file}
+    for_tables = {name: file.pop(name) for name in _OF_PAPER if name in file}
     tables = []
     for key, table in file.pop("tables", {}).items():
         columns = [one for item in table.get("columns", ()) for one in _columns(item, shared)]

@@ -40,7 +40,7 @@ def test_scores_are_in_the_papers_scale() -> None:
     assert of_hundred.value == 50
     assert (of_hundred.low, of_hundred.high) == (100 * (of_one.low or 0), 100 * (of_one.high or 0))
     assert of_hundred.scores == of_one.scores == {"1": 1.0, "2": 0.0}
-    with pytest.raises(NotRun, match="f1 is undefined here"):
+    with pytest.raises(NotRun, match="hotpot_f1 is undefined here"):
         column_of(find("blendfilter:table4"), "F1")
 
 
@@ -75,7 +75,7 @@ def test_a_judge_is_named_by_the_caller() -> None:
 
 def test_one_run_has_the_metrics_of_all_tables_for_its_task() -> None:
     names = [metric.__name__ for metric in metrics_for("hotpotqa:blendfilter", "cot", setup())]
-    assert names == ["em", "f1", "precision_evidence", "recall_evidence", "s_precision_evidence"]
+    assert names == ["em", "hotpot_f1", "precision_evidence", "recall_evidence", "s_precision_evidence"]
     assert [metric.__name__ for metric in metrics_for("nq:migres", "migres", setup())] == [
         "migres_em",
         "knowledge_accuracy",

@@ -18,7 +18,8 @@ def test_the_listing_has_every_table_with_its_rows() -> None:
 def test_a_table_is_shown_with_its_title_and_all_rows(table: Table) -> None:
     shown = show(table).splitlines()
     assert shown[0].startswith(f"{table.name}: {table.title} (")
-    assert len(shown) == 5 + len(table.rows) + bool(table.note)
+    scored = any(column.metric for column in table.columns)
+    assert len(shown) == 5 + len(table.rows) + bool(table.note) + scored
 
 
 def test_figures_are_shown_as_the_paper_has_them() -> None:
@@ -28,6 +29,11 @@ def test_figures_are_shown_as_the_paper_has_them() -> None:
     wins = show(find("migres:table10")).splitlines()[-1].split()
     assert (wins[5], wins[9], wins[-1]) == ("9/500", "26/500", "-3/200")
     assert show(find("blendfilter:fig4")).splitlines()[-1].split()[-2:] == ["-", "-"]
+
+
+def test_the_heading_names_each_columns_metric() -> None:
+    assert "Metrics: f1 (NQ); hotpot_f1 (2wiki, Hotpot)" in show(find("qpaug:table5")).splitlines()
+    assert "Metrics: em (Exact Match); hotpot_f1 (F1)" in show(find("blendfilter:table4")).splitlines()
 
 
 def test_the_papers_figures_beside_ours() -> None:

@@ -30,6 +30,29 @@ def test_the_name_comes_before_the_kind_and_the_kind_before_all() -> None:
     assert fill(given, "--lm", "gpt-3.5", "planner") == "all"
 
 
+def test_a_retriever_may_be_for_the_questions_of_one_task() -> None:
+    texts = ["sample", "@hotpotqa=bm25:of2017", "bm25@musique=bm25:of2021", "oracle@nq=bm25:oracle"]
+    given = by_role("--retriever", texts, retriever_roles(), by_task=True)
+    assert fill(given, "--retriever", "bm25", task="nq") == "sample"
+    assert fill(given, "--retriever", "bm25", task="hotpotqa") == "bm25:of2017"
+    assert fill(given, "--retriever", "bm25", task="musique") == "bm25:of2021"
+    assert fill(given, "--retriever", "mixture", task="musique") == "sample"
+    assert fill(given, "--retriever", "oracle", task="nq") == "bm25:oracle"
+    with pytest.raises(NotRun, match="needs --retriever oracle=SPEC"):
+        fill(given, "--retriever", "oracle", task="hotpotqa")
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [("@nosuch=sample", "nosuch"), ("bm52@nq=sample", "no role 'bm52'"), ("@=sample", "''")],
+)
+def test_an_unknown_task_is_refused(text: str, complaint: str) -> None:
+    with pytest.raises(UsageError, match=complaint):
+        by_role("--retriever", [text], retriever_roles(), by_task=True)
+    with pytest.raises(UsageError, match="no role"):
+        by_role("--lm", [text], lm_roles())
+
+
 def test_what_is_not_given_is_asked_for_by_name() -> None:
     with pytest.raises(NotRun, match=r"^needs --lm qwen-7b=SPEC, or --lm SPEC for all$"):
         fill({"vicuna-13b": "other"}, "--lm", "qwen-7b", "reader")

@@ -28,12 +28,36 @@ def test_settings_are_such_as_the_programs_have(assignment: str, complaint: str)
         check_settings(assigned([assignment]), [find("blendfilter:table5")])
 
 
+@pytest.mark.parametrize(
+    ("table", "rows", "name", "named"),
+    [
+        ("qpaug:table2", ["QPaug"], "augment", r"\(QPaug\)"),
+        ("qpaug:table2", ["QPaug"], "generate", r"\(QPaug\)"),
+        (
+            "blendfilter:table5",
+            ["BM25"],
+            "original",
+            r"\(BlendFilter, BM25; w/o q, BM25; w/o q_ex, BM25; w/o q_in, BM25\)",
+        ),
+        ("blendfilter:fig3", ["BlendFilter, K = 3"], "k", r"\(BlendFilter, K = 3\)"),
+    ],
+)
+def test_what_makes_a_row_what_it_is_cannot_be_set(table: str, rows: list[str], name: str, named: str) -> None:
+    with pytest.raises(UsageError, match=f"--set {name} is refused: it makes the rows what they are {named}"):
+        check_settings({name: False}, choose([find(table)], rows, []))
+
+
+def test_what_only_some_rows_fix_can_be_set_for_the_others() -> None:
+    check_settings(assigned(["upr=upr:any"]), [find("chain_of_rewrite:table4")])
+
+
 def test_a_setting_may_be_what_a_row_that_has_it_itself_could_not_take() -> None:
     (table,) = choose([find("qpaug:table2")], ["rerank"], [])
     (row,) = table.rows
     check_settings(assigned(["upr=none", "k=3"]), [table])
-    own = table.model_copy(update={"rows": (row.model_copy(update={"settings": {"k": 5}}),)})
-    check_settings(assigned(["k=many"]), [own])
+    others = [{"program": "direct", "settings": {}}, {"program": "alce", "settings": {"style": "short"}}]
+    own = table.model_copy(update={"rows": tuple(row.model_copy(update=other) for other in others)})
+    check_settings(assigned(["style=entity"]), [own])  # which alce does not have
 
 
 def test_states_are_of_programs_and_tasks_that_exist() -> None:

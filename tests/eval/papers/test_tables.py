@@ -5,9 +5,10 @@ import pytest
 import programs
 from eval import metrics
 from eval.papers.migres_studies import STUDIES
-from eval.papers.setup import check_settings, settings_of
+from eval.papers.setup import program_of, settings_of
 from eval.papers.tables import PAPERS, Table, TableRow, all_tables, choose, find, paper, parse
 from eval.tasks import choose as choose_task
+from programs.steps.settings import check
 from retrieval import Memory, UsageError
 
 LISTED = [
@@ -35,8 +36,8 @@ def test_every_row_can_be_run(name: str) -> None:
     assert len({column.name for column in table.columns}) == len(table.columns)
     for row in table.rows:
         assert {*row.settings, *row.needs} <= settings_of(row.program), row
-        check_settings(row.settings, [table.model_copy(update={"rows": (row.model_copy(update={"settings": {}}),)})])
-    check_settings(table.settings, [table])
+        program = program_of(row.program)
+        check(program.__init__, row.name, {**table.settings, **row.settings})
     studies = [STUDIES[row.program] for row in table.rows if row.program in STUDIES]
     for column in table.columns:
         if column.task:
