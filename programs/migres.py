@@ -20,6 +20,7 @@ from programs.steps.citations import Fact, keep_confirmed, keep_supported, repor
 from programs.steps.filtering import Match, shorten, threshold_for
 from programs.steps.method import Method
 from programs.steps.result import Reading, Statements, Turns, result
+from programs.steps.search import Search, search_for
 from programs.steps.settings import Count, checked
 from programs.steps.side_by_side import side_by_side
 from programs.steps.text import (
@@ -46,14 +47,7 @@ _COMPRESSORS = {"summary": SummarizePassage, "snippet": ExtractSnippet}
 _SUB_QUERIES = 3  # per round, at most (3.2)
 _MAX_USES = 2  # of a passage: the rounds that show it, and those in which it supports a fact
 _TOO_SHORT = 10  # characters; a shorter description of what is missing says nothing
-
-
-class _FilteredSearch(NamedTuple):
-    """A query, the passages that it found, and those that the knowledge filter kept, best first."""
-
-    query: str
-    found: list[Passage]
-    kept: list[Passage]
+_SHORTEST_QUERY = 11  # characters
 
 
 class _Verdict(NamedTuple):
@@ -67,7 +61,7 @@ class _Verdict(NamedTuple):
 class _Round(NamedTuple):
     """What one iteration searched for, read and found out."""
 
-    searches: list[_FilteredSearch]
+    searches: list[Search]
     kept: list[Match]
     compressed: list[Passage]  # whole, as they were before; also those that the LM found irrelevant
     shown: list[Match]
@@ -174,10 +168,12 @@ class MIGRES(Method):
             # Query generator (3.2). The first round searches with the question itself (3.1).
             queries = [question] if first else self._sub_queries(question, memory)
 
-            # Retriever and knowledge filter (3.2), for each query by itself; then the k best of all that pass.
+            # Retriever and knowledge filter (3.2): each query is compared with what any of them finds, and the k best
+            # that pass are shown. Passages that were used often enough are left out.
+            searches = side_by_side(*(partial(search_for, self.retriever, query, self.m) for query in queries))
             uses = _count_uses(memory)
-            searches = side_by_side(*(partial(self._search, query, uses) for query in queries))
-            kept = _best(searches)
+            fresh = [passage for passage in _found(searches) if uses[passage.id] < _MAX_USES]
+            kept = self._filter(queries, fresh)
             shown, compressed = self._choose(kept)
 
             # LLM knowledge prompting (3.2), where nothing passes.
@@ -198,7 +194,7 @@ class MIGRES(Method):
         return result(
             answer=answer or self._answer_anyway(question, known),
             queries=[search.query for search in searches],
-            passages=union(*(search.found for search in searches)),
+            passages=_found(searches),
             evidence=_evidence(known),
             iterations=[_report(turn) for turn in memory],
             known_facts=[report_fact(fact) for fact in known],
@@ -208,27 +204,32 @@ class MIGRES(Method):
         )
 
     def _sub_queries(self, question: str, memory: Sequence[_Round]) -> list[str]:
-        """New queries by the LM; where it writes none, what is missing is the query, or else the question."""
+        """New queries by the LM; the question once more where it writes none, as in the authors' code."""
         verdicts = [turn.verdict.missing for turn in memory if turn.verdict]
         missing = next((said for said in reversed(verdicts) if said), "")
         before = [one_line(search.query) for turn in memory for search in turn.searches]
         facts = number(_evidence(_facts(memory)))
         reply = ask(self.subquery, question=question, history="\n".join(before), facts=facts, missing=missing)
         asked = {query.casefold() for query in before}
-        new = [query for query in clean_list(reply.queries) if query.casefold() not in asked]
-        return new[:_SUB_QUERIES] or [missing or question]
+        listed = (query for query in clean_list(reply.queries) if len(query) >= _SHORTEST_QUERY)
+        return [query for query in listed if query.casefold() not in asked][:_SUB_QUERIES] or [question]
 
-    def _search(self, query: str, uses: Counter[str]) -> _FilteredSearch:
-        """Search, and filter what is found. Passages that were used often enough are left out."""
+    def _filter(self, queries: Sequence[str], passages: Sequence[Passage]) -> list[Match]:
+        """The passages that are relevant to a query, best first, each for the query that it fits best."""
+        best: dict[str, Match] = {}
+        for query in queries:
+            for passage in self._relevant(query, passages):
+                if passage.id not in best or _score(passage) > _score(best[passage.id].passage):
+                    best[passage.id] = Match(passage, query)
+        return sorted(best.values(), key=lambda match: _score(match.passage), reverse=True)
+
+    def _relevant(self, query: str, passages: Sequence[Passage]) -> list[Passage]:
         from retrieval.ranking.filter import filter_sentences
         from retrieval.ranking.rerank import rerank
 
-        found = self.retriever(query, self.m)
-        fresh = [passage for passage in found if uses[passage.id] < _MAX_USES]
         if self.compression == "filter":
-            return _FilteredSearch(query, found, filter_sentences(query, fresh, self.scorer, self.threshold))
-        ranked = rerank(query, fresh, self.scorer)
-        return _FilteredSearch(query, found, [passage for passage in ranked if _score(passage) >= self.threshold])
+            return filter_sentences(query, passages, self.scorer, self.threshold)
+        return [passage for passage in rerank(query, passages, self.scorer) if _score(passage) >= self.threshold]
 
     def _choose(self, kept: list[Match]) -> tuple[list[Match], list[Passage]]:
         """The k best; with compression by the LM, the k best that it finds relevant, and all that it looked at."""
@@ -284,14 +285,8 @@ def _parse_answer(said: str | None) -> str:
     return unless_declined(answer)
 
 
-def _best(searches: Sequence[_FilteredSearch]) -> list[Match]:
-    """All passages that passed, best first; of several copies the one with the best score, with its query."""
-    best: dict[str, Match] = {}
-    for search in searches:
-        for passage in search.kept:
-            if passage.id not in best or _score(passage) > _score(best[passage.id].passage):
-                best[passage.id] = Match(passage, search.query)
-    return sorted(best.values(), key=lambda match: _score(match.passage), reverse=True)
+def _found(searches: Sequence[Search]) -> list[Passage]:
+    return union(*(search.found for search in searches))
 
 
 def _count_uses(memory: Sequence[_Round]) -> Counter[str]:
@@ -325,7 +320,7 @@ def _external_tokens(turn: _Round) -> int:
 def _report(turn: _Round) -> dict[str, Any]:
     return {
         "queries": [search.query for search in turn.searches],
-        "retrieved": [passage.id for passage in union(*(search.found for search in turn.searches))],
+        "retrieved": [passage.id for passage in _found(turn.searches)],
         "kept": [match.passage.id for match in turn.kept],
         "shown": [passage.id for passage in _shown(turn)],
         "facts": [report_fact(fact) for fact in turn.facts],

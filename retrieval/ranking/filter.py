@@ -14,12 +14,12 @@ __all__ = ["filter_sentences"]
 def filter_sentences(query: str, passages: Sequence[Passage], scorer: Scorer, threshold: float) -> list[Passage]:
     """The passages that are relevant to the query, cut down to their relevant sentences; best first.
 
-    A passage is kept when its score reaches the threshold. Then each of its sentences is scored by the same scorer, the
-    first one with the title in front, as it is in the passage. A passage that scores above all its sentences stays
-    whole. Any other passage keeps the sentences that reach the threshold, in their order.
+    A passage is kept when its score reaches the threshold. Then each of its sentences is scored by the same scorer,
+    with the title in front, because a sentence often has a pronoun for what the title names. A passage that scores
+    above all its sentences stays whole. Any other keeps the sentences that reach the threshold, in their order.
 
     Wang et al., "LLMs Know What They Need: Leveraging a Missing Information Guided Framework to Empower
-    Retrieval-Augmented Generation", 2024, section 3.2 and Table 16.
+    Retrieval-Augmented Generation", 2024, section 3.2; the title as in the authors' code.
 
     Args:
         query: What the passages were searched with.
@@ -34,9 +34,9 @@ def filter_sentences(query: str, passages: Sequence[Passage], scorer: Scorer, th
     kept = [passage for passage in rerank(query, passages, scorer) if _score(passage) >= threshold]
     sentences = [split_sentences(passage.text) for passage in kept]
     texts = [
-        f"{passage.title} {sentence}".strip() if n == 0 else sentence
+        f"{passage.title} {sentence}".strip()
         for passage, part in zip(kept, sentences, strict=True)
-        for n, sentence in enumerate(part)
+        for sentence in part
     ]
     scores = iter(scorer.score(query, texts))
     result = []

@@ -52,6 +52,14 @@ def test_the_relevant_sentences_of_the_relevant_passages_are_read_best_first() -
     assert (cost.lm_calls, cost.searches, cost.unparsable) == (1, 1, 0)
 
 
+def test_a_sentence_that_does_not_name_who_it_is_about_is_read_too() -> None:
+    text = "Carl Boese did not die in the war. He passed away in Berlin on 6 July 1958."
+    found = Memory([Passage("boese", text, "Carl Boese")])
+    with scripted(citing(AnswerCiting, answer="Berlin")) as script:
+        RetrieveRead(found)(question="Where did Carl Boese die?")
+    assert [inputs(user)["context"] for _, user in script.prompts] == [f"[1] Carl Boese | {text}"]
+
+
 def test_citations_are_reported_as_they_are() -> None:
     said = [("Ada Quill found the moon.", [1]), (f" {FACT}\n", [2, 1, 7, 0]), ("Nobody knows.", []), (" ", [1])]
     seen, _, _ = run(citing(AnswerCiting, *said, answer="Lund"))

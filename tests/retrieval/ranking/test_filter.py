@@ -20,12 +20,13 @@ class TestFilter:
         assert filter_sentences("q", [], scorer, 0.0) == []
 
     def test_a_passage_above_each_of_its_sentences_stays_whole(self) -> None:
-        scorer = ScoreTable({"T One.  Two.": 3.5, "T One.": 3.4, "Two.": -2.0})
+        scorer = ScoreTable({"T One.  Two.": 3.5, "T One.": 3.4, "T Two.": -2.0})
         (kept,) = filter_sentences("q", [Passage("a", "One.  Two.", "T")], scorer, 3.0)
         assert (kept.id, kept.text, kept.title, kept.score) == ("a", "One.  Two.", "T", 3.5)
 
     def test_of_any_other_the_sentences_that_reach_the_threshold_remain_in_their_order(self) -> None:
-        scorer = ScoreTable({"T One. Two.  Three. Four.": 3.5, "T One.": 3.0, "Two.": 2.9, "Three.": 3.5, "Four.": 9.0})
+        scores = {"T One.": 3.0, "T Two.": 2.9, "T Three.": 3.5, "T Four.": 9.0}
+        scorer = ScoreTable({"T One. Two.  Three. Four.": 3.5} | scores)
         (kept,) = filter_sentences("q", [Passage("a", "One. Two.  Three. Four.", "T")], scorer, 3.0)
         assert (kept.id, kept.text, kept.title, kept.score) == ("a", "One. Three. Four.", "T", 3.5)
 
@@ -39,18 +40,11 @@ class TestFilter:
         filter_sentences("q", passages, scorer, 3.0)
         assert scorer.asked == [["One. Two.", "Three.", "Four."], ["Three.", "One.", "Two."]]
 
-    def test_the_example_of_the_paper(self) -> None:
-        """MIGRES, Table 16, in our own words: the title counts for the first sentence alone, and that one is left."""
-        first = "Ringo Lam directed School on Fire, an action film from Hong Kong of 1988."
-        text = (
-            f"{first} The film tells of Chu Yuen Fong (Fennie Yuen), a pupil, whom the triads no longer let go once "
-            "she has told a court how they beat someone up. Brother Smart (Roy Cheung), who leads them, hears of it "
-            "and has Yuen Fong pay for her safety, and from there it gets worse and worse. The film tells of Chu Yuen "
-            "Fong (Fennie Yuen), a pupil, whom the triads no longer let go once she has told a"
-        )
-        question = "Of which film did the director die later, School On Fire or What Will You Do When You Catch Me?"
-        (kept,) = filter_sentences(question, [Passage("1", text, "School on Fire")], Lexical(), -1.5)
-        assert (kept.title, kept.text) == ("School on Fire", first)
+    def test_a_sentence_that_names_nobody_is_about_the_title(self) -> None:
+        """The title is put in front of each sentence to be scored, and what is left has it once."""
+        text = "Carl Boese did not die in the war. He passed away in Berlin on 6 July 1958."
+        (kept,) = filter_sentences("Where did Carl Boese die?", [Passage("1", text, "Carl Boese")], Lexical(), 0.0)
+        assert (kept.title, kept.text) == ("Carl Boese", text)
 
     def test_with_the_lexical_scorer(self) -> None:
         text = "The tower is made of iron. It stands in Paris. Gustave Eiffel designed the tower in Paris."
