@@ -40,7 +40,7 @@ from retrieval import OdqaError, Retriever, UsageError
 
 _LONGEST_NAME = 100  # characters of a directory's name before its hash
 _SERVERLESS = ("oracle", "extractive", "gguf:")  # LMs that the address of a server is not for
-_JUDGE = "acc_judge:"  # how a metric that asks an LM begins
+_JUDGE = "acc_judge"  # how a metric that asks an LM begins
 _PLANNED_ON = 2  # questions of each task
 _COUNTED = ("task", "limit", "program", "retriever", "adapter", "structured", "state", "demonstrations")
 

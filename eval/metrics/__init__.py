@@ -101,7 +101,7 @@ _PLAIN: dict[str, Metric] = {
 HELP = (
     f"{', '.join(_PLAIN)}; with a number K for the first K passages recall@K, precision@K, s_precision@K (or "
     "recall_by_id@K …), answer_recall@K and top_k_accuracy@K, which leave out questions answered by yes or no; "
-    "acc_judge:LM, citation_recall:ENTAILMENT and citation_precision:ENTAILMENT"
+    "acc_judge:LM, acc_judge_cover:LM, citation_recall:ENTAILMENT and citation_precision:ENTAILMENT"
 )
 """The names that `load` knows."""
 
@@ -116,8 +116,9 @@ def load(name: str, *, judge_api_base: str | None = None, most_calls: int | None
 
     Args:
         name: A name without a parameter, such as em; NAME@K such as recall@5, recall_by_id@5 or answer_recall@10;
-            acc_judge:LM with an LM that `lms.load` knows; citation_recall:ENTAILMENT or citation_precision:ENTAILMENT
-            with a judge that `retrieval.ranking.entailment.load_entailment` knows, such as lexical.
+            acc_judge:LM with an LM that `lms.load` knows, or acc_judge_cover:LM, for which an answer that contains a
+            right one is right; citation_recall:ENTAILMENT or citation_precision:ENTAILMENT with a judge that
+            `retrieval.ranking.entailment.load_entailment` knows, such as lexical.
         judge_api_base: Address of an OpenAI-compatible server that has the LM of acc_judge.
         most_calls: LM calls that its test may take; None for any number.
 
@@ -132,10 +133,11 @@ def load(name: str, *, judge_api_base: str | None = None, most_calls: int | None
     if at := re.fullmatch(r"(answer_recall|top_k_accuracy)@([1-9]\d*)", name):
         return {"answer_recall": answer_recall, "top_k_accuracy": top_k_accuracy}[at[1]](int(at[2]), name=name)
     kind, _, judge = name.partition(":")
-    if kind == "acc_judge" and judge:
+    if kind in ("acc_judge", "acc_judge_cover") and judge:
         import lms
 
-        return acc_judge(lms.load(judge, api_base=judge_api_base), name=name, most_calls=most_calls)
+        lm = lms.load(judge, api_base=judge_api_base)
+        return acc_judge(lm, name=name, contained=kind == "acc_judge_cover", most_calls=most_calls)
     if kind in ("citation_recall", "citation_precision") and judge:
         from retrieval.ranking.entailment import load_entailment
 

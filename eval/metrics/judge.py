@@ -8,7 +8,7 @@ from zlib import crc32
 import dspy
 from dspy import Example, Prediction
 
-from eval.metrics.migres import migres_em
+from eval.metrics.migres import cover_em, migres_em
 from eval.metrics.protocol import Metric
 from eval.metrics.squad import answer_of, golds_of
 from programs.instruments.adapters import load_adapter
@@ -39,7 +39,9 @@ _KNOWN = (
 )
 
 
-def acc_judge(lm: dspy.LM, *, name: str = "acc_judge", most_calls: int | None = None) -> Metric:
+def acc_judge(
+    lm: dspy.LM, *, name: str = "acc_judge", contained: bool = False, most_calls: int | None = None
+) -> Metric:
     """The metric that is 1 if the LM judges that the answer implies a gold answer, else 0.
 
     As in the evaluator, the LM is not asked about an answer that matches by `migres_em`, which is right, nor about an
@@ -54,6 +56,8 @@ def acc_judge(lm: dspy.LM, *, name: str = "acc_judge", most_calls: int | None = 
     Args:
         lm: The judge. Its cost is counted apart from the program's; see `eval.runs.runner.evaluate`.
         name: The metric's name.
+        contained: An answer that contains a gold answer is right without asking, too, as the evaluator has it for NQ
+            and TriviaQA.
         most_calls: LM calls that the test may take; None for any number.
 
     Raises:
@@ -76,7 +80,7 @@ def acc_judge(lm: dspy.LM, *, name: str = "acc_judge", most_calls: int | None = 
         answer, golds = answer_of(prediction), golds_of(example)
         if not golds:
             return None
-        if not answer or migres_em(example, prediction):
+        if not answer or migres_em(example, prediction) or (contained and cover_em(example, prediction)):
             return float(bool(answer))
         implied = _implied(lm, example.question, answer, golds)
         return None if implied is None else float(implied)

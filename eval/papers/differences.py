@@ -15,6 +15,7 @@ from eval.papers.tables import Table, TableRow
 from eval.runs.asking import Asking
 from eval.runs.ceiling import standing
 from eval.runs.store import Run
+from eval.tasks import choose
 
 __all__ = ["RowRun", "differences"]
 
@@ -148,6 +149,10 @@ def _questions(table: Table, ran: RowRun) -> Iterator[str]:
         metric = (column.metric or "").partition("@")[0]
         if left_out and metric in ("answer_recall", "top_k_accuracy") and column.task == ran.summary.manifest.task:
             yield f"{column.name}: leaves out {left_out} of {len(asked)} questions, which are answered by yes or no"
+        if metric == "migres_em" and column.task and column.task == ran.summary.manifest.task:
+            aliases = choose(column.task)[0].aliases
+            if aliases and not any(question.get("answers")[1:] for question in asked):
+                yield f"{column.name}: each answer has one name here (paper: all those in {aliases} of the data set)"
     if total.failed:
         yield f"{row.name}: {total.failed} of {total.n} questions failed and count 0"
     if not ran.summary.complete:

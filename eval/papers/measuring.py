@@ -16,7 +16,7 @@ from eval.runs.record import Row
 
 __all__ = ["Measured", "NotRun", "check_judge", "compute", "measure", "metrics_for", "needs_answers"]
 
-_JUDGED = "acc_judge"
+_JUDGED = ("acc_judge", "acc_judge_cover")
 _OF_SEARCHES = re.compile(
     r"(answer_recall|top_k_accuracy|recall|precision|s_precision)(_passages|_evidence)?(_by_id)?(@\d+)?"
 )
@@ -51,7 +51,7 @@ def needs_answers(table: Table, program: str, task: str) -> bool:
 def check_judge(column: Column, setup: Setup) -> None:
     """Raise NotRun for a column that needs a judge, where the caller names none: a run for it alone would be paid for
     nothing."""
-    if column.metric == _JUDGED and not setup.judge:
+    if column.metric in _JUDGED and not setup.judge:
         raise NotRun("needs --judge LM")
 
 
@@ -66,7 +66,7 @@ def metrics_for(
     tables = [table for table in all_tables() if not any(row.program in STUDIES for row in table.rows)]
     named = [column.metric for table in tables for column in table.columns if column.task == task and column.metric]
     named = [name for name in named if answers or _OF_SEARCHES.fullmatch(name)]
-    wanted = [_named(name, setup) for name in dict.fromkeys(named) if name != _JUDGED or setup.judge]
+    wanted = [_named(name, setup) for name in dict.fromkeys(named) if name not in _JUDGED or setup.judge]
     return [metrics.load(name, judge_api_base=setup.judge_api_base, most_calls=most_calls) for name in wanted]
 
 
@@ -137,7 +137,7 @@ def _gain(own: Measured, best: Measured, column: str) -> Measured:
 
 
 def _named(metric: str, setup: Setup) -> str:
-    return f"{_JUDGED}:{setup.judge}" if metric == _JUDGED else metric
+    return f"{metric}:{setup.judge}" if metric in _JUDGED else metric
 
 
 def _score(metric: str, table: Table, summary: Summary, rows: Sequence[Row], setup: Setup) -> Measured:

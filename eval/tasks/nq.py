@@ -20,7 +20,9 @@ TASK = Task(
         "chain_of_rewrite": Variant("validation", DPR, "Chain-of-Rewrite 3.1: the split of DPR"),
         # The paper counts 4,289 questions, some of which nq_open leaves out: it wants answers of at most five words.
         "qpaug": Variant("validation", DPR, "QPaug Table 1 has 4,289; these are the 3,610 that nq_open keeps"),
-        "migres": Variant("validation", DPR, "MIGRES 4.1: 200 at random", sample=200),
+        "migres": Variant(
+            "validation", DPR, "MIGRES 4.1: 200, as the authors publish them", sample=200, published="nq"
+        ),
         "train": Variant("train", DPR, "the training set, 87,925 questions", file="train"),
     },
 )

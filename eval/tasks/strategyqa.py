@@ -48,10 +48,11 @@ TASK = Task(
             file="train",
         ),
         "migres": Variant(
-            None,
+            "train",
             "Wikipedia of December 2021",
-            "MIGRES 4.1: all 229, which are the development set of the authors' code",
-            first=229,
+            "MIGRES 4.1: all 229 of the development set that the authors' code splits off the training set",
+            sample=229,
+            published="strategyqa",
         ),
         "train": Variant(
             "train", "Wikipedia", "the training set after the first 500, which BlendFilter asks", skip=500, file="train"

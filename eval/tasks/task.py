@@ -5,6 +5,7 @@ import random
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from ssl import SSLError
@@ -15,6 +16,7 @@ from urllib.request import Request, urlopen
 import dspy
 
 from eval.tasks.jsonl import example, read
+from odqa.files import lines_of
 from retrieval import Passage, UsageError
 from retrieval.corpora.reader import read as read_corpus
 
@@ -26,6 +28,7 @@ __all__ = [
     "Task",
     "Variant",
     "contexts_by_title",
+    "digest",
     "distinct",
 ]
 
@@ -33,12 +36,15 @@ RawQuestion = Mapping[str, Any]
 """A question in the form that its data set has on the Hugging Face hub."""
 
 SEED = 0
-"""The seed of every random sub-sample. The papers that draw one publish neither seed nor ids."""
+"""The seed of every random sub-sample. No paper that draws one publishes its seed."""
 ABSTRACTS = "Wikipedia of 2017, the abstracts"
 """The corpus of HotpotQA, over which the public ColBERTv2 server searched."""
 DPR = "Wikipedia of 20 December 2018, 21,015,324 passages of 100 words"
 """The corpus of Karpukhin et al. 2020, which most of the papers search."""
 _PATIENCE = 3.0  # seconds for the hub to answer
+_PUBLISHED = Path(__file__).with_name("published.json")
+"""By data set, the questions that MIGRES's authors publish with their code (AdelWang/MIGRES, data): a `digest` of each,
+so that they are found in every copy of the data set, whatever ids it has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +67,8 @@ class Variant:
     """How many questions at the start of the split are left out, because papers evaluate on them."""
     training: str | None = None
     """The task whose questions make demonstrations for these; None for the data set's own variant `train`."""
+    published: str | None = None
+    """The data set's name in published.json, whose questions a sample has in it as far as the split has them."""
 
     def take(self, questions: list[dspy.Example], where: str) -> list[dspy.Example]:
         """The variant's questions among those of its split.
@@ -84,8 +92,11 @@ class Variant:
                 "put the whole split there, or ask for the data set without its variant"
             )
         if self.sample:
-            drawn = sorted(random.Random(SEED).sample(range(len(questions)), self.sample))
-            return [questions[n] for n in drawn]
+            known = _published(self.published) if self.published else set()
+            named = [n for n, question in enumerate(questions) if digest(question.question) in known][: self.sample]
+            others = sorted({*range(len(questions))} - {*named})
+            drawn = random.Random(SEED).sample(others, self.sample - len(named))
+            return [questions[n] for n in sorted([*named, *drawn])]
         return questions[self.skip : self.first]
 
 
@@ -106,6 +117,9 @@ class Task:
     """The passages of a raw question, gold and distracting, as pairs of title and text; None if it brings none."""
     leads: str | None = None
     """The field that says how an answer is found, from which demonstrations take their reasoning; None for none."""
+    aliases: str | None = None
+    """A file of the authors' release with further names of the answers, by the `answer_id` that a question may have:
+    lines of JSON with `Q_id` and `aliases`."""
     release: tuple[str, Callable[[Path], Iterable[tuple[str, str]]]] | None = None
     """Where only the authors' release has the passages: the name of its file, and how to read pairs from it."""
 
@@ -117,14 +131,14 @@ class Task:
             data: A directory with local copies: a file NAME.dev.jsonl.gz (or .jsonl) of questions, as
                 `eval.tasks.jsonl` reads them, or a directory NAME with the data set as the hub has it. Questions of the
                 training set are in NAME.train.jsonl.gz or NAME_train.questions.jsonl.gz. Without a copy, the questions
-                come from the hub.
+                come from the hub. Where the file `aliases` is there, its names are right answers, too.
 
         Raises:
             UsageError: there is no such variant, or its questions are out of reach or malformed.
         """
         chosen = self._variant(variant)
         if (file := self.local_copy(variant, data)) is not None:
-            return chosen.take(list(read(file)), str(file))
+            return self._with_aliases(chosen.take(list(read(file)), str(file)), data)
         where = f"the split {chosen.split} of {self.hub}"
         split = "train-" if chosen.split == "train" else ""
         questions = []
@@ -134,7 +148,25 @@ class Task:
             except (KeyError, TypeError, ValueError, AttributeError) as error:
                 problem = f"no {error}" if isinstance(error, KeyError) else error
                 raise UsageError(f"row {n} of {where} is not as it should be: {problem}") from error
-        return chosen.take(questions, where)
+        return self._with_aliases(chosen.take(questions, where), data)
+
+    def _with_aliases(self, questions: list[dspy.Example], data: Path | None) -> list[dspy.Example]:
+        """The questions, with the further names of their answers where the release's file of these is at hand."""
+        file = data / self.aliases if data and self.aliases else None
+        if file is None or not file.exists():
+            return questions
+        wanted = {question.get("answer_id") for question in questions}
+        names: dict[str, list[str]] = {}
+        try:
+            with file.open("rb") as lines:
+                for entity in map(json.loads, lines_of(lines)):
+                    if entity["Q_id"] in wanted:
+                        names[entity["Q_id"]] = [str(name) for name in entity["aliases"]]
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise UsageError(f"{file} is not the file of further names of {self.name}'s answers: {error}") from error
+        for question in questions:
+            question.answers = distinct(*question.answers, *names.get(question.get("answer_id"), ()))
+        return questions
 
     def local_copy(self, variant: str, data: Path | None) -> Path | None:
         """The file with the questions of a variant's split in the directory; None if there is none.
@@ -244,6 +276,16 @@ def _answers(url: str) -> bool:
         return isinstance(error.reason, SSLError)  # the hub's own client may know the certificate
     except OSError:
         return False
+
+
+def digest(question: str) -> str:
+    """The first ten digits of the question's hash, whatever its case and white space."""
+    return sha256(" ".join(question.lower().split()).encode("utf-8", "replace")).hexdigest()[:10]
+
+
+@cache
+def _published(name: str) -> set[str]:
+    return set(json.loads(_PUBLISHED.read_text(encoding="utf-8"))[name].split())
 
 
 def distinct(*values: str) -> list[str]:

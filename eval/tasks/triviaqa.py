@@ -24,7 +24,14 @@ TASK = Task(
         "all": Variant("validation", DPR, "the development set, 11,313 questions, which DPR tests on"),
         "chain_of_rewrite": Variant("validation", DPR, "Chain-of-Rewrite 3.1: the split of DPR"),
         # The paper shares the demonstrations of NQ.
-        "migres": Variant("validation", DPR, "MIGRES 4.1: 200 at random", sample=200, training="nq:train"),
+        "migres": Variant(
+            "validation",
+            DPR,
+            "MIGRES 4.1: 200, as the authors publish them",
+            sample=200,
+            training="nq:train",
+            published="triviaqa",
+        ),
         "train": Variant("train", DPR, "the training set, 87,622 questions", file="train"),
     },
     config="unfiltered.nocontext",

@@ -16,6 +16,7 @@ def _example(raw: RawQuestion, n: str) -> dict[str, Any]:
         "type": raw["type"],
         "gold_titles": distinct(*raw["supporting_facts"]["title"]),
         "evidences": [list(t) for t in zip(triples["fact"], triples["relation"], triples["entity"], strict=True)],
+        **({"answer_id": raw["answer_id"]} if raw.get("answer_id") else {}),  # of Wikidata; not every copy has it
     }
 
 
@@ -32,10 +33,17 @@ TASK = Task(
             first=500,
         ),
         "qpaug": Variant("validation", DPR, "QPaug Table 1: 12,576, which are the development set"),
-        "migres": Variant("validation", DPR, "MIGRES 4.1: 500 of the development set at random", sample=500),
+        "migres": Variant(
+            "validation",
+            DPR,
+            "MIGRES 4.1: 500 of the development set, with the 200 that the authors publish",
+            sample=500,
+            published="2wikimultihopqa",
+        ),
         "train": Variant("train", DPR, "the training set, 167,454 questions", file="train"),
         "study": Variant("train", DPR, "MIGRES 2.1: 500 of the training set at random", sample=500, file="train"),
     },
     leads="evidences",
+    aliases="id_aliases.json",
     contexts=lambda raw: contexts_by_title(raw["context"], "content"),
 )

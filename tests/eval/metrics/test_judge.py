@@ -57,6 +57,14 @@ def test_the_judge_decides_what_no_rule_does() -> None:
     assert metric.__name__ == "acc_judge"
 
 
+def test_an_answer_that_contains_a_right_one_is_right_without_asking_where_the_paper_has_it_so() -> None:
+    italian, said = dspy.Example(question=QUESTION.question, answers=["Roma"]), dspy.Prediction(answer="Romagna")
+    judge = Judge(lambda question, prediction: "no" if prediction == "Romagna" else Judge.know(question, prediction))
+    assert [acc_judge(judge.lm, contained=contained)(italian, said) for contained in (False, True)] == [0, 1]
+    assert judge.asked.count("Romagna") == 1
+    assert acc_judge(judge.lm, contained=True)(QUESTION, dspy.Prediction(answer="the eternal city")) == 1
+
+
 def test_the_right_answers_are_shown() -> None:
     seen = []
 

@@ -76,6 +76,16 @@ def test_demonstrations_are_named_with_what_their_copy_lacks() -> None:
     assert told[0].endswith("; 2 labelled demonstrations of 2wikimultihopqa:train without evidences")
 
 
+def test_answers_without_their_further_names_are_named_where_the_paper_counts_these() -> None:
+    wikihop = ran("migres:table9", "MIGRES, BM25", task="2wikimultihopqa:migres")
+    told = "WikiHop EM: each answer has one name here (paper: all those in id_aliases.json of the data set)"
+    assert told in differences(find("migres:table9"), [wikihop], {})
+    wikihop.questions.examples[0].answers = ["Rome", "Roma"]
+    assert not [text for text in differences(find("migres:table9"), [wikihop], {}) if "one name" in text]
+    musique = ran("migres:table9", "MIGRES, BM25", task="musique:migres")
+    assert not [text for text in differences(find("migres:table9"), [musique], {}) if "one name" in text]
+
+
 def test_a_state_and_a_run_without_answers_are_named() -> None:
     table = find("qpaug:table4")
     found = differences(table, [ran(table.name, "SBERT", rows=2, state={"file": "s.json"}, answers=False)], {})

@@ -69,8 +69,9 @@ def test_a_judge_is_named_by_the_caller() -> None:
     check_judge(accuracy, setup(judge="openai/gpt-4o"))
     with pytest.raises(NotRun, match="needs --judge LM"):
         check_judge(accuracy, setup())
-    rows = [a_row("1", scores={"acc_judge:openai/gpt-4o": 1.0})]
-    assert column_of(ways, "NQ Acc", rows, judge="openai/gpt-4o").value == 100
+    rows = [a_row("1", scores={"acc_judge:openai/gpt-4o": 1.0, "acc_judge_cover:openai/gpt-4o": 0.0})]
+    columns = {"WikiHop Acc": 100, "Musique Acc": 100, "NQ Acc": 0}  # where an answer that contains one is right
+    assert {name: column_of(ways, name, rows, judge="openai/gpt-4o").value for name in columns} == columns
 
 
 def test_one_run_has_the_metrics_of_all_tables_for_its_task() -> None:

@@ -12,6 +12,7 @@ import pytest
 from support.faulty_server import Provider
 
 from eval.tasks import SEED, TASKS, choose, load
+from eval.tasks.task import _published, digest
 from retrieval import Passage, UsageError
 
 DATA = Path(__file__).parents[3] / ".." / "shared" / "data"
@@ -207,8 +208,7 @@ def test_training_questions_are_never_among_the_evaluated_ones() -> None:
             chosen = other.variants[train]
             assert train == "train"
             assert chosen.split == "train"
-            if other is task and variant.split == "train" and name not in ("all", "study", "train"):
-                assert variant.first is not None
+            if other is task and variant.split == "train" and variant.first:
                 assert variant.first <= chosen.skip
 
 
@@ -263,15 +263,49 @@ def test_a_file_with_the_questions_of_a_split_stands_for_the_hub(tmp_path: Path)
     assert SEED == 0
 
 
+@pytest.mark.parametrize("name", ["2wikimultihopqa", "hotpotqa", "musique", "nq", "triviaqa", "strategyqa"])
+def test_a_sample_has_the_published_questions_in_it_whatever_their_ids_and_case(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / f"{name}.dev.jsonl").write_text(lines(600))
+    before = [example.id for example in load(f"{name}:migres", data=tmp_path)]
+    wanted = next(f"q{n}" for n in range(600) if f"q{n}" not in before)
+    monkeypatch.setattr("eval.tasks.task._published", {name: {digest(f"  QUESTION {wanted[1:]}? ")}}.__getitem__)
+    after = [example.id for example in load(f"{name}:migres", data=tmp_path)]
+    assert (wanted in after, len(after)) == (True, len(before))
+    assert after == sorted(after, key=lambda id_: int(id_[1:]))
+
+
+def test_the_published_questions_are_as_many_as_their_authors_publish() -> None:
+    names = ("2wikimultihopqa", "hotpotqa", "musique", "nq", "triviaqa")
+    published = {name: len(_published(name)) for name in (*names, "strategyqa")}
+    assert published == dict.fromkeys(names, 200) | {"strategyqa": 229}
+    if DATA.exists():
+        assert all(digest(example.question) in _published("strategyqa") for example in load("strategyqa", data=DATA))
+
+
+def test_the_releases_further_names_of_answers_are_right_too(tmp_path: Path) -> None:
+    questions = [
+        {"id": "a", "question": "Whose?", "answers": ["the US"], "answer_id": "Q30"},
+        {"id": "b", "question": "When?", "answers": ["1939"], "answer_id": None},
+    ]
+    (tmp_path / "2wikimultihopqa.dev.jsonl").write_text("".join(f"{json.dumps(one)}\n" for one in questions))
+    assert [example.answers for example in load("2wikimultihopqa", data=tmp_path)] == [["the US"], ["1939"]]
+    names = tmp_path / "id_aliases.json"
+    rows = [{"Q_id": "Q30", "aliases": ["America", "the US"], "demonyms": ["American"]}, {"Q_id": "Q1", "aliases": []}]
+    names.write_text("".join(f"{json.dumps(one)}\n" for one in rows))
+    assert [example.answers for example in load("2wikimultihopqa", data=tmp_path)] == [["the US", "America"], ["1939"]]
+    assert load("2wikimultihopqa", data=tmp_path)[0].answer == "the US"
+    names.write_text('{"Q_id": "Q30"}')
+    with pytest.raises(UsageError, match=r"id_aliases.json is not the file of further names of 2wikimultihopqa's"):
+        load("2wikimultihopqa", data=tmp_path)
+
+
 @pytest.mark.parametrize(
     ("spec", "complaint"),
     [
         ("squad", "there is no task 'squad': use sample, file:QUESTIONS.jsonl"),
         ("hotpotqa:first", "hotpotqa has no variant 'first'; there are: all, blendfilter, qpaug, migres, train"),
-        (
-            "strategyqa:migres",
-            r"strategyqa with MIGRES 4.1: all 229.* is not on the hub: put its questions into DIR/strategyqa.dev.jsonl",
-        ),
     ],
 )
 def test_what_there_is_not(spec: str, complaint: str) -> None:
