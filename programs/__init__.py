@@ -16,7 +16,10 @@ import dspy
 
 from odqa.errors import UsageError
 
-__all__ = ["load", "names"]
+__all__ = ["USUAL", "load", "names", "usual_first"]
+
+USUAL = "blendfilter"
+"""The method that is taken where none is named."""
 
 
 def names() -> list[str]:
@@ -24,6 +27,11 @@ def names() -> list[str]:
     return sorted(
         module.name for module in pkgutil.iter_modules(__path__) if not module.ispkg and not module.name.startswith("_")
     )
+
+
+def usual_first() -> list[str]:
+    """`names`, in the order in which somebody who names none sees them: the usual one and the plainest first."""
+    return list(dict.fromkeys([USUAL, "direct", *names()]))
 
 
 def load(name: str) -> type[dspy.Module]:

@@ -60,7 +60,18 @@ class BlendFilter(Method):
         hops: Turns of external augmentation, each drafting over what the last one found. Paper: 1 (Remark 1).
     """
 
-    reads: ClassVar[dict[str, Reading]] = {"kept": Filtered(found="found", whole="unfiltered")}
+    reads: ClassVar[dict[str, Reading]] = {
+        "kept": Filtered(
+            found="found",
+            whole="unfiltered",
+            names={
+                "q": "the question",
+                "q_ex": "the query with the draft answer",
+                "q_in": "the query with the passage from memory",
+                "union": "the question and its queries",
+            },
+        )
+    }
     zero_shot: ClassVar[tuple[str, ...]] = ("recall", "topic", "select")  # no demonstrations in the paper's prompts
 
     @checked

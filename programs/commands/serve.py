@@ -14,7 +14,7 @@ import retrieval
 from odqa.console import Parser, run
 from odqa.heaps import give_back_memory
 from odqa.secrets import public
-from programs import names
+from programs import usual_first
 from programs.commands.flags import adapter_of, add_lm, load_lm
 from retrieval import FORMS, Retriever, UsageError
 
@@ -42,7 +42,7 @@ def make_parser() -> Parser:
         description="Answer questions over HTTP: an API as OpenAI's, and a page. The environment variable "
         "ODQA_TOKEN has the token that clients must send; without one only this machine can ask.",
     )
-    parser.add_argument("methods", nargs="*", metavar="METHOD", help="what is served (default: all methods)")
+    parser.add_argument("methods", nargs="*", metavar="METHOD", help="what is served, the usual one first (default: all methods)")
     parser.add_argument(
         "--retriever",
         action="append",
@@ -102,6 +102,14 @@ def make_parser() -> Parser:
         metavar="N",
         help="most LM calls of one question, whatever its settings; then 400 (default: %(default)s)",
     )
+    server.add_argument(
+        "--question-tokens",
+        type=int,
+        default=1_000_000,
+        metavar="N",
+        help="most tokens of one question, of its prompts, replies and passages, 4 characters each; then 400 "
+        "(default: %(default)s)",
+    )
     server.add_argument("--max-calls", type=int, metavar="N", help="most LM calls a day, by UTC; then 429")
     server.add_argument("--max-usd", type=float, metavar="USD", help="most US dollars a day, by UTC; then 429")
     server.add_argument(
@@ -142,6 +150,7 @@ def _serve(args: argparse.Namespace) -> None:
         at_once=args.at_once,
         seconds=args.timeout,
         question_calls=args.question_calls,
+        question_tokens=args.question_tokens,
         calls=args.max_calls,
         usd=args.max_usd,
         body=args.max_body,
@@ -149,7 +158,7 @@ def _serve(args: argparse.Namespace) -> None:
     )
     adapter = adapter_of(args)
     with dspy.context(adapter=adapter):  # a state says under which it was made
-        methods = Methods(args.methods or names(), states=_states(args.state), settings=_settings(args.set))
+        methods = Methods(args.methods or usual_first(), states=_states(args.state), settings=_settings(args.set))
     answering = Answering(
         load_lm(args).copy(cache=args.cache),
         methods,

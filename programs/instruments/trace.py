@@ -228,23 +228,24 @@ def _remarks(
         case Turns():
             for number, turn in enumerate(value, 1):
                 for id_ in turn.get("retrieved", ()):
-                    passed = "kept by the filter, but not read" if id_ in turn.get("kept", ()) else "filtered out"
-                    yield id_, f"round {number}: {'read' if id_ in turn.get('shown', ()) else passed}"
+                    passed = "kept by the filter, but not read" if id_ in turn.get("kept", ()) else "dropped"
+                    yield id_, f"{'read' if id_ in turn.get('shown', ()) else passed} in round {number}"
         case Statements():
             for number, statement in enumerate(value, 1):
                 yield from ((id_, f"supports statement {number}") for id_ in statement["passages"])
-        case Filtered(found, whole):
+        case Filtered(found, whole, names):
             for list_, before in fields[found].items():
-                kept = "kept with the whole list: the selection was unparsable" if list_ in fields[whole] else "kept"
+                unread = " (as all were: the selection was unparsable)" if list_ in fields[whole] else ""
                 for id_ in before:
-                    yield id_, f"{list_}: {kept if id_ in value.get(list_, ()) else 'filtered out'}"
+                    fate = f"kept{unread}" if id_ in value.get(list_, ()) else "dropped"
+                    yield id_, f"{fate} for {names.get(list_, list_)}"
         case Ranking():
             for rank, id_ in enumerate(value, 1):
-                yield id_, f"{name}: {rank} of {len(value)}"
-            yield from ((id_, f"{name}: not there") for id_ in sorted(ids.difference(value)))
+                yield id_, f"{name}: place {rank} of {len(value)}"
+            yield from ((id_, f"{name}: no place") for id_ in sorted(ids.difference(value)))
         case Lists():
             for number, list_ in enumerate(value, 1):
-                yield from ((id_, f"{name}: list {number}") for id_ in list_)
+                yield from ((id_, f"{name} in turn {number}") for id_ in list_)
         case PerPassage():
             for id_, what in value.items():
                 yield id_, f"{name}: {f'{what:.4g}' if isinstance(what, float) else what}"

@@ -2,10 +2,9 @@
 
 import asyncio
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field
-from itertools import count
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import dspy
@@ -13,15 +12,16 @@ import dspy
 from programs.commands.way import no_answer
 from programs.instruments.cost import Cost, measured, recording, without_history
 from programs.instruments.searches import observed
-from programs.instruments.trace import Answer, Call, Found, Query, trace
+from programs.instruments.trace import Answer, Call, Found, Kept, Query, Statement, Trace, trace
 from programs.serving.conversation import StandAlone, Turn
-from programs.serving.limits import Day, Limits
-from programs.serving.live import AloneQuestion, Asked, Live, Spending, Step, shown
+from programs.serving.limits import Day, Limits, Places, Spent
+from programs.serving.live import AloneQuestion, Asked, Live, Source, Spending, Step, shown
 from programs.serving.methods import Methods, Program
 from programs.serving.metrics import Metrics
 from programs.serving.problems import Problem, as_problem
-from programs.serving.question import Question, Stopped, late
+from programs.serving.question import LATE, Question, Stopped, late
 from programs.serving.records import Record
+from programs.serving.support import supports
 from retrieval import Passage, Retriever, UsageError, union
 
 __all__ = ["Answering", "Asking"]
@@ -33,6 +33,7 @@ class Asking:
 
     question: str
     method: str
+    """Its name, alone or over a retriever: METHOD@RETRIEVER."""
     settings: Mapping[str, Any] = field(default_factory=dict)
     """Those that are not to have their default."""
     retriever: str | None = None
@@ -78,10 +79,21 @@ class Answering:
         self._lm, self._adapter = without_history(lm), adapter
         self._alone = StandAlone() if rewrite and self.language_model else None
         self._day = Day(limits)
-        self._free = threading.Semaphore(limits.at_once)
+        self.places = Places(limits.at_once)
         self.waited_for: set[Question] = set()
         """The questions whose answers somebody waits for."""
         self._stopping = False
+
+    @property
+    def models(self) -> list[str]:
+        """What can be asked: each method over the first retriever, and each over each retriever, METHOD@RETRIEVER."""
+        pairs = [
+            f"{method}@{name}"
+            for method in self.methods.names
+            for name, retriever in self.retrievers.items()
+            if retriever is not None or not self.methods.needs_retriever(method)
+        ]
+        return [*self.methods.names, *pairs]
 
     def begin(self, asking: Asking) -> Question:
         """Begin to answer; for the thread of an event loop.
@@ -89,24 +101,35 @@ class Answering:
         Raises:
             Problem: it cannot be asked, or not now.
         """
-        name, program = self._checked(asking)
+        asking, program = self._checked(asking)
         self._day.check()
-        self._take_place()
-        question = Question(self.limits.seconds, self.waited_for.discard)
+        give_back = self._take_place()
+
+        def over(question: Question, why: Problem) -> None:
+            self.waited_for.discard(question)
+            if why.code == LATE:  # its LM may be silent for long: the next question need not wait for that
+                give_back()
+
+        def run() -> None:
+            try:
+                self._run(asking, program, question)
+            finally:
+                give_back()
+
+        question = Question(self.limits.seconds, over)
         self.waited_for.add(question)
         self.metrics.in_flight.inc()
-        run = threading.Thread(target=self._run, args=(asking, name, program, question), name="question", daemon=True)
-        run.start()
+        threading.Thread(target=run, name="question", daemon=True).start()
         return question
 
     async def search(self, retriever: Retriever, query: str, k: int) -> list[Passage]:
-        """A search that belongs to no question, and takes the place of one until it ends.
+        """A search that belongs to no question, and takes the place of one until it ends or its time is over.
 
         Raises:
             Problem: it cannot be made now, or takes too long.
             RetrievalError: it failed.
         """
-        self._take_place()
+        give_back = self._take_place()
         making: Future[list[Passage]] = Future()
         making.set_running_or_notify_cancel()  # it ends by itself, whoever waits for it
 
@@ -116,12 +139,13 @@ class Answering:
             except BaseException as error:  # whatever it is, somebody waits to be told
                 making.set_exception(error)
             finally:
-                self._free.release()
+                give_back()
 
         threading.Thread(target=make, name="search", daemon=True).start()
         found = asyncio.wrap_future(making)
         try:
             if not (await asyncio.wait({found}, timeout=self.limits.seconds))[0]:
+                give_back()
                 raise late(self.limits.seconds)
             return found.result()
         finally:
@@ -133,39 +157,44 @@ class Answering:
         for question in list(self.waited_for):
             question.stop(_stopping())
 
-    def _take_place(self) -> None:
-        """Take one of the places of what may be in flight.
+    def _take_place(self) -> Callable[[], None]:
+        """Take one of the places of what may be in flight; what is returned gives it back.
 
         Raises:
             Problem: there is none.
         """
         if self._stopping:
             raise _stopping()
-        if not self._free.acquire(blocking=False):
-            raise Problem(503, "too many questions are in flight; try again later", "busy", {"Retry-After": "1"})
+        return self.places.take()
 
-    def _checked(self, asking: Asking) -> tuple[str, Program]:
-        """The retriever's name and the program."""
-        if asking.method not in self.methods.names:
+    def _checked(self, asking: Asking) -> tuple[Asking, Program]:
+        """What is asked, with the names of the method and of the retriever apart, and the program."""
+        method, at, over = asking.method.partition("@")
+        if method not in self.methods.names:
             there = ", ".join(self.methods.names)
-            raise Problem(404, f"there is no method {asking.method!r}; there are: {there}", "model_not_found")
+            raise Problem(404, f"there is no method {method!r}; there are: {there}", "model_not_found", param="model")
+        if at and asking.retriever not in (None, over):
+            why = f"{asking.method} is over {over!r}, and the retriever is said to be {asking.retriever!r}"
+            raise Problem(400, why, "invalid_request", param="retriever")
         if not asking.question.strip():
             raise Problem(400, "the question is empty", "invalid_request")
         if len(asking.question) > self.limits.question:
             raise Problem(400, f"a question is at most {self.limits.question:,} characters long", "invalid_request")
-        name = asking.retriever or next(iter(self.retrievers))
+        name = over if at else asking.retriever or next(iter(self.retrievers))
         if name not in self.retrievers:
             there = ", ".join(self.retrievers)
-            raise Problem(400, f"there is no retriever {name!r}; there are: {there}", "invalid_request")
+            why = f"there is no retriever {name!r}; there are: {there}"
+            raise Problem(400, why, "invalid_request", param="retriever")
         try:
-            return name, self.methods.program(asking.method, self.retrievers[name], asking.settings)
+            program = self.methods.program(method, self.retrievers[name], asking.settings)
         except UsageError as error:
             raise as_problem(error) from None
+        return replace(asking, method=method, retriever=name), program
 
-    def _run(self, asking: Asking, name: str, program: Program, question: Question) -> None:
+    def _run(self, asking: Asking, program: Program, question: Question) -> None:
         """In a thread of the question's own: answer it, and tell how it ended."""
         steps: list[Step] = []
-        calls = count(1)
+        spent = Spent(self.limits)
 
         def tell(step: Step) -> None:
             steps.append(step)
@@ -174,9 +203,7 @@ class Answering:
         def before_call() -> None:
             question.proceed()
             try:
-                if next(calls) > (most := self.limits.question_calls):
-                    why = f"a question takes at most {most:,} LM calls here: ask for fewer by its settings"
-                    raise Problem(400, why, "invalid_request")
+                spent.begin()
                 self._day.begin()
             except Problem as problem:
                 raise Stopped(problem) from None
@@ -186,6 +213,7 @@ class Answering:
             program.names,
             before_search=question.proceed,
             before_call=before_call,
+            read=spent.add,
             paid=self._day.pay,
             prompts=asking.prompts,
         )
@@ -196,19 +224,17 @@ class Answering:
             with recording(live, **settings), observed() as searches, measured(program.names) as cost:
                 asked = self._stand_alone(asking, live)
                 prediction = program.module(question=asked)
-            for step in trace(program.module, searches, cost, dict(prediction.items())).steps:
-                if not isinstance(step, Query | Found | Call):  # which were told live
-                    live.tell(step)
+            found = {p.id: p for p in union(*(search.found or () for search in searches))}
+            for step in _last_steps(trace(program.module, searches, cost, dict(prediction.items())), asked, found):
+                live.tell(step)
             live.tell(Spending(cost=cost))
-            found = [passage for search in searches for passage in search.found or ()]
-            outcome = self._record(question.id, asking, asked, name, program, steps, found, cost)
+            outcome = self._record(question.id, asking, asked, program, steps, found, cost)
         except Stopped as stopped:
             outcome = stopped.problem
         except BaseException as error:  # whatever it is, somebody waits to be told
             outcome = as_problem(error)
         finally:
             self.metrics.in_flight.dec()
-            self._free.release()
         ending = outcome.code if isinstance(outcome, Problem) else "answered" if outcome.answer else "unanswered"
         self.metrics.ended(asking.method, ending, cost)
         question.tell(outcome)
@@ -226,12 +252,12 @@ class Answering:
         id_: str,
         asking: Asking,
         asked: str,
-        name: str,
         program: Program,
         steps: Sequence[Step],
-        found: Sequence[Passage],
+        found: Mapping[str, Passage],
         cost: Cost,
     ) -> Record:
+        name = str(asking.retriever)
         answer = next((step.text for step in steps if isinstance(step, Answer)), "")
         prompts = [step.prompt for step in steps if isinstance(step, Asked) and step.prompt]
         return Record(
@@ -244,10 +270,23 @@ class Answering:
             answer=answer,
             note=None if answer else no_answer(self.retrievers[name], name, cost),
             steps=tuple(steps),
-            passages={passage.id: shown(passage) for passage in union(found)},
+            passages={id_: shown(passage) for id_, passage in found.items()},
             cost=cost,
             prompts=tuple(prompts) if asking.prompts else None,
         )
+
+
+def _last_steps(traced: Trace, question: str, found: Mapping[str, Passage]) -> Iterator[Step]:
+    """The steps that are known when the question is answered; the others were told when they happened."""
+    answer = next((step.text for step in traced.steps_of(Answer)), "")
+    statements = traced.steps_of(Statement)
+    for step in traced.steps:
+        if isinstance(step, Kept):
+            text = f"{found[step.passage].title} {found[step.passage].text}" if step.passage in found else ""
+            says = supports(text, step.passage, question=question, answer=answer, statements=statements)
+            yield Source(**dict(step), supports=says)
+        elif not isinstance(step, Query | Found | Call):
+            yield step
 
 
 def _stopping() -> Problem:

@@ -1,9 +1,7 @@
 """/v1/answers: a question's steps and its record, whole or as they happen; what there is to ask, and the prompts."""
 
 from collections.abc import AsyncIterator
-from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -11,26 +9,13 @@ from starlette.routing import Route
 from programs.commands.way import QUESTIONS
 from programs.serving.answering import Answering, Asking
 from programs.serving.events import Events, event, unless_gone
-from programs.serving.forms import form_of
+from programs.serving.forms import Ask, form_of
 from programs.serving.problems import Problem
 from programs.serving.question import Question
 from programs.serving.records import Record
 from retrieval.serving.requests import json_reply
 
-__all__ = ["Ask", "answer_routes"]
-
-
-class Ask(BaseModel):
-    """A question, and how to answer it."""
-
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-    question: str
-    method: str
-    settings: dict[str, bool | int | float | str | None] = Field({}, description="those that differ from the defaults")
-    retriever: Annotated[str | None, Field(description="by name; the first where none is named")] = None
-    prompts: Annotated[bool, Field(description="whether to tell prompts and replies")] = False
-    stream: Annotated[bool, Field(description="whether to send each step as it happens")] = False
+__all__ = ["answer_routes"]
 
 
 def answer_routes(answering: Answering) -> list[Route]:

@@ -41,7 +41,8 @@ def make_app(answering: Answering, admission: Admission, routes: Sequence[BaseRo
     registry = answering.metrics.registry
 
     async def health(_: Request) -> Response:
-        return json_reply({"status": "ok"})
+        free = answering.places.free
+        return json_reply({"status": "ok" if free else "busy", "free": free})
 
     async def metrics(_: Request) -> Response:
         return Response(generate_latest(registry), headers={"Content-Type": CONTENT_TYPE_LATEST})

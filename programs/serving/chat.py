@@ -1,19 +1,20 @@
-"""/v1/chat/completions and /v1/models, as clients of OpenAI's interface know them: a method is a model."""
+"""/v1/chat/completions and /v1/models, as clients of OpenAI's interface know them: a method is a model, alone
+and over each retriever."""
 
 import time
 from collections.abc import AsyncIterator
 from typing import Any, Literal
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
 from programs.instruments.cost import Cost
-from programs.serving.answering import Answering, Asking
+from programs.serving.answering import Answering
 from programs.serving.cited import Cited, Words, cited
 from programs.serving.events import Events, event, unless_gone
-from programs.serving.forms import form_of
+from programs.serving.forms import ModelForm, form_of
 from programs.serving.messages import Message, conversation
 from programs.serving.problems import Problem
 from programs.serving.question import Question
@@ -29,13 +30,10 @@ class StreamOptions(BaseModel):
     include_usage: bool = False
 
 
-class Completion(BaseModel):
-    """A conversation to go on with. What a model would have that a method has not, such as a temperature, is passed
-    over."""
+class Completion(ModelForm):
+    """A conversation to go on with."""
 
-    model: str = Field(description="a method")
     messages: list[Message]
-    stream: bool | None = False
     stream_options: StreamOptions | None = None
     n: Literal[1] | None = None
 
@@ -48,18 +46,18 @@ def chat_routes(answering: Answering) -> list[Route]:
         return {"id": name, "object": "model", "created": made, "owned_by": "dspy-odqa"}
 
     async def models(_: Request) -> Response:
-        return json_reply({"object": "list", "data": [model(name) for name in answering.methods.names]})
+        return json_reply({"object": "list", "data": [model(name) for name in answering.models]})
 
     async def one_model(request: Request) -> Response:
         name = request.path_params["model"]
-        if name not in answering.methods.names:
-            raise Problem(404, f"there is no method {name!r} here", "model_not_found", param="model")
+        if name not in answering.models:
+            raise Problem(404, f"there is no model {name!r} here", "model_not_found", param="model")
         return json_reply(model(name))
 
     async def completions(request: Request) -> Response:
         asked = await form_of(request, Completion, answering.limits)
         text, earlier = conversation(asked.messages, "messages")
-        question = answering.begin(Asking(text, asked.model, earlier=earlier))
+        question = answering.begin(asked.asking(answering.methods, text, earlier))
         if asked.stream:
             with_usage = asked.stream_options is not None and asked.stream_options.include_usage
             return Events(question, _events(question, asked.model, with_usage))
@@ -69,7 +67,7 @@ def chat_routes(answering: Answering) -> list[Route]:
     return [
         Route("/v1/chat/completions", completions, methods=["POST"]),
         Route("/v1/models", models),
-        Route("/v1/models/{model}", one_model),
+        Route("/v1/models/{model:path}", one_model),
     ]
 
 

@@ -5,11 +5,14 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from odqa.printable import printable
-from programs.instruments.trace import Dropped, Kept, Query, Statement, Turn
-from programs.serving.live import AloneQuestion, Asked, Passages, PassageShown, Spending, Step
+from programs.instruments.trace import Dropped, Query, Statement, Turn
+from programs.serving.live import AloneQuestion, Asked, Passages, PassageShown, Source, Spending, Step
 from programs.serving.records import Record
 
-__all__ = ["Cited", "Words", "address", "cited"]
+__all__ = ["Cited", "Words", "address", "cited", "sources"]
+
+
+_NAMED = 3  # titles of passages that were dropped for the same reason
 
 
 class Citation(NamedTuple):
@@ -47,13 +50,12 @@ class Cited(NamedTuple):
 
 
 def cited(record: Record) -> Cited:
-    """The answer with its sources: the passages that led to it. Where there is no answer, the note that says so."""
+    """The answer with its sources, which are the passages that say it; or the note that there is none."""
     if not record.answer:
         return Cited(record.note or "no answer", ())
     text = record.answer
-    kept = [record.passages[step.passage] for step in record.steps if isinstance(step, Kept)]
     citations = []
-    for number, passage in enumerate(kept, 1):
+    for number, passage in enumerate(sources(record), 1):
         start = len(text) + (number == 1)
         text += f"{' ' * (number == 1)}[{number}]"
         citations.append(Citation(start, len(text), passage))
@@ -64,22 +66,38 @@ def cited(record: Record) -> Cited:
     return Cited(text, citations)
 
 
+def sources(record: Record, *, supporting: bool = True) -> list[PassageShown]:
+    """The passages that say the answer; else those that the answering call was only shown."""
+    steps = [step for step in record.steps if isinstance(step, Source) and step.supports == supporting]
+    return [record.passages[step.passage] for step in steps]
+
+
 def address(passage: PassageShown) -> str | None:
     """The address of a passage whose id is one."""
     return passage.id if re.fullmatch(r"https?://\S+", passage.id) else None
 
 
 class Words:
-    """Says the steps of one question in words, a line or more for each."""
+    """Says the steps of one question in words, a line or more for each; passages that were dropped for the same reason
+    are one line."""
 
     def __init__(self) -> None:
         self._titles: dict[str, str] = {}
+        self._dropped: dict[str, list[str]] = {}  # titles by reason, which are not said yet
 
     def __call__(self, step: Step) -> str:
         """The step in words; empty for the answer, which is not said here."""
         return "".join(f"{line}\n" for line in self._lines(step))
 
     def _lines(self, step: Step) -> Iterator[str]:
+        if isinstance(step, Dropped):
+            self._dropped.setdefault(_line(step.why), []).append(self._titles.get(step.passage, step.passage))
+            return
+        if not isinstance(step, Source):
+            for why, titles in self._dropped.items():
+                some = "; ".join(titles[:_NAMED]) + (f" and {len(titles) - _NAMED} more" if titles[_NAMED:] else "")
+                yield f"Dropped: {some} ({why})"
+            self._dropped.clear()
         match step:
             case AloneQuestion(text=text):
                 yield f"Question: {_line(text)}"
@@ -94,10 +112,8 @@ class Words:
                 yield f"Asked: {predictor} ({seconds:.1f} s)"
             case Turn(number=number):
                 yield f"Round {number}"
-            case Kept(passage=id_, why=why):
-                yield f"Kept: {self._named(id_, why)}"
-            case Dropped(passage=id_, why=why):
-                yield f"Dropped: {self._named(id_, why)}"
+            case Source(passage=id_, why=why, supports=supports):
+                yield f"{'Says so' if supports else 'Shown'}: {self._named(id_, why)}"
             case Statement(text=text, passages=ids):
                 yield f"States: {self._named(_line(text), '; '.join(self._titles.get(id_, id_) for id_ in ids))}"
             case Spending(cost=cost):

@@ -12,8 +12,8 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, HTMLResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from programs.serving.answers import Ask
 from programs.serving.chat import Completion
+from programs.serving.forms import Ask
 from programs.serving.records import Record
 from programs.serving.responses import ResponseForm
 from retrieval.serving.requests import json_reply
@@ -40,9 +40,11 @@ class Failure(BaseModel):
 
 
 class Health(BaseModel):
-    """That the server answers."""
+    """That the server answers, and whether it can be asked now."""
 
-    status: Literal["ok"]
+    status: Literal["ok", "busy"]
+    free: int
+    """How many more questions may be in flight; at 0 it is busy, and any more get 503."""
 
 
 def description_routes(methods: Sequence[str]) -> list[BaseRoute]:

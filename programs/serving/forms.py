@@ -1,15 +1,69 @@
 """What requests hold, read and checked; errors say which part is wrong."""
 
-from typing import TypeVar
+from collections.abc import Sequence
+from difflib import get_close_matches
+from typing import Annotated, TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from starlette.requests import Request
 
+from programs.serving.answering import Asking
+from programs.serving.conversation import Turn
 from programs.serving.limits import Limits
+from programs.serving.methods import Methods
 from programs.serving.problems import Problem
 from retrieval.serving.requests import first_fault, json_body
 
-__all__ = ["form_of"]
+__all__ = ["Ask", "ModelForm", "RetrieverName", "Settings", "form_of"]
+
+Settings = Annotated[
+    dict[str, bool | int | float | str | None],
+    Field(description="of the method, those that differ from the defaults; /v1/methods lists them"),
+]
+RetrieverName = Annotated[str | None, Field(description="where to search; the first one, where none is named")]
+
+
+class Ask(BaseModel):
+    """A question, and how to answer it."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    question: str
+    method: Annotated[str, Field(description="its name, alone or as METHOD@RETRIEVER")]
+    settings: Settings = {}
+    retriever: RetrieverName = None
+    prompts: Annotated[bool, Field(description="whether to tell prompts and replies")] = False
+    stream: Annotated[bool, Field(description="whether to send each step as it happens")] = False
+
+
+class ModelForm(BaseModel):
+    """What the forms of OpenAI's interfaces share: a method is a model. What a model would have that a method has not,
+    such as a temperature, is passed over; what is this server's own is not."""
+
+    model_config = ConfigDict(extra="allow")
+
+    model: Annotated[str, Field(description="a method, or a method over a retriever: METHOD@RETRIEVER")]
+    retriever: RetrieverName = None
+    settings: Settings = {}
+    stream: bool | None = False
+
+    def asking(self, methods: Methods, question: str, earlier: Sequence[Turn]) -> Asking:
+        """What is asked.
+
+        Raises:
+            Problem: a field is one of this server's that the interface does not take, or nearly so, or a setting.
+        """
+        settings = methods.setting_names(self.model.partition("@")[0])
+        for name in self.model_extra or {}:
+            where = None
+            if name in settings:
+                where = f'{name} of {self.model} is set as "settings": {{"{name}": …}}'
+            elif meant := get_close_matches(name, Ask.model_fields, 1, 0.75):
+                where = f"{meant[0]} is said here by model (METHOD or METHOD@RETRIEVER), retriever and settings"
+            if where:
+                raise Problem(400, f"there is no field {name!r}: {where}", "invalid_request", param=name)
+        return Asking(question, self.model, self.settings, self.retriever, earlier=earlier)
+
 
 Form = TypeVar("Form", bound=BaseModel)
 

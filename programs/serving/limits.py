@@ -10,7 +10,7 @@ from programs.instruments.cost import Reply
 from programs.serving.problems import Problem
 from retrieval import UsageError
 
-__all__ = ["Day", "Limits"]
+__all__ = ["Day", "Limits", "Places", "Spent"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,12 +22,15 @@ class Limits:
     """
 
     at_once: int = 64
-    """Most questions and searches in flight; any more are answered with 503. One that nobody waits for any more counts
-    until the LM calls that it has begun end."""
+    """Most questions and searches in flight; any more are answered with 503. One whose time is over does not count. One
+    whose client went away counts until the LM calls that it has begun end."""
     seconds: float = 300.0
     """Longest time for a question or a search, which then ends with 504."""
     question_calls: int = 1000
     """Most LM calls of a question, which then ends with 400: its settings ask for more than it may cost."""
+    question_tokens: int = 1_000_000
+    """Most tokens of a question: of its prompts, its replies and the passages that it finds, 4 characters each. Then it
+    ends with 400."""
     calls: int | None = None
     """Most LM calls a day, by UTC; then 429. None for any number; likewise `usd`."""
     usd: float | None = None
@@ -48,6 +51,75 @@ class Limits:
             if limit is not None and not (limit > 0 or (may_be_0 and limit == 0)):
                 least = "at least 0" if may_be_0 else "above 0"
                 raise UsageError(f"the limit of {name} must be {least}, not {limit}")
+
+
+class Places:
+    """The places of the questions and searches that may be in flight. Safe for many threads.
+
+    Args:
+        most: How many there are.
+    """
+
+    def __init__(self, most: int) -> None:
+        self.free = most
+        self._lock = threading.Lock()  # guards the number
+
+    def take(self) -> Callable[[], None]:
+        """Take a place.
+
+        Returns:
+            What gives it back; a second call does nothing.
+
+        Raises:
+            Problem: with 503, there is none.
+        """
+        with self._lock:
+            if not self.free:
+                raise Problem(503, "too many questions are in flight; try again later", "busy", {"Retry-After": "1"})
+            self.free -= 1
+        taken = [True]
+
+        def give_back() -> None:
+            with self._lock:
+                if taken:
+                    taken.clear()
+                    self.free += 1
+
+        return give_back
+
+
+class Spent:
+    """The LM calls and the tokens of one question. Safe for many threads.
+
+    Args:
+        limits: See `Limits`.
+    """
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._lock = threading.Lock()  # guards what follows
+        self._calls = self._characters = 0
+
+    def begin(self) -> None:
+        """Count an LM call that is about to begin.
+
+        Raises:
+            Problem: with 400, the question has had its share; the call may not begin.
+        """
+        with self._lock:
+            self._calls += 1
+            calls, tokens = self._limits.question_calls, self._limits.question_tokens
+            too_much = f"{calls:,} LM calls" if self._calls > calls else None
+            if self._characters > 4 * tokens:
+                too_much = f"{tokens:,} tokens of prompts, replies and passages"
+        if too_much:
+            why = f"a question takes at most {too_much} here: ask for fewer by its settings"
+            raise Problem(400, why, "invalid_request", param="settings")
+
+    def add(self, characters: int) -> None:
+        """Count what an LM was shown and replied, or a search found."""
+        with self._lock:
+            self._characters += characters
 
 
 class Day:

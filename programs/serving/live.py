@@ -12,7 +12,18 @@ from programs.instruments.cost import Cost, PredictorNames, Recorder, Reply, cal
 from programs.instruments.trace import Answer, Dropped, Kept, Query, Statement, Turn
 from retrieval import Passage, Retriever
 
-__all__ = ["AloneQuestion", "Asked", "Live", "PassageShown", "Passages", "Prompt", "Spending", "Step", "shown"]
+__all__ = [
+    "AloneQuestion",
+    "Asked",
+    "Live",
+    "PassageShown",
+    "Passages",
+    "Prompt",
+    "Source",
+    "Spending",
+    "Step",
+    "shown",
+]
 
 
 class _Step(BaseModel):
@@ -69,6 +80,13 @@ class Asked(_Step):
     """Where prompts were asked for; None where the call failed."""
 
 
+class Source(Kept):
+    """A passage that the answering call was shown, or that a statement rests on."""
+
+    supports: bool
+    """Whether it says the answer, or a statement that names it: see `programs.serving.support`."""
+
+
 class Spending(_Step):
     """What the whole question cost."""
 
@@ -81,7 +99,7 @@ class Spending(_Step):
         return {"kind": self.kind, **asdict(self.cost)}
 
 
-Step = AloneQuestion | Query | Passages | Asked | Turn | Kept | Dropped | Statement | Answer | Spending
+Step = AloneQuestion | Query | Passages | Asked | Turn | Source | Dropped | Statement | Answer | Spending
 """A step of a question. The first four are told as they happen, the others at the end."""
 
 
@@ -108,6 +126,7 @@ class Live(Recorder):
         names: Of the predictors.
         before_search: Called before each search; what it raises that is no Exception ends the question.
         before_call: Likewise before each LM call.
+        read: Takes the length of each prompt with its reply, and of the passages of each search, in characters.
         paid: Takes what each LM call that was answered cost.
         prompts: Whether the calls have their prompts with them.
     """
@@ -119,12 +138,13 @@ class Live(Recorder):
         *,
         before_search: Callable[[], object],
         before_call: Callable[[], object],
+        read: Callable[[int], object],
         paid: Callable[[Reply], object],
         prompts: bool,
     ) -> None:
         super().__init__()
         self._tell, self._names, self._prompts = tell, names, prompts
-        self._before_search, self._before_call, self._paid = before_search, before_call, paid
+        self._before_search, self._before_call, self._read, self._paid = before_search, before_call, read, paid
         self._calls: dict[str, _Call] = {}
         self._current = threading.local()  # the call that each thread makes
         self._searches: dict[str, int] = {}  # the numbers of the queries that are under way
@@ -144,10 +164,11 @@ class Live(Recorder):
         call: _Call = self._current.call
         call.reply = reply = read_record(call.predictor, record)
         self._paid(reply)
+        self._read(sum(map(_length, _messages(record))) + sum(len(_text(output)) for output in record["outputs"]))
         if self._prompts:
             call.prompt = Prompt(
                 predictor=call.predictor,
-                messages=tuple(record["messages"] or [{"role": "user", "content": record["prompt"]}]),
+                messages=tuple(_messages(record)),
                 reply="\n".join(map(_text, record["outputs"])),
                 input_tokens=reply.input_tokens,
                 output_tokens=reply.output_tokens,
@@ -177,7 +198,17 @@ class Live(Recorder):
     def on_module_end(self, call_id: str, outputs: Any, exception: BaseException | None = None) -> None:
         number = self._searches.pop(call_id, None)
         if number is not None:
+            self._read(sum(len(passage.text) for passage in outputs or ()))
             self.tell(Passages(query=number, passages=None if outputs is None else tuple(map(shown, outputs))))
+
+
+def _messages(record: dict[str, Any]) -> list[dict[str, Any]]:
+    """What an LM was shown."""
+    return record["messages"] or [{"role": "user", "content": record["prompt"]}]
+
+
+def _length(message: dict[str, Any]) -> int:
+    return len(str(message.get("content") or ""))
 
 
 def _text(output: Any) -> str:

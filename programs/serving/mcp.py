@@ -182,7 +182,7 @@ def _tools(answering: Answering, does: Tools) -> list[_Tool]:
 
     lines = "\n".join(f"- {method['name']}: {method['line']}" for method in answering.methods.described())
     asked = _tool("answer", f"Answers a question and names its sources. The methods:\n{lines}", Ask, Answered, answer)
-    choices = {"method": answering.methods.names, "retriever": list(answering.retrievers)}
+    choices = {"method": answering.models, "retriever": list(answering.retrievers)}
     for field, values in choices.items():
         asked.described.input_schema["properties"][field]["enum"] = [*values, None]
     if not does.searches:

@@ -75,6 +75,14 @@ class Methods:
         """Their names."""
         return list(self._classes)
 
+    def needs_retriever(self, name: str) -> bool:
+        """Whether it cannot be asked closed book."""
+        return needs_retriever(self._class(name))
+
+    def setting_names(self, name: str) -> list[str]:
+        """What of a method can be set; nothing where there is no such method."""
+        return [setting.name for setting in self._settings(name)] if name in self._classes else []
+
     def described(self) -> list[dict[str, Any]]:
         """What clients are told of each."""
         return [

@@ -9,14 +9,17 @@ from programs.serving.live import Step
 from programs.serving.problems import Problem
 from programs.serving.records import Record
 
-__all__ = ["Question", "Stopped", "late"]
+__all__ = ["LATE", "Question", "Stopped", "late"]
+
+LATE = "timeout"
+"""The code of `late`."""
 
 _GONE = Problem(499, "nobody waits for the answer", "gone")
 
 
 def late(seconds: float) -> Problem:
     """Time is over."""
-    return Problem(504, f"there is no answer within {seconds:g} s", "timeout")
+    return Problem(504, f"there is no answer within {seconds:g} s", LATE)
 
 
 class Stopped(BaseException):
@@ -36,10 +39,10 @@ class Question:
 
     Args:
         seconds: After which it is stopped.
-        over: Called once, when it is stopped.
+        over: Called once, when it is stopped, with the reason.
     """
 
-    def __init__(self, seconds: float, over: Callable[["Question"], object]) -> None:
+    def __init__(self, seconds: float, over: Callable[["Question", Problem], object]) -> None:
         self.id = f"answer-{uuid.uuid4().hex}"
         """That of its record."""
         self._loop = asyncio.get_running_loop()
@@ -85,7 +88,7 @@ class Question:
             self._stopped = why
         self._alarm.cancel()
         self._told.put_nowait(why)
-        self._over(self)
+        self._over(self, why)
 
     def proceed(self) -> None:
         """For the question's own threads: go on, or end where it is stopped.

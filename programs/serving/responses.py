@@ -4,16 +4,16 @@ import time
 from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import Any, Literal
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
 from programs.instruments.cost import Cost
-from programs.serving.answering import Answering, Asking
+from programs.serving.answering import Answering
 from programs.serving.cited import Words, cited
 from programs.serving.events import Events, event, unless_gone
-from programs.serving.forms import form_of
+from programs.serving.forms import ModelForm, form_of
 from programs.serving.messages import Message, conversation
 from programs.serving.problems import Problem
 from programs.serving.question import Question
@@ -29,12 +29,10 @@ class Item(BaseModel):
     type: str
 
 
-class ResponseForm(BaseModel):
+class ResponseForm(ModelForm):
     """A question, or a conversation to go on with. Nothing is stored, so that a conversation is sent whole."""
 
-    model: str = Field(description="a method")
     input: str | list[Message | Item]
-    stream: bool | None = False
     background: Literal[False] | None = None
     previous_response_id: None = None
     conversation: None = None
@@ -49,7 +47,7 @@ def response_routes(answering: Answering) -> list[Route]:
             [Message(role="user", content=asked.input)] if isinstance(asked.input, str) else asked.input
         )
         text, earlier = conversation([item for item in said if isinstance(item, Message)], "input")
-        question = answering.begin(Asking(text, asked.model, earlier=earlier))
+        question = answering.begin(asked.asking(answering.methods, text, earlier))
         response = _Response(question.id, asked.model)
         if asked.stream:
             return Events(question, _events(question, response))

@@ -9,7 +9,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from programs.instruments.cost import Cost
 from programs.serving.answering import Answering, Asking
-from programs.serving.cited import Words, address, cited
+from programs.serving.cited import Words, address, sources
+from programs.serving.forms import RetrieverName, Settings
 from programs.serving.live import PassageShown, shown
 from programs.serving.problems import Problem
 from programs.serving.records import Record
@@ -30,12 +31,11 @@ class Ask(_Arguments):
     """The arguments of `answer`."""
 
     question: str
-    method: Annotated[str | None, Field(description="how to answer; by default the first of them")] = None
-    settings: Annotated[
-        dict[str, bool | int | float | str | None],
-        Field(description="of the method, those that differ from the defaults; its card lists them"),
-    ] = {}
-    retriever: Annotated[str | None, Field(description="where to search; by default the first of them")] = None
+    method: Annotated[
+        str | None, Field(description="how to answer, and where to search: METHOD or METHOD@RETRIEVER")
+    ] = None
+    settings: Settings = {}
+    retriever: RetrieverName = None
 
 
 class Search(_Arguments):
@@ -59,7 +59,7 @@ class Result(BaseModel):
 
 
 class Source(Result):
-    """A passage that led to an answer."""
+    """A passage with its text."""
 
     text: str
 
@@ -69,7 +69,8 @@ class Answered(BaseModel):
 
     answer: Annotated[str, Field(description="empty where there is none")]
     note: Annotated[str | None, Field(description="says so where there is no answer")]
-    sources: Annotated[list[Source], Field(description="the passages that led to the answer")]
+    sources: Annotated[list[Source], Field(description="the passages that say the answer")]
+    shown: Annotated[list[Source], Field(description="the others that the answer was made from")]
     cost: Cost
 
 
@@ -157,8 +158,8 @@ class Tools:
 
 
 def _answered(record: Record) -> Answered:
-    sources = [_source(citation.passage) for citation in cited(record).citations]
-    return Answered(answer=record.answer, note=record.note, sources=sources, cost=record.cost)
+    says, others = (list(map(_source, sources(record, supporting=which))) for which in (True, False))
+    return Answered(answer=record.answer, note=record.note, sources=says, shown=others, cost=record.cost)
 
 
 def _source(passage: PassageShown) -> Source:

@@ -1,7 +1,7 @@
 """The one form in which every method returns what it did, and how fields of its own say what became of a passage."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import dspy
@@ -20,6 +20,8 @@ class Filtered:
     """The field that maps the same names to the ids before the filter."""
     whole: str
     """The field that names the lists that were kept whole, because the LM's selection could not be parsed."""
+    names: Mapping[str, str] = field(default_factory=dict)
+    """What the passages of each list were found for, in plain words."""
 
 
 @dataclass(frozen=True, slots=True)

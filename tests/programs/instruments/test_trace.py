@@ -51,8 +51,8 @@ def test_the_steps_come_in_order_from_the_queries_to_the_answer() -> None:
         Call(predictor="read", lm_calls=2, input_tokens=30, output_tokens=4),
         Turn(number=1, shown=("a",)),
         Turn(number=2, shown=None),
-        Kept(passage="a", form="whole", why="supports statement 1; round 1: read"),
-        Dropped(passage="b", why="round 1: filtered out"),
+        Kept(passage="a", form="whole", why="supports statement 1; read in round 1"),
+        Dropped(passage="b", why="dropped in round 1"),
         Statement(text="It is Rome.", passages=("a",)),
         Answer(text="Rome"),
     )
@@ -95,21 +95,21 @@ def test_passages_that_the_program_does_not_report_are_those_that_its_searches_f
     ("reading", "own", "said"),
     [
         (
-            Filtered("before", "whole"),
+            Filtered("before", "whole", {"q": "the question"}),
             {"field": {"q": ["a"], "r": ["a", "b"]}, "before": {"q": ["a", "c"], "r": ["a", "b"]}, "whole": ["r"]},
             {
-                "a": "q: kept; r: kept with the whole list: the selection was unparsable",
-                "b": "r: kept with the whole list: the selection was unparsable",
-                "c": "q: filtered out",
+                "a": "kept for the question; kept (as all were: the selection was unparsable) for r",
+                "b": "kept (as all were: the selection was unparsable) for r",
+                "c": "dropped for the question",
             },
         ),
         (
             Turns(),
             {"field": [{"retrieved": ["a", "b", "c"], "kept": ["a", "b"], "shown": ["a"]}, {"retrieved": ["b"]}]},
             {
-                "a": "round 1: read",
-                "b": "round 1: kept by the filter, but not read; round 2: filtered out",
-                "c": "round 1: filtered out",
+                "a": "read in round 1",
+                "b": "kept by the filter, but not read in round 1; dropped in round 2",
+                "c": "dropped in round 1",
             },
         ),
         (
@@ -121,8 +121,16 @@ def test_passages_that_the_program_does_not_report_are_those_that_its_searches_f
                 "c": "supports no statement",
             },
         ),
-        (Ranking(), {"field": ["b", "a"]}, {"a": "field: 2 of 2", "b": "field: 1 of 2", "c": "field: not there"}),
-        (Lists(), {"field": [["a"], ["b", "a"]]}, {"a": "field: list 1; field: list 2", "b": "field: list 2", "c": ""}),
+        (
+            Ranking(),
+            {"field": ["b", "a"]},
+            {"a": "field: place 2 of 2", "b": "field: place 1 of 2", "c": "field: no place"},
+        ),
+        (
+            Lists(),
+            {"field": [["a"], ["b", "a"]]},
+            {"a": "field in turn 1; field in turn 2", "b": "field in turn 2", "c": ""},
+        ),
         (PerPassage(), {"field": {"a": 0.123456, "b": "Rome"}}, {"a": "field: 0.1235", "b": "field: Rome", "c": ""}),
     ],
 )

@@ -119,13 +119,36 @@ def test_more_questions_than_may_be_in_flight(gate: Gate) -> None:
         assert ask(url).status_code == 200
 
 
-def test_a_question_that_nobody_waits_for_counts_until_its_call_ends(gate: Gate) -> None:
+def test_a_question_whose_time_is_over_gives_its_place_back_at_once(gate: Gate) -> None:
     answering = gated(gate, at_once=1, seconds=0.05)
     with serving(answering) as url:
-        assert problem(ask(url)) == (504, "timeout")
-        assert problem(ask(url)) == (503, "busy")
+        for _ in range(3):
+            assert problem(ask(url)) == (504, "timeout")
+        assert count(answering, "in_flight") == 3
         gate.open.set()
         eventually(lambda: count(answering, "in_flight") == 0)
+        assert answering.places.free == 1
+
+
+def test_health_says_whether_there_is_a_place(gate: Gate) -> None:
+    with serving(gated(gate, at_once=1, seconds=PATIENCE)) as url, ThreadPoolExecutor(1) as pool:
+        assert httpx.get(f"{url}/health").json() == {"status": "ok", "free": 1}
+        asked = pool.submit(ask, url)
+        eventually(lambda: gate.calls)
+        assert httpx.get(f"{url}/health").json() == {"status": "busy", "free": 0}
+        gate.open.set()
+        assert asked.result().status_code == 200
+        eventually(lambda: httpx.get(f"{url}/health").json()["free"] == 1)
+
+
+def test_no_question_takes_more_tokens_than_one_may_whatever_its_settings() -> None:
+    calls: list[int] = []
+    lm = engine_lm(Function(lambda system, user: calls.append(len(system) + len(user)) or SEARCH))
+    with serving(answering_with(lm, "react", limits={"question_tokens": 5_000})) as url:
+        refused = ask(url, "react", settings={"steps": 100})
+    assert problem(refused) == (400, "invalid_request")
+    assert "5,000 tokens of prompts, replies and passages" in refused.json()["error"]["message"]
+    assert sum(calls[:-1]) <= 4 * 5_000 < sum(calls) + len(calls) * (len(SEARCH) + 200)
 
 
 def test_a_day_has_so_many_calls() -> None:

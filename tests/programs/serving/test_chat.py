@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Iterator
 from typing import Any
 
+import httpx
 import openai
 import pytest
 from support.answers_server import answering_with, serving
@@ -36,12 +37,10 @@ def test_a_completion(client: openai.OpenAI) -> None:
     text = choice.message.content
     assert text is not None
     lines = text.split("\n")
-    assert lines[0] == "Baratieri [1][2][3]"
-    assert lines[2:4] == ["Sources:", "[1] Battle of Adwa"]
-    assert "] Menelik https://example.org/menelik" in text
+    assert lines == ["Baratieri [1]", "", "Sources:", "[1] Battle of Adwa"]
     assert choice.finish_reason == "stop"
     raw = choice.message.to_dict()["annotations"]
-    assert len(raw) == 3
+    assert len(raw) == 1
     for number, annotation in enumerate(raw, 1):
         place = annotation[annotation["type"]]
         start = place.get("start_index", place.get("index"))
@@ -50,12 +49,19 @@ def test_a_completion(client: openai.OpenAI) -> None:
         "type": "file_citation",
         "file_citation": {"file_id": "adwa", "filename": "Battle of Adwa", "index": 10},
     }
-    (cited,) = (a.url_citation for a in choice.message.annotations or [] if a.type == "url_citation")
-    assert (cited.url, cited.title) == ("https://example.org/menelik", "Menelik")
-    assert text[cited.start_index : cited.end_index] == "[2]"
     usage = completion.usage
     assert usage is not None
     assert usage.total_tokens == usage.prompt_tokens + usage.completion_tokens > 0
+
+
+def test_an_address_is_cited_as_one() -> None:
+    script = Script([Reply(AnswerShortDirectly, {"answer": "Menelik"})])
+    completion, _ = asked(script, conversation(last="Who led the Ethiopian troops at Adwa?"))
+    message = completion.choices[0].message
+    assert message.content == "Menelik [1]\n\nSources:\n[1] Menelik https://example.org/menelik"
+    (cited,) = (a.url_citation for a in message.annotations or [])
+    assert (cited.url, cited.title) == ("https://example.org/menelik", "Menelik")
+    assert message.content[cited.start_index : cited.end_index] == "[1]"
 
 
 @pytest.mark.parametrize("method", ["migres", "blendfilter"])
@@ -95,11 +101,70 @@ def test_asynchronous_clients(url: str) -> None:
     assert blendfilter.startswith("Baratieri [1]")
 
 
-def test_the_models_are_the_methods(client: openai.OpenAI) -> None:
-    assert [model.id for model in client.models.list()] == ["direct", "migres", "blendfilter"]
-    assert client.models.retrieve("migres").id == "migres"
-    with pytest.raises(openai.NotFoundError):
-        client.models.retrieve("gpt-4o")
+def test_the_models_are_the_methods_alone_and_over_each_retriever(client: openai.OpenAI) -> None:
+    assert [model.id for model in client.models.list()] == [
+        "direct", "migres", "blendfilter",
+        "direct@table", "direct@none", "migres@table", "blendfilter@table",
+    ]  # fmt: skip
+    assert client.models.retrieve("direct@none").id == "direct@none"
+    for name in ("gpt-4o", "direct@other"):
+        with pytest.raises(openai.NotFoundError):
+            client.models.retrieve(name)
+
+
+@pytest.mark.parametrize(
+    ("model", "body", "searched"),
+    [
+        ("direct", {}, "table"),
+        ("direct@table", {}, "table"),
+        ("direct@none", {}, None),
+        ("direct", {"retriever": "none"}, None),
+        ("direct@table", {"retriever": "table"}, "table"),
+    ],
+)
+def test_a_model_and_a_field_name_the_retriever(url: str, model: str, body: Any, searched: str | None) -> None:
+    chat = {"model": model, "messages": ASKED, **body}
+    reply = httpx.post(f"{url}/v1/chat/completions", json=chat, timeout=PATIENCE).json()
+    reasoning = reply["choices"][0]["message"]["reasoning_content"]
+    assert ("Search 1" in reasoning) == (searched is not None)
+    response = httpx.post(f"{url}/v1/responses", json={"model": model, "input": QUESTION, **body}, timeout=PATIENCE)
+    assert ("Search 1" in response.json()["output"][0]["summary"][0]["text"]) == (searched is not None)
+
+
+def test_settings_are_honoured(client: openai.OpenAI) -> None:
+    completion = client.chat.completions.create(model="direct", messages=ASKED, extra_body={"settings": {"k": 1}})
+    assert "Found 1: Battle of Adwa\n" in completion.choices[0].message.to_dict()["reasoning_content"]
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ({"retriever": "nope"}, "there is no retriever 'nope'; there are: table, none"),
+        ({"settings": {"k": 0}}, "k must be at least 1"),
+        ({"settings": {"kk": 1}}, "direct has no setting 'kk'"),
+        ({"k": 3}, "k of direct is set as"),
+        ({"retreiver": "table"}, "there is no field 'retreiver'"),
+        ({"question": "?"}, "there is no field 'question'"),
+        ({"prompts": True}, "there is no field 'prompts'"),
+        ({"model": "direct@nope"}, "there is no retriever 'nope'"),
+        ({"model": "direct@table", "retriever": "none"}, "direct@table is over 'table'"),
+        ({"model": "blendfilter@none"}, "blendfilter needs a retriever"),
+    ],
+)
+def test_what_is_meant_for_this_server_is_never_passed_over(url: str, body: Any, message: str) -> None:
+    both = {"/v1/chat/completions": {"messages": ASKED}, "/v1/responses": {"input": QUESTION}}
+    for path, form in both.items():
+        reply = httpx.post(url + path, json={"model": "direct", **form, **body}, timeout=PATIENCE)
+        assert reply.status_code == 400
+        assert message in reply.json()["error"]["message"]
+
+
+def test_what_is_meant_for_a_model_is_passed_over(client: openai.OpenAI) -> None:
+    completion = client.chat.completions.create(
+        model="direct", messages=ASKED, temperature=0.3, top_p=0.5, max_tokens=3, user="me", stop=["x"], seed=1,
+        extra_body={"session_id": "s", "chat_id": "c", "metadata": {}, "prompt_cache_key": "p"},
+    )  # fmt: skip
+    assert completion.choices[0].message.content
 
 
 def test_no_answer_is_said(client: openai.OpenAI) -> None:

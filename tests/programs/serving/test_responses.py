@@ -35,18 +35,16 @@ def without_time(response: Any) -> Any:
 
 def test_a_response(client: openai.OpenAI) -> None:
     response = client.responses.create(model="direct", input=QUESTION)
-    assert response.output_text.startswith("Baratieri [1][2][3]\n\nSources:\n[1] Battle of Adwa")
+    assert response.output_text.startswith("Baratieri [1]\n\nSources:\n[1] Battle of Adwa")
     reasoning, message = response.output
     assert reasoning.type == "reasoning"
     assert reasoning.summary[0].text.startswith(f"Search 1: {QUESTION}\nFound 1: Battle of Adwa")
     assert message.type == "message"
     (part,) = message.content
     assert part.type == "output_text"
-    first, second, _ = part.annotations
+    (first,) = part.annotations
     assert first.type == "file_citation"
     assert (first.file_id, first.filename, first.index) == ("adwa", "Battle of Adwa", 10)
-    assert second.type == "url_citation"
-    assert part.text[second.start_index : second.end_index] == "[2]"
     assert response.usage is not None
     assert response.usage.total_tokens > 0
 
