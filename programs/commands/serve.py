@@ -42,7 +42,9 @@ def make_parser() -> Parser:
         description="Answer questions over HTTP: an API as OpenAI's, and a page. The environment variable "
         "ODQA_TOKEN has the token that clients must send; without one only this machine can ask.",
     )
-    parser.add_argument("methods", nargs="*", metavar="METHOD", help="what is served, the usual one first (default: all methods)")
+    parser.add_argument(
+        "methods", nargs="*", metavar="METHOD", help="what is served, the usual one first (default: all methods)"
+    )
     parser.add_argument(
         "--retriever",
         action="append",

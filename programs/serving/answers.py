@@ -13,9 +13,13 @@ from programs.serving.forms import Ask, form_of
 from programs.serving.problems import Problem
 from programs.serving.question import Question
 from programs.serving.records import Record
+from retrieval import RetrievalError
 from retrieval.serving.requests import json_reply
 
 __all__ = ["answer_routes"]
+
+_ANYTHING = "name year people country city world work company product history"  # some of it is in most corpora
+_EXAMPLES = 3
 
 
 def answer_routes(answering: Answering) -> list[Route]:
@@ -29,13 +33,27 @@ def answer_routes(answering: Answering) -> list[Route]:
         record = await unless_gone(request, question)
         return json_reply(record.model_dump() if record else None)
 
+    known: dict[str, list[str]] = {"sample": list(QUESTIONS)}
+
+    async def examples(name: str) -> list[str]:
+        """Questions to begin with, made of the titles of passages that the retriever has."""
+        retriever = answering.retrievers[name]
+        if name not in known and retriever and not retriever.asks_lm:
+            try:
+                found = await answering.search(retriever, _ANYTHING, _EXAMPLES)
+            except (Problem, RetrievalError):  # there may be a place, or a search server, the next time
+                return []
+            known[name] = [f"What is said about {passage.title}?" for passage in found if passage.title]
+        return known.get(name, [])
+
     async def methods(_: Request) -> Response:
         return json_reply(
             {
                 "methods": answering.methods.described(),
                 "retrievers": list(answering.retrievers),
+                "models": answering.models,
                 "lm": {"name": answering.lm_name, "language_model": answering.language_model},
-                "examples": QUESTIONS if "sample" in answering.retrievers else [],
+                "examples": {name: await examples(name) for name in answering.retrievers},
                 "compiled": answering.methods.compiled(),
             }
         )

@@ -6,9 +6,16 @@ from typing import Any
 
 import httpx
 import pytest
-from support.answers_server import answering_with, serving
+from support.answers_server import TABLE, answering_with, serving
 
 import lms
+from programs.commands.way import QUESTIONS
+from retrieval import Memory, Passage, RetrievalError, Retriever
+
+
+class Broken(Retriever):
+    def search(self, query: str, k: int) -> list[Passage]:
+        raise RetrievalError("it is down")
 
 
 @pytest.fixture(scope="module")
@@ -105,8 +112,34 @@ def test_the_methods_are_described(url: str) -> None:
     assert settings["preset"]["choices"] == ["multihop", "odqa", "commonsense"]
     assert (settings["rounds"]["type"], settings["rounds"]["default"]) == ("integer", None)
     assert told["retrievers"] == ["table", "none"]
+    assert told["models"][:5] == ["direct", "migres", "blendfilter", "genread", "direct@table"]
     assert told["lm"] == {"name": "extractive/reader", "language_model": False}
     assert told["compiled"] == dict.fromkeys(methods, False)
+
+
+def test_examples_are_of_the_retrievers_own_passages() -> None:
+    answering = answering_with(lms.load("extractive"), retriever=Memory([Passage("p", "A city of Italy", "Trieste")]))
+    answering.retrievers["sample"] = TABLE
+    answering.retrievers["broken"] = Broken()
+    with serving(answering) as url:
+        told = httpx.get(f"{url}/v1/methods").json()["examples"]
+    assert told == {"table": ["What is said about Trieste?"], "none": [], "sample": list(QUESTIONS), "broken": []}
+
+
+def test_what_is_kept_says_whether_it_says_the_answer(url: str) -> None:
+    steps = ask(url, method="direct").json()["steps"]
+    assert {step["passage"]: step["supports"] for step in steps if step["kind"] == "kept"} == {
+        "adwa": True,
+        "https://example.org/menelik": False,
+        "arch": False,
+    }
+
+
+def test_reasons_are_plain(url: str) -> None:
+    steps = ask(url, method="blendfilter").json()["steps"]
+    why = {step["passage"]: step["why"] for step in steps if step["kind"] in ("kept", "dropped")}
+    of_draft, of_memory = "the query with the draft answer", "the query with the passage from memory"
+    assert why["adwa"] == f"kept for the question; kept for {of_draft}; kept for {of_memory}"
 
 
 def test_prompts_of_a_method(url: str) -> None:

@@ -12,6 +12,11 @@ from support.patience import PATIENCE
 from support.scripted import UNPARSABLE, Reply, Script, engine_lm
 
 import lms
+from programs.instruments.cost import Cost
+from programs.instruments.trace import Dropped
+from programs.serving.cited import Words
+from programs.serving.live import Passages, Spending, shown
+from retrieval import Memory, Passage
 from signatures.answer import AnswerShortDirectly
 from signatures.query import MakeStandAlone
 
@@ -84,6 +89,15 @@ def test_a_stream_tells_the_steps_and_then_the_answer(url: str, client: openai.O
     assert chunks[-1].usage == whole.usage
     assert [chunk.choices[0].finish_reason for chunk in chunks if chunk.choices][-1] == "stop"
     assert len({chunk.id for chunk in chunks}) == 1
+
+
+def test_what_was_dropped_for_one_reason_is_one_line() -> None:
+    many = Memory([Passage(f"p{n}", f"Adwa {n} is a town.", f"Town {n}") for n in range(8)])
+    steps = [Passages(query=1, passages=tuple(map(shown, many.passages.values())))]
+    fates = [Dropped(passage=f"p{n}", why="dropped in round 1") for n in range(8)]
+    words = Words()
+    said = "".join(map(words, [*steps, *fates, Spending(cost=Cost())]))
+    assert said.splitlines()[1:-1] == ["Dropped: Town 0; Town 1; Town 2 and 5 more (dropped in round 1)"]
 
 
 def test_asynchronous_clients(url: str) -> None:
