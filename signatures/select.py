@@ -1,5 +1,7 @@
 """Choosing, among numbered passages or facts, those that bear on a question; and naming its topic, which helps."""
 
+from typing import Any
+
 import dspy
 
 from signatures.replies import Numbers
@@ -12,6 +14,16 @@ __all__ = [
     "SelectUseful",
     "set_aside",
 ]
+
+
+class _Selection(Numbers, shows=list[int]):
+    """`Numbers`; an empty field is unparsable, because it says neither which are meant nor that none is."""
+
+    @classmethod
+    def parse(cls, value: Any) -> list[int]:
+        if isinstance(value, str) and not value.strip():
+            raise ValueError("says nothing of any passage")
+        return super().parse(value)
 
 
 # BlendFilter, appendix F, first step of knowledge filtering on HotPotQA and 2WikiMultiHopQA.
@@ -31,7 +43,7 @@ class SelectPassages(dspy.Signature):
     topic: str = dspy.InputField(desc="what to set aside while you judge")
     context: str = dspy.InputField(desc="numbered passages, one per line")
     question: str = dspy.InputField()
-    relevant: Numbers = dspy.OutputField(desc="numbers of the relevant passages, such as [1, 4]; [] for none")
+    relevant: _Selection = dspy.OutputField(desc="numbers of the relevant passages, such as [1, 4]; [] for none")
 
 
 def set_aside(topic: str) -> str:
@@ -43,14 +55,15 @@ def set_aside(topic: str) -> str:
     return f"Set aside whatever you know about {topic or 'the topic of the question'}."
 
 
-# BlendFilter, appendix F, knowledge filtering on StrategyQA: no topic, and there may be nothing to keep.
+# BlendFilter, appendix F, knowledge filtering on StrategyQA: no topic, the question first, and there may be nothing to
+# keep.
 class SelectPassagesOrNone(dspy.Signature):
     """Take the numbered passages one after the other and judge carefully, step by step, whether each is relevant to the
     question. It can be that none is. Then give the numbers of the relevant ones."""
 
-    context: str = dspy.InputField(desc="numbered passages, one per line")
     question: str = dspy.InputField()
-    relevant: Numbers = dspy.OutputField(desc="numbers of the relevant passages, such as [1, 4]; [] for none")
+    context: str = dspy.InputField(desc="numbered passages, one per line")
+    relevant: _Selection = dspy.OutputField(desc="numbers of the relevant passages, such as [1, 4]; [] for none")
 
 
 # MIGRES, section 2.1 and Table 13, verification of usefulness; there for one statement at a time.

@@ -24,10 +24,10 @@ def compile(
     *,
     demonstrations: int = 3,
 ) -> dspy.Module:
-    """Give every predictor labelled examples, drawn at random.
+    """Give predictors labelled examples, drawn at random, as the method's paper does.
 
     `eval.tasks.demonstrations` makes them from the gold, with the program's retriever. A predictor gets only calls that
-    have all of its fields, and none where the gold gives no such call.
+    have all of its fields, and none where the gold gives no such call or the paper shows it none (`zero_shot`).
 
     Args:
         train: Labelled examples; besides question and answer they may hold other fields of predictors.

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import dspy
 
 from programs.steps.ask import ask
-from programs.steps.text import as_text, blend, one_line
+from programs.steps.text import as_text, blend, one_line, simplify
 from retrieval import Passage, Retriever, number
 
 __all__ = ["Search", "search_for", "search_with_drafts"]
@@ -41,6 +41,8 @@ def search_with_drafts(retriever: Retriever, draft: dspy.Module, question: str, 
     searches = [search_for(retriever, question, k)]
     for _ in range(turns):
         reply = ask(draft, context=number(searches[-1].found), question=question)
-        query = blend(one_line(reply.reasoning), one_line(as_text(reply.answer)), question)
-        searches.append(search_for(retriever, query, k))
+        reasoning, answer = one_line(reply.reasoning), one_line(as_text(reply.answer))
+        # Demonstrations end their reasoning as the papers' do: "So the answer is Lund." It is not said a second time.
+        concluded = simplify(reasoning).endswith(f"answer is {simplify(answer)}")
+        searches.append(search_for(retriever, blend(reasoning, "" if concluded else answer, question), k))
     return searches

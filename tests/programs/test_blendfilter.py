@@ -9,6 +9,7 @@ import pytest
 from support.prompt_reading import inputs, wanted
 from support.scripted import UNPARSABLE, Reply, scripted
 
+from eval.tasks.demonstrations.fit import for_predictors
 from programs.blendfilter import BlendFilter
 from programs.instruments.cost import measured
 from retrieval import Memory, Passage, UsageError
@@ -164,6 +165,40 @@ def test_an_unparsable_selection_keeps_its_list_whole_and_is_counted() -> None:
     assert (cost.unparsable, cost.lm_calls) == (1, 8)
 
 
+def test_an_empty_selection_keeps_its_list_whole_and_is_counted() -> None:
+    empty = [Reply(SelectPassages, {"reasoning": "The first.", "relevant": ""}, when="Joan Alexander") for _ in "ab"]
+    with scripted(*replies(DRAFT, RECALL, TOPIC, SELECT_EX, SELECT_IN, ANSWER), *empty), measured() as cost:
+        seen = BlendFilter(case_retriever())(question=QUESTION)
+    assert (seen.kept["q"], seen.unfiltered, cost.unparsable) == (FOUND[QUESTION], ["q"], 1)
+
+
+def test_what_the_lm_wrote_is_one_line_of_a_query_and_of_the_request() -> None:
+    draft = Reply(AnswerShort, {"reasoning": f" {REASONING.replace(' ', chr(10), 1)}\n", "answer": ""})
+    recalled = Reply(WritePassage, {"passage": f"{RECALLED[:8]}\n\n{RECALLED[8:]}\n"})
+    topic = Reply(NameTopic, {"topic": " television\n  comedy. "})
+    with scripted(draft, recalled, topic, *replies(*CASE[3:])) as script:
+        seen = BlendFilter(case_retriever())(question=QUESTION)
+    assert seen.queries == [QUESTION, Q_EX, Q_IN]
+    asked = [inputs(user).get("topic") for _, user in script.prompts]
+    assert sorted(filter(None, asked)) == [SET_ASIDE] * 3
+
+
+def test_three_demonstrations_are_for_draft_and_answer_alone() -> None:
+    for style, select in ("short", SelectPassages), ("yesno", SelectPassagesOrNone):
+        known = {"question": QUESTION, "topic": "comedy", "passage": "A text.", "reasoning": "So.", "answer": "yes"}
+        first = {**known, "context": "[1] A", "relevant": [1]}
+        selection = {name: first[name] for name in (*select.input_fields, "reasoning", "relevant")}
+        made = for_predictors(BlendFilter(case_retriever(), style=style), [[first, selection]] * 3, 3)
+        assert {name for name, shown in made.items() if shown} == {"draft.predict", "answer.predict"}
+
+
+def test_a_draft_that_concludes_as_the_demonstrations_do_has_its_answer_in_the_query_once() -> None:
+    draft = Reply(AnswerShort, {"reasoning": "He came back. So the answer is Belk.", "answer": "Belk"})
+    with scripted(draft, *replies(RECALL, ANSWER)):
+        seen = BlendFilter(case_retriever(), filter="off")(question=QUESTION)
+    assert seen.queries[1] == f"He came back. So the answer is Belk. {QUESTION}"
+
+
 def test_unparsable_augmentations_leave_the_question_as_the_query() -> None:
     garbled = [Reply(to, UNPARSABLE) for to in (AnswerShort, WritePassage, NameTopic) for _ in range(2)]
     selects = [
@@ -278,3 +313,5 @@ class TestSwitches:
         assert seen.queries[1] == f"She is in it. {answer} {question}"
         assert seen.topic is None
         assert cost.lm_calls == 6
+        # The paper's filter on these questions shows the question first.
+        assert list(SelectPassagesOrNone.input_fields) == ["question", "context"]

@@ -45,10 +45,14 @@ def for_predictors(
     preferred if there are enough of them, and the demonstrations then show the calls in turn.
 
     Returns:
-        By the predictor's name, the number of the question, from 0, and the demonstration.
+        By the predictor's name, the number of the question, from 0, and the demonstration. Predictors that the method's
+        paper shows no demonstrations (`zero_shot` of the program's class) have none.
     """
-    made = {}
+    made: dict[str, list[tuple[int, dspy.Example]]] = {}
     for name, predictor in program.named_predictors():
+        if name.partition(".")[0] in getattr(type(program), "zero_shot", ()):
+            made[name] = []
+            continue
         fit = {n: calls for n, calls in enumerate(fitting(predictor.signature, labels)) if calls}
         most = max(map(len, fit.values()), default=0)
         several = {n: calls for n, calls in fit.items() if len(calls) == most}

@@ -4,6 +4,7 @@ import random
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import dspy
@@ -95,8 +96,13 @@ def _fact(passage: Passage, example: dspy.Example, gold: Sequence[Passage], step
     others = {bare_title(other.title) for other in gold if not states(_core(other.text, example), [title])}
     leads = {*others, *(step.answer for step in steps)} - {title}
     text = told or _what_matters(passage.text, example, leads)
-    named = not title or states(text, [title])
-    return replace(passage, title="", text=text if named else f"{passage.title}: {text}")
+    return replace(passage, title="", text=_named(passage.title, text))
+
+
+def _named(title: str, text: str) -> str:
+    """The text, with the title in front unless the text has its words: Leland, for "Leland, North Carolina"."""
+    titled, said = (set(normalise(words).split()) for words in (bare_title(title), text))
+    return text if titled <= said else f"{title}: {text}"
 
 
 def bare_title(title: str) -> str:
@@ -153,7 +159,9 @@ def _shared(question: str, fact: str) -> set[str]:
 def told_by(example: dspy.Example) -> list[str]:
     """The sentences that lead to the answer, as the data has them."""
     facts = list(example.get("facts") or ())
-    sentences = [f"{title}: {text}" for title, text in example.get("gold_sentences") or ()]
+    pairs = [("", ""), *(example.get("gold_sentences") or ())]
+    # A sentence behind another one of its passage needs no title.
+    sentences = [text if title == before else _named(title, text) for (before, _), (title, text) in pairwise(pairs)]
     return facts or [step.statement for step in _steps(example)] or sentences
 
 

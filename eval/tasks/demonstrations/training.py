@@ -90,12 +90,8 @@ def show(
     drawn = random.Random(SEED).sample(questions, min(_TRIED * count, len(questions)))
     retriever: Retriever | None = getattr(program, "retriever", None)
     labels = [labelled_calls(example, retriever) for example in drawn]
-    zero_shot = getattr(type(program), "zero_shot", ())
     predictors = dict(program.named_predictors())
-    shown = {
-        name: [] if name.partition(".")[0] in zero_shot else made
-        for name, made in for_predictors(program, labels, count).items()
-    }
+    shown = for_predictors(program, labels, count)
     if not any(shown.values()):
         raise UsageError(_why_none(program, retriever, source, labels))
     for name, made in shown.items():
@@ -149,7 +145,7 @@ def _training_questions(
 def _why_none(program: dspy.Module, retriever: Retriever | None, source: str, labels: Sequence[Sequence[Call]]) -> str:
     """Why no predictor of the program gets a demonstration, and what to do."""
     name = type(program).__name__
-    if any(for_predictors(program, labels, 1).values()):
+    if {at.partition(".")[0] for at, _ in program.named_predictors()} <= {*getattr(type(program), "zero_shot", ())}:
         return f"the prompts of {name} show no demonstrations in its paper: leave out --demonstrations"
     if any(len(calls) > 1 for calls in labels):  # the gold passages were found
         predictors = ", ".join(at for at, _ in program.named_predictors())

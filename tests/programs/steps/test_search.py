@@ -48,6 +48,14 @@ def test_each_draft_reads_what_the_last_search_found_and_is_put_in_front_of_the_
     [
         (AnswerYesNo, {"reasoning": "So.", "answer": "yes"}, f"So. yes {QUESTION}"),
         (AnswerShort, {"reasoning": "", "answer": " "}, QUESTION),
+        # As demonstrations conclude: the answer is in the query once. That the reasoning names it does not conclude it.
+        (AnswerShort, {"reasoning": "So the answer is Lund.", "answer": "Lund"}, f"So the answer is Lund. {QUESTION}"),
+        (AnswerYesNo, {"reasoning": "So the answer is No.", "answer": "no"}, f"So the answer is No. {QUESTION}"),
+        (
+            AnswerShort,
+            {"reasoning": "She was born in Lund.", "answer": "Lund"},
+            f"She was born in Lund. Lund {QUESTION}",
+        ),
     ],
 )
 def test_an_answer_becomes_text_and_an_empty_draft_leaves_the_question(

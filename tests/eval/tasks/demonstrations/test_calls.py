@@ -73,6 +73,18 @@ def test_gold_passages_stand_among_distractors_and_are_named() -> None:
             {"gold_sentences": [["Zorx", "It was found by Ada Quill."], ["Ada Quill", "She is from Lund."]]},
             "Zorx: It was found by Ada Quill. Ada Quill: She is from Lund.",
         ),
+        (  # as on HotpotQA: a title that the sentence has, and one of two sentences
+            {"gold_sentences": [["Zorx: A (novel)", "Zorx: A is long."], ["Zorx: A (novel)", "It is by Ada Quill."]]},
+            "Zorx: A is long. It is by Ada Quill.",
+        ),
+        (
+            {"gold_sentences": [["Orm, Lund", "Orm is a village near Lund."], ["Ada Quill", "Ada M. Quill is old."]]},
+            "Orm is a village near Lund. Ada M. Quill is old.",
+        ),
+        (
+            {"gold_sentences": [["Zorx", "It has rings."], ["Zorx", "It was found by Ada Quill."]]},
+            "Zorx: It has rings. It was found by Ada Quill.",
+        ),
     ],
 )
 def test_the_reasoning_is_what_the_data_says(fields: dict[str, object], reasoning: str) -> None:

@@ -51,7 +51,7 @@ def test_what_stays_zero_shot_is_a_predictor(name: str) -> None:
 
 
 GETS = {  # predictors with demonstrations of 2WikiMultiHopQA, NQ and StrategyQA in a paper's few-shot setting
-    ("blendfilter", "2wikimultihopqa"): {"draft.predict", "answer.predict", "recall", "select.predict"},
+    ("blendfilter", "2wikimultihopqa"): {"draft.predict", "answer.predict"},
     ("migres", "2wikimultihopqa"): {"recall", "extract", "detect", "subquery", "answer.predict"},
     ("migres", "nq"): {"recall", "extract", "detect", "subquery", "answer.predict"},
     ("migres", "strategyqa"): {"recall", "extract", "detect", "subquery", "answer.predict"},
