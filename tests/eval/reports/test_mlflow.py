@@ -11,6 +11,9 @@ from typing import Any
 
 import dspy
 import pytest
+
+pytest.importorskip("mlflow", reason="the extra `mlflow` is not installed")
+
 from support.faulty_server import Provider
 from support.scripted import render
 

@@ -5,6 +5,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+pytest.importorskip("starlette", reason="the answers server needs the extra `serve`")
+
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 from support.records import a_row

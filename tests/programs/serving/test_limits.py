@@ -2,6 +2,8 @@ from datetime import UTC, datetime
 
 import pytest
 
+pytest.importorskip("starlette", reason="the answers server needs the extra `serve`")
+
 from programs.instruments.cost import Reply
 from programs.serving.limits import Day, Limits
 from programs.serving.problems import Problem

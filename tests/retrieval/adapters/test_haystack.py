@@ -3,6 +3,9 @@
 from typing import Any
 
 import pytest
+
+pytest.importorskip("haystack", reason="the extra `test` is not installed")
+
 from haystack import Document, Pipeline, component
 from haystack.components.builders import PromptBuilder
 from haystack.components.retrievers import InMemoryBM25Retriever

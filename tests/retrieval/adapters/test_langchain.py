@@ -3,6 +3,9 @@
 import asyncio
 
 import pytest
+
+pytest.importorskip("langchain_core", reason="the extra `test` is not installed")
+
 from langchain_core.documents import Document
 from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_core.retrievers import BaseRetriever

@@ -2,6 +2,10 @@
 
 import asyncio
 
+import pytest
+
+pytest.importorskip("llama_index", reason="the extra `test` is not installed")
+
 from llama_index.core import SummaryIndex
 from llama_index.core.llms import MockLLM
 from llama_index.core.query_engine import RetrieverQueryEngine

@@ -2,11 +2,13 @@
 
 import numpy as np
 import pytest
-import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+pytest.importorskip("torch", reason="the extra `colbert` is not installed")
 pytest.importorskip("numba", reason="the extra `fast` is not installed")
+
+import torch
 
 from retrieval.colbert import kernels
 
