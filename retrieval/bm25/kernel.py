@@ -16,13 +16,13 @@ That is MAXSCORE (Turtle & Flood 1995) with bounds by windows of rows (Dimopoulo
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-__all__ = ["best_rows", "is_compiled"]
+__all__ = ["Bounds", "Matrix", "Sizes", "best_rows", "is_compiled"]
 
 SMALL = 1 << 10  # passages for each of the k wanted: up to that the sums of all take less time than bounds
 BLOCK_BITS = 14  # rows summed at a time; their sums stay in the processor's cache
@@ -36,6 +36,60 @@ Bytes: TypeAlias = NDArray[np.uint8]
 Ints: TypeAlias = NDArray[np.int32] | NDArray[np.int64]
 Starts: TypeAlias = NDArray[np.uint32]
 Floats: TypeAlias = NDArray[np.float32]
+
+
+class Matrix(NamedTuple):
+    """The scores of all passages, column by column: a compressed sparse matrix."""
+
+    indptr: Ints
+    rows: Ints
+    scores: Floats
+
+
+class Bounds(NamedTuple):
+    """Bounds on the scores of windows of rows: see `retrieval.bm25.bounds`."""
+
+    columns: Ints
+    tops: Ints
+    values: Bytes
+    starts: Starts
+    step: float
+
+
+class Sizes(NamedTuple):
+    """How many passages there are; and rows of a window, from one of the starts to the next, and of a block, as powers
+    of two, ascending."""
+
+    passages: int
+    window: int
+    span: int
+    block: int
+
+
+class Columns(NamedTuple):
+    """The columns of a query, each once."""
+
+    of_word: Ints
+    """For each word of the query, which of them it is."""
+    begins: Ints
+    ends: Ints
+    """Where the scores of each begin and end in the matrix."""
+    times: Ints
+    """How often the query has each."""
+    bounded: Ints
+    """Where its bounds are, or -1."""
+
+
+class Sums(NamedTuple):
+    """What is known of the block of rows at hand."""
+
+    summed: Floats
+    """For each row, the sum of the columns that are not put aside."""
+    places: Ints
+    after: Ints
+    """Where the scores of each column begin and end that are in the block."""
+    row: Floats
+    """For one row, its score in each column."""
 
 
 def _compiled(function: Callable[..., Any]) -> Any:
@@ -145,177 +199,224 @@ def _highest_windows(sums: Ints, count: int) -> Ints:
 
 
 @_compiled
-def _best_of_all(query: Ints, indptr: Ints, rows: Ints, scores: Floats, passages: int, k: int) -> tuple[Ints, Floats]:
+def _best_of_all(query: Ints, matrix: Matrix, passages: int, k: int) -> tuple[Ints, Floats]:
     """What `best_rows` gives, without bounds."""
     summed = np.zeros(passages, np.float32)
     for column in query:
-        for place in range(indptr[column], indptr[column + 1]):
-            summed[rows[place]] += scores[place]
-    size, best, best_scores = 0, np.empty(min(k, passages), np.int64), np.empty(min(k, passages), np.float32)
-    least = np.float32(0)  # rows ascend: one that has no more than the worst of the best is behind it
-    for row in range(passages):
-        if summed[row] > least:
-            size = _push(best_scores, best, size, summed[row], row)
-            least = best_scores[0] if size == len(best) else least
+        for place in range(matrix.indptr[column], matrix.indptr[column + 1]):
+            summed[matrix.rows[place]] += matrix.scores[place]
+    best, best_scores = np.empty(min(k, passages), np.int64), np.empty(min(k, passages), np.float32)
+    size = _push_all(best_scores, best, 0, summed, 0)
     return best[:size], best_scores[:size]
 
 
 @_compiled
-def best_rows(
-    query: Ints,
-    indptr: Ints,
-    rows: Ints,
-    scores: Floats,
-    dense: Ints,
-    tops: Ints,
-    bounds: Bytes,
-    starts: Starts,
-    step: float,
-    passages: int,
-    k: int,
-    small: int,
-    window_bits: int,
-    span_bits: int,
-    block_bits: int,
-) -> tuple[Ints, Floats]:
+def _push_all(best_scores: Floats, best: Ints, size: int, totals: Floats, first: int) -> int:
+    """`_push` neighbouring rows with scores above 0, of which the first is `first`; the heap's new size."""
+    least = best_scores[0] if size == len(best) else np.float32(0)  # rows ascend: one with no more is behind the worst
+    for offset in range(len(totals)):
+        if totals[offset] > least:
+            size = _push(best_scores, best, size, totals[offset], first + offset)
+            least = best_scores[0] if size == len(best) else least
+    return size
+
+
+@_compiled
+def _columns_of(query: Ints, matrix: Matrix, bounds: Bounds) -> Columns:
+    columns = np.unique(query)
+    times, bounded = np.zeros(len(columns), np.int64), np.empty(len(columns), np.int64)
+    of_word = np.searchsorted(columns, query)
+    for number in of_word:
+        times[number] += 1
+    for number in range(len(columns)):
+        place = _first_from(bounds.columns, 0, len(bounds.columns), columns[number])
+        there = place < len(bounds.columns) and bounds.columns[place] == columns[number]
+        bounded[number] = place if there else -1
+    return Columns(of_word, matrix.indptr[columns], matrix.indptr[columns + 1], times, bounded)
+
+
+@_compiled
+def _window_bounds(columns: Columns, matrix: Matrix, bounds: Bounds, sizes: Sizes) -> Ints:
+    """Step 1: the bound on the scores of each window."""
+    sums = np.zeros(((sizes.passages - 1) >> sizes.window) + 1, np.int32)
+    for number in range(len(columns.times)):
+        if columns.bounded[number] >= 0:
+            _add_bounds(sums, bounds.values[columns.bounded[number]], columns.times[number])
+        else:
+            part = slice(columns.begins[number], columns.ends[number])
+            factor = columns.times[number] / bounds.step
+            _add_highest(sums, matrix.rows[part], matrix.scores[part], factor, sizes.window)
+    return sums
+
+
+@_compiled
+def _window_totals(windows: Ints, columns: Columns, matrix: Matrix, bounds: Bounds, sizes: Sizes) -> Any:
+    """Step 2: the scores of all rows of these windows, which ascend."""
+    totals = np.zeros((len(windows), 1 << sizes.window), np.float32)
+    for number in columns.of_word:  # column by column, each of which is read onwards
+        place, end, bounded = columns.begins[number], columns.ends[number], columns.bounded[number]
+        for n in range(len(windows)):
+            first = windows[n] << sizes.window
+            if bounded >= 0:
+                if bounds.values[bounded, windows[n]] == 0:
+                    continue
+                place = max(place, columns.begins[number] + np.int64(bounds.starts[bounded, first >> sizes.span]))
+            place = _gallop(matrix.rows, place, end, first)
+            while place < end and matrix.rows[place] < first + (1 << sizes.window):
+                totals[n, matrix.rows[place] - first] += matrix.scores[place]
+                place += 1
+    return totals
+
+
+@_compiled
+def _put_aside(columns: Columns, bounds: Bounds, floor: float) -> tuple[Ints, Ints]:
+    """Step 3: the columns that together lift no row to the floor, the weightiest first, and the others."""
+    weights = np.full(len(columns.times), np.inf)
+    for number in range(len(weights)):
+        if columns.bounded[number] >= 0:
+            weights[number] = bounds.step * columns.times[number] * bounds.tops[columns.bounded[number]]
+    by_weight, together, count = np.argsort(weights), 0.0, 0
+    while count < len(weights) and together + weights[by_weight[count]] <= _ASIDE * floor:
+        together += weights[by_weight[count]]
+        count += 1
+    return by_weight[:count][::-1].copy(), by_weight[count:].copy()
+
+
+@_compiled
+def _sum_block(
+    block: int, others: Ints, columns: Columns, matrix: Matrix, bounds: Bounds, sizes: Sizes, sums: Sums
+) -> None:
+    """Sum the columns that are not put aside over a block, and note where each has the block's scores."""
+    block_end = min(block + (1 << sizes.block), sizes.passages)
+    for number in others:
+        bounded = columns.bounded[number]
+        if bounded >= 0:
+            last = min(block_end + (1 << sizes.span) - 1 >> sizes.span, bounds.starts.shape[1] - 1)
+            sums.places[number] = columns.begins[number] + np.int64(bounds.starts[bounded, block >> sizes.span])
+            sums.after[number] = columns.begins[number] + np.int64(bounds.starts[bounded, last])
+        else:
+            sums.places[number] = _gallop(matrix.rows, sums.after[number], columns.ends[number], block)
+            sums.after[number] = _gallop(matrix.rows, sums.places[number], columns.ends[number], block_end)
+        often = np.float32(columns.times[number])
+        for place in range(sums.places[number], sums.after[number]):
+            sums.summed[matrix.rows[place] - block] += often * matrix.scores[place]
+
+
+@_compiled
+def _reaches(
+    row: int,
+    score: float,
+    rest: float,
+    floor: float,
+    aside: Ints,
+    columns: Columns,
+    matrix: Matrix,
+    bounds: Bounds,
+    sizes: Sizes,
+    sums: Sums,
+) -> bool:
+    """Whether a row may reach the floor with the columns put aside, whose scores for it are noted then.
+
+    Args:
+        score: The sum of the row's scores in the other columns.
+        rest: The bound on what the columns put aside add to it.
+    """
+    for number in aside:
+        if score + rest < floor:
+            return False
+        bounded, found = columns.bounded[number], np.float32(0)
+        window_bound = bounds.values[bounded, row >> sizes.window]
+        if window_bound:
+            span, begin = row >> sizes.span, columns.begins[number]
+            end = begin + np.int64(bounds.starts[bounded, span + 1])
+            place = _first_from(matrix.rows, begin + np.int64(bounds.starts[bounded, span]), end, row)
+            if place < end and matrix.rows[place] == row:
+                found = matrix.scores[place]
+            score += columns.times[number] * found
+            rest -= bounds.step * columns.times[number] * window_bound
+        sums.row[number] = found
+    return score > 0 and score + rest >= floor
+
+
+@_compiled
+def _total(row: int, others: Ints, columns: Columns, matrix: Matrix, sums: Sums) -> Any:
+    """The score of a row whose scores in the columns put aside are noted, summed in the order of the query's words."""
+    for number in others:
+        place = _first_from(matrix.rows, sums.places[number], sums.after[number], row)
+        there = place < sums.after[number] and matrix.rows[place] == row
+        sums.row[number] = matrix.scores[place] if there else np.float32(0)
+    total = np.float32(0)
+    for number in columns.of_word:
+        total += sums.row[number]
+    return total
+
+
+@_compiled
+def best_rows(query: Ints, matrix: Matrix, bounds: Bounds, sizes: Sizes, k: int, small: int) -> tuple[Ints, Floats]:
     """The at most `k` rows with the highest scores above 0, and the scores, in no order; of equal ones the first rows.
 
     Args:
         query: The column of each word of the query, in their order; at least one.
-        indptr, rows, scores: The matrix of scores, column by column.
-        dense, tops, bounds, starts, step: See `retrieval.bm25.bounds`.
-        passages: Number of rows.
+        matrix: The scores of all passages.
+        bounds: The bounds on them.
+        sizes: How many passages there are, and rows of a window, of a span and of a block.
         k: At least 1.
         small: Up to so many passages for each of `k`, all are summed.
-        window_bits, span_bits, block_bits: Rows of a window, from one of the starts to the next, and of a block, as
-            powers of two, ascending.
     """
-    if passages <= k * small:
-        ranked: tuple[Ints, Floats] = _best_of_all(query, indptr, rows, scores, passages, k)
+    if sizes.passages <= k * small:
+        ranked: tuple[Ints, Floats] = _best_of_all(query, matrix, sizes.passages, k)
         return ranked
-    # Each column once: where it begins and ends, how often the query has it, and where its bounds are, or -1.
-    columns = np.unique(query)
-    count = len(columns)
-    word_column = np.searchsorted(columns, query)
-    begins, ends = indptr[columns], indptr[columns + 1]
-    times, bounded = np.zeros(count, np.int64), np.empty(count, np.int64)
-    for number in word_column:
-        times[number] += 1
-    for number in range(count):
-        place = _first_from(dense, 0, len(dense), columns[number])
-        bounded[number] = place if place < len(dense) and dense[place] == columns[number] else -1
+    columns = _columns_of(query, matrix, bounds)
     exact = max(0.0, 1 - _ROUNDING * (len(query) + 8))  # of the floor: no sum that rounding lowered is below
-
-    sums = np.zeros(((passages - 1) >> window_bits) + 1, np.int32)
-    for number in range(count):
-        if bounded[number] >= 0:
-            _add_bounds(sums, bounds[bounded[number]], times[number])
-        else:
-            part = slice(begins[number], ends[number])
-            _add_highest(sums, rows[part], scores[part], times[number] / step, window_bits)
-
-    promising = _highest_windows(sums, k + _MORE)
-    totals = np.zeros((len(promising), 1 << window_bits), np.float32)
-    for number in word_column:  # column by column, each of which is read onwards
-        place, end, dense_place = begins[number], ends[number], bounded[number]
-        for n in range(len(promising)):
-            first = promising[n] << window_bits
-            if dense_place >= 0:
-                if bounds[dense_place, promising[n]] == 0:
-                    continue
-                place = max(place, begins[number] + np.int64(starts[dense_place, first >> span_bits]))
-            place = _gallop(rows, place, end, first)
-            while place < end and rows[place] < first + (1 << window_bits):
-                totals[n, rows[place] - first] += scores[place]
-                place += 1
-    size, best, best_scores = 0, np.empty(min(k, passages), np.int64), np.empty(min(k, passages), np.float32)
-    least_score = np.float32(0)  # rows ascend: one that has no more than the worst of the best is behind it
+    window_sums = _window_bounds(columns, matrix, bounds, sizes)
+    promising = _highest_windows(window_sums, k + _MORE)
+    totals = _window_totals(promising, columns, matrix, bounds, sizes)
+    size, best, best_scores = (
+        0,
+        np.empty(min(k, sizes.passages), np.int64),
+        np.empty(min(k, sizes.passages), np.float32),
+    )
     for n in range(len(promising)):
-        for offset in range(1 << window_bits):
-            if totals[n, offset] > least_score:
-                size = _push(best_scores, best, size, totals[n, offset], (promising[n] << window_bits) + offset)
-                least_score = best_scores[0] if size == len(best) else least_score
-        sums[promising[n]] = 0  # done
-
+        size = _push_all(best_scores, best, size, totals[n], promising[n] << sizes.window)
+        window_sums[promising[n]] = 0  # done
     floor = exact * best_scores[0] if size == len(best) else 0.0
-    weights = np.full(count, np.inf)
-    for number in range(count):
-        if bounded[number] >= 0:
-            weights[number] = step * times[number] * tops[bounded[number]]
-    by_weight, together, put_aside = np.argsort(weights), 0.0, 0
-    while put_aside < count and together + weights[by_weight[put_aside]] <= _ASIDE * floor:
-        together += weights[by_weight[put_aside]]
-        put_aside += 1
-    aside, others = by_weight[:put_aside][::-1].copy(), by_weight[put_aside:].copy()
+    aside, others = _put_aside(columns, bounds, floor)
 
-    places, after = begins.copy(), begins.copy()
-    summed = np.zeros(1 << block_bits, np.float32)
-    summed_bits = summed.view(np.int32)  # in the same order as the sums, and compared many at a time
-    column_scores = np.zeros(count, np.float32)
+    rows = np.zeros(1 << sizes.block, np.float32)
+    sums = Sums(rows, columns.begins.copy(), columns.begins.copy(), np.zeros(len(columns.times), np.float32))
+    summed_bits = rows.view(np.int32)  # in the same order as the sums, and compared many at a time
     least_bits = np.empty(1, np.float32)
-    aside_bounds = np.empty(1 << (block_bits - window_bits), np.int32)
-    for block in range(0, passages, 1 << block_bits):
-        window = block >> window_bits
-        windows = sums[window : window + len(aside_bounds)]
-        least = max(1, np.int64(floor / step))
+    aside_bounds = np.empty(1 << (sizes.block - sizes.window), np.int32)
+    for block in range(0, sizes.passages, 1 << sizes.block):
+        window = block >> sizes.window
+        windows = window_sums[window : window + len(aside_bounds)]
+        least = max(1, np.int64(floor / bounds.step))
         if windows.max() < least:
             continue
-        block_end = min(block + (1 << block_bits), passages)
-        for number in others:
-            dense_place = bounded[number]
-            if dense_place >= 0:
-                last = min(block_end + (1 << span_bits) - 1 >> span_bits, starts.shape[1] - 1)
-                places[number] = begins[number] + np.int64(starts[dense_place, block >> span_bits])
-                after[number] = begins[number] + np.int64(starts[dense_place, last])
-            else:
-                places[number] = _gallop(rows, after[number], ends[number], block)
-                after[number] = _gallop(rows, places[number], ends[number], block_end)
-            often = np.float32(times[number])
-            for place in range(places[number], after[number]):
-                summed[rows[place] - block] += often * scores[place]
+        _sum_block(block, others, columns, matrix, bounds, sizes, sums)
         aside_bounds[:] = 0
         for number in aside:
-            _add_bounds(aside_bounds[: len(windows)], bounds[bounded[number], window:], times[number])
-
+            _add_bounds(
+                aside_bounds[: len(windows)], bounds.values[columns.bounded[number], window:], columns.times[number]
+            )
         for n in range(len(windows)):
             if windows[n] < least:
                 continue
-            first, bound, highest = n << window_bits, step * aside_bounds[n], np.int32(0)
+            first, bound, highest = n << sizes.window, bounds.step * aside_bounds[n], np.int32(0)
             least_bits[0] = max(0.0, (floor - bound) * exact)
-            for bits in summed_bits[first : first + (1 << window_bits)]:
+            for bits in summed_bits[first : first + (1 << sizes.window)]:
                 highest = max(highest, bits)
             if highest < least_bits.view(np.int32)[0]:
                 continue
-            for offset in range(first, min(first + (1 << window_bits), block_end - block)):
-                if summed[offset] + bound < floor:
+            for offset in range(first, min(first + (1 << sizes.window), sizes.passages - block)):
+                row, score = block + offset, float(rows[offset])
+                if score + bound < floor:
                     continue
-                row, score, rest = block + offset, float(summed[offset]), bound
-                for number in aside:
-                    if score + rest < floor:
-                        break
-                    dense_place = bounded[number]
-                    window_bound, found = bounds[dense_place, window + n], np.float32(0)
-                    if window_bound:
-                        span, begin = row >> span_bits, begins[number]
-                        end = begin + np.int64(starts[dense_place, span + 1])
-                        place = _first_from(rows, begin + np.int64(starts[dense_place, span]), end, row)
-                        if place < end and rows[place] == row:
-                            found = scores[place]
-                        score += times[number] * found
-                        rest -= step * times[number] * window_bound
-                    column_scores[number] = found
-                if score <= 0 or score + rest < floor:
-                    continue
-                for number in others:
-                    place = _first_from(rows, places[number], after[number], row)
-                    there = place < after[number] and rows[place] == row
-                    column_scores[number] = scores[place] if there else np.float32(0)
-                total = np.float32(0)
-                for number in word_column:
-                    total += column_scores[number]
-                size = _push(best_scores, best, size, total, row)
-                floor = exact * best_scores[0] if size == len(best) else 0.0
-        summed[:] = 0
+                if _reaches(row, score, bound, floor, aside, columns, matrix, bounds, sizes, sums):
+                    total = _total(row, others, columns, matrix, sums)
+                    size = _push(best_scores, best, size, total, row)
+                    floor = exact * best_scores[0] if size == len(best) else 0.0
+        rows[:] = 0
     return best[:size], best_scores[:size]
 
 

@@ -138,9 +138,10 @@ class BM25(Retriever):
             logger.warning("compiling the search of BM25, once: this takes some seconds")
         self._check_columns(columns)
         known = self._bounds
-        bounds = known.columns, known.tops, known.values, known.starts, known.step
-        sizes = kernel.SMALL, WINDOW_BITS, SPAN_BITS, kernel.BLOCK_BITS
-        rows, scores = kernel.best_rows(np.array(columns), *self._matrix, *bounds, len(self), k, *sizes)
+        bounds = kernel.Bounds(known.columns, known.tops, known.values, known.starts, known.step)
+        sizes = kernel.Sizes(len(self), WINDOW_BITS, SPAN_BITS, kernel.BLOCK_BITS)
+        matrix = kernel.Matrix(*self._matrix)
+        rows, scores = kernel.best_rows(np.array(columns), matrix, bounds, sizes, k, kernel.SMALL)
         order = np.lexsort((rows, -scores))
         return rows[order], scores[order]
 
