@@ -49,6 +49,7 @@ _BESIDE = (
 )
 _LONGEST_KEYWORD = 3  # words
 _COMMAS = re.compile(r"[,;|]")
+_MARKS = re.compile(r'["“”?]')  # of the query that a keyword was taken from: Italy"?
 
 
 class _Analysis(NamedTuple):
@@ -204,7 +205,10 @@ class ChainOfRewrite(Method):
         calls = (partial(ask, self.expand, query=clarification) for clarification in clarifications)
         replies = side_by_side(*calls, at_most=self.in_flight)
         return clean_list(
-            bare(keyword) for reply in replies for line in reply.related or [] for keyword in _keywords_beside(line)
+            bare(_MARKS.sub("", keyword))
+            for reply in replies
+            for line in reply.related or []
+            for keyword in _keywords_beside(line)
         )
 
     def _search(self, queries: list[str], before: dict[str, list[Passage]]) -> dict[str, list[Passage]]:

@@ -11,6 +11,8 @@ __all__ = ["find_quoted"]
 _WORD = re.compile(r"</?[a-z]\w*[^<>]{0,40}>|([^\W_]+)", re.IGNORECASE)  # a tag is no word
 _ELLIPSIS = re.compile(r"\[?(?:\.\s?){2,}\]?")
 _QUOTED = re.compile(r"[\"“”„«»]([^\"“”„«»]+)[\"“”„«»]")
+# "Evidence 1: …", "Sentence 2 - …": a few words in front of a quote, up to a colon or a dash.
+_LABEL = re.compile(r"\A\W*(?:\w+[^\w:]+){0,3}\w+[^\w:]*?(?::|\s[–—-]+)\s+")
 _FEWEST = 2  # words of a quote; a single word is in many sentences
 
 
@@ -18,8 +20,8 @@ def find_quoted(quotes: str | None, text: str, title: str = "") -> list[str]:
     """The sentences of the text that the quotes are taken from, in the order and in the words of the text.
 
     Only words are compared, whatever their case. So dashes, quotation marks, markup and white space may differ, words
-    may be left out at an ellipsis, and a number or the title may stand in front. What the text does not say is left
-    out, because LMs quote such things too.
+    may be left out at an ellipsis, and a number, the title or a label ("Evidence 1:") may stand in front. What the text
+    does not say is left out, because LMs quote such things too.
 
     Args:
         quotes: What the LM wrote, one quote or several; None for a reply that could not be parsed.
@@ -32,7 +34,7 @@ def find_quoted(quotes: str | None, text: str, title: str = "") -> list[str]:
     found: set[int] = set()
     for line in (quotes or "").splitlines():
         for quote in split_sentences(line):
-            places = _places(quote, has, title)
+            places = _places(quote, has, title) or _places(_LABEL.sub("", quote), has, title)
             found.update(places or (place for inner in _QUOTED.findall(quote) for place in _places(inner, has, title)))
     owners = [sentence for sentence, part in zip(sentences, words, strict=True) for _ in part]
     return list(dict.fromkeys(owners[place] for place in sorted(found)))
