@@ -25,7 +25,7 @@ from optimizers.gold import (
     title_of,
     titles_of,
 )
-from programs.steps.text import declines
+from signatures.replies import is_refusal
 
 __all__ = ["explained", "filter_f1"]
 
@@ -183,7 +183,7 @@ def _of_statements(gold: set[str], shown: dict[int, str], statements: Iterable[A
 def _of_missing(shown: dict[int, str], answer: str, golds: Sequence[str]) -> str:
     if not golds:
         return ""
-    known, gave_up = states(" ".join(shown.values()), golds), declines(answer)
+    known, gave_up = states(" ".join(shown.values()), golds), is_refusal(answer)
     if known and gave_up:
         return f"Nothing was missing: the known facts state {golds[0]!r}."
     if not known and gave_up:

@@ -30,7 +30,8 @@ from optimizers.gold import (
     title_of,
     titles_of,
 )
-from programs.steps.text import as_text, declines
+from programs.steps.text import as_text
+from signatures.replies import is_refusal
 
 __all__ = ["Traced", "predictor_metrics"]
 
@@ -104,7 +105,7 @@ def _of_answer(example: dspy.Example, inputs: Mapping[str, Any], outputs: dspy.P
 def _of_missing(golds: Sequence[str], inputs: Mapping[str, Any], answer: str) -> float | None:
     if not golds:
         return None
-    withheld = declines(answer) and not states(_evidence(inputs), golds)
+    withheld = is_refusal(answer) and not states(_evidence(inputs), golds)
     return float(withheld or is_right(answer, golds))
 
 

@@ -17,7 +17,7 @@ from programs.steps.method import Method
 from programs.steps.result import Reading, Turns, result
 from programs.steps.search import Search, search_for
 from programs.steps.settings import Count, checked
-from programs.steps.text import as_text, line_or_nothing, simplify, unless_declined
+from programs.steps.text import as_text, line_or_nothing, simplify
 from retrieval import AnyRetriever, Passage, as_retriever, number, union
 from retrieval.ranking.sentences import split_sentences
 from signatures.answer import REASONING, AnswerShort, AnswerYesNo
@@ -46,7 +46,7 @@ class IRCoT(Method):
         iterations: for each sentence asked for the ids of the passages `retrieved` by the search before it, of those
             `kept` within the limit, and of all passages `shown` to the LM.
         ended: "answer" where a sentence has it; "limit" where the last step has none; "nothing" where the LM wrote no
-            new sentence, or that it does not know.
+            new sentence.
         reasoning: the reasoning that led to the answer.
         evidence: the passages in the order in which they were found: those of the question first.
 
@@ -119,12 +119,11 @@ class IRCoT(Method):
         )
 
     def _next(self, question: str, evidence: list[Passage], thoughts: list[str]) -> str:
-        """The first sentence of the reply that was not said before; empty where there is none, or a refusal."""
+        """The first sentence of the reply that was not said before; empty where there is none."""
         reply = ask(self.thought, context=number(evidence), question=question, history="\n".join(thoughts))
         said = {simplify(thought) for thought in thoughts}
         sentences = map(line_or_nothing, split_sentences(as_text(reply.sentence)))
-        sentence = next((text for text in sentences if text and simplify(text) not in said), "")
-        return unless_declined(sentence)
+        return next((text for text in sentences if text and simplify(text) not in said), "")
 
 
 def _round(found: list[Passage], evidence: list[Passage]) -> dict[str, list[str]]:

@@ -18,7 +18,7 @@ from programs.steps.result import result
 from programs.steps.search import search_for
 from programs.steps.settings import Count, checked
 from programs.steps.side_by_side import side_by_side
-from programs.steps.text import blend, passage_or_nothing, plan_or_nothing
+from programs.steps.text import blend, passage_or_nothing
 from retrieval import AnyRetriever, Passage, UsageError, as_retriever, number
 from signatures.answer import AnswerInThreeWords, AnswerInThreeWordsFromBoth
 from signatures.query import PlanQuestion
@@ -91,9 +91,10 @@ class QPaug(Method):
         found: list[Passage] = search.found
         knowledge: str = early or late
 
-        # Answer prediction (Eq. 7). Without a generated passage the whole prompt is that of the retrieved ones.
-        only = {"knowledge": knowledge} if knowledge else {"signature": self._without_knowledge()}
-        reply = ask(self.answer, context=number(found), question=question, **only)
+        # Answer prediction (Eq. 7). Where the passage was declined the whole prompt is that of the retrieved ones: an
+        # instruction about both, compiled or not, does not fit.
+        both = {"knowledge": knowledge} if knowledge else {"signature": AnswerInThreeWords} if self.recall else {}
+        reply = ask(self.answer, context=number(found), question=question, **both)
         return result(
             answer=reply.answer,
             queries=[search.query],
@@ -103,16 +104,9 @@ class QPaug(Method):
             knowledge=knowledge,
         )
 
-    def _without_knowledge(self) -> type[dspy.Signature]:
-        """The answering prompt over retrieved passages only; compiled instructions are kept."""
-        signature: type[dspy.Signature] = self.answer.signature
-        if signature.instructions == AnswerInThreeWordsFromBoth.instructions:
-            return AnswerInThreeWords
-        return signature.delete("knowledge") if self.recall else signature
-
     def _plan(self, question: str) -> str:
         """q_aug = M(P_aug(q))."""
-        return plan_or_nothing(ask(self.plan, question=question).plan) if self.plan else ""
+        return passage_or_nothing(ask(self.plan, question=question).plan) if self.plan else ""
 
     def _recall(self, question: str) -> str:
         """The generated passage, M(P_gen(question)); empty without a question, or where the LM declines."""

@@ -16,7 +16,7 @@ from programs.steps.method import Method
 from programs.steps.result import Reading, Turns, report_rounds, result
 from programs.steps.search import Search, search_for
 from programs.steps.settings import Count, checked
-from programs.steps.text import as_text, one_line, passage_or_nothing, unless_declined
+from programs.steps.text import as_text, line_or_nothing, one_line, unless_declined
 from programs.steps.trajectory import answer_of, query_of, turn
 from retrieval import AnyRetriever, Passage, as_retriever, number, union
 from signatures.act import ReasonOn, ReasonOnYesNo
@@ -113,7 +113,7 @@ class SearchO1(Method):
             return ""
         context = number(search.found)
         reply = ask(self.condense, question=question, chain=chain, query=search.query, context=context)
-        return passage_or_nothing(reply.information)
+        return unless_declined(line_or_nothing(reply.information))
 
 
 if __name__ == "__main__":

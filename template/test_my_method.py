@@ -75,6 +75,11 @@ def test_no_new_query_ends_the_search() -> None:
         assert (cost.lm_calls, cost.searches) == (2, 1)
 
 
+def test_a_query_that_begins_like_a_refusal_is_searched() -> None:
+    said = "It is not said who found it, so who found Zorx?"
+    assert run(Reply(AskForHop, {"query": said}), ANSWER)[0].queries == [QUESTION, said]
+
+
 def test_replies_that_cannot_be_parsed_are_counted() -> None:
     # DSPy asks once more, for JSON, before it gives up.
     seen, cost, _ = run(*[Reply(AskForHop, UNPARSABLE)] * 2, *[Reply(AnswerShort, UNPARSABLE)] * 2)

@@ -10,8 +10,8 @@ from eval.metrics.dpr import has_answer
 from eval.metrics.yesno import is_yes_no
 from eval.runs.record import Row
 from programs.instruments.trace import Dropped, Kept, Query
-from programs.steps.text import declines
 from retrieval import Passage
+from signatures.replies import is_refusal
 
 __all__ = ["REASONS", "Outcome", "Reason", "breakdown", "outcome", "reason"]
 
@@ -82,7 +82,7 @@ def reason(row: Row, known: Mapping[str, Passage]) -> Reason:
         return "failed"
     if row.prediction is None:
         return "not known"  # the best of several answers
-    if not (row.prediction.answer or "").strip() or declines(row.prediction.answer or ""):
+    if not (row.prediction.answer or "").strip() or is_refusal(row.prediction.answer or ""):
         return "unparsable" if row.cost.unparsable else "refused"
     found = _found(row, known)
     if not found and not row.trace.steps_of(Query):

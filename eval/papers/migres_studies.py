@@ -31,11 +31,12 @@ from programs.steps.filtering import threshold_for
 from programs.steps.result import result
 from programs.steps.search import search_for
 from programs.steps.side_by_side import side_by_side
-from programs.steps.text import as_text, blend, declines, one_line, passage_or_nothing
+from programs.steps.text import as_text, blend, one_line, passage_or_nothing
 from retrieval import Passage, Retriever, UsageError, number, pick, union
 from retrieval import load as load_retriever
 from signatures.detect import DetectMissing
 from signatures.extract import ExtractStatements
+from signatures.replies import is_refusal
 from signatures.select import SelectUseful
 from signatures.verify import AlignMissing
 from signatures.write import WriteKnowledgeOrNone
@@ -193,7 +194,7 @@ class Missing(dspy.Module):
         whole, part = side_by_side(
             *(partial(ask, self.detect, facts=number(some), question=question) for some in (facts, facts[:known]))
         )
-        unanswerable = declines(as_text(part.answer))
+        unanswerable = is_refusal(as_text(part.answer))
         return result(
             answer=whole.answer,
             queries=[],

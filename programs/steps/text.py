@@ -10,11 +10,9 @@ __all__ = [
     "as_text",
     "blend",
     "clean_list",
-    "declines",
     "line_or_nothing",
     "one_line",
     "passage_or_nothing",
-    "plan_or_nothing",
     "simplify",
     "unless_declined",
 ]
@@ -62,14 +60,9 @@ def line_or_nothing(text: str | None) -> str:
     return "" if says_nothing(text or "") else one_line(text)
 
 
-def declines(answer: str) -> bool:
-    """Whether an LM says that it has no answer: unanswerable, unknown, or a refusal in whatever words."""
-    return is_refusal(answer) or "unanswerable" in answer.casefold()
-
-
 def unless_declined(text: str) -> str:
-    """The text; empty where it `declines`."""
-    return "" if declines(text) else text
+    """The text; empty where all of it is a refusal, in whatever words (see `signatures.replies.is_refusal`)."""
+    return "" if is_refusal(text) else text
 
 
 def blend(*parts: str) -> str:
@@ -83,20 +76,11 @@ def simplify(text: str) -> str:
 
 
 def passage_or_nothing(text: str | None) -> str:
-    """The passage that an LM wrote, as one line; empty where the LM declined to write one.
+    """The passage or plan that an LM wrote, as one line; empty where the LM declined to write one.
 
     An LM declines with [NONE], alone or inside other text, with the bare word, with no text at all, or with a refusal
-    in plain words. LMs like to end with [DONE]: it is cut off, with everything behind it.
+    in plain words and nothing else. LMs like to end with [DONE]: it is cut off, with everything behind it.
     """
     passage = re.split(r"\[done\]", one_line(text), maxsplit=1, flags=re.IGNORECASE)[0].strip()
     declined = "[none]" in passage.lower() or says_nothing(passage) or is_refusal(passage)
     return "" if declined else passage
-
-
-def plan_or_nothing(text: str | None) -> str:
-    """The plan that an LM wrote, as one line; empty where it declined as in `passage_or_nothing`.
-
-    Numbered steps are a plan, whatever stands before them: "I do not know him. 1. Who …"
-    """
-    plan = one_line(text)
-    return plan if re.search(r"\b1[.):]\s.*?\b2[.):]\s", plan) else passage_or_nothing(plan)

@@ -8,7 +8,10 @@ from typing import Any
 from signatures.replies.as_written import Reply
 from signatures.replies.cleaning import boxed, json_in, says_nothing, tidy, without_closing, without_explanation
 
-__all__ = ["Numbers"]
+__all__ = ["EVERY", "Numbers"]
+
+EVERY = range(1, 101)
+"""What "all of them" means. A reply does not say how many there are; numbers beyond are dropped where they are used."""
 
 _N = r"(?<![\d.])\d{1,3}(?!\d|\.\d|%)"
 _NAME = (
@@ -44,7 +47,12 @@ _COUNT = re.compile(
     rf"|(?<![,;&\d-]\s)(?<!\band\s)(?<!\bor\s)\b\d{{1,2}}\s(?:most\s)?(?:(?:relevant|useful|pertinent|helpful)\s)?{_COUNTED}\b"
 )
 _ALL = re.compile(rf"\ball\s(?:of\s)?(?:the\s|these\s)?({_HOW_MANY})\s(?:of\s)?(?:the\s|these\s)?{_COUNTED}\b")
+_EVERY = re.compile(
+    rf"\W*(?:yes,?\s)?(?:all|every|each)(?:\s(?:of\s)?(?:them|the|these|one))*(?:\s{_COUNTED}|\s{_NAME})?"
+    r"(?:\s(?:is|are)\s(?:relevant|useful|needed))?\W*"
+)
 _IN_WORDS = re.compile(rf"\b({_NAME})\s({'|'.join(_NUMBER_WORDS)})\b")
+_BOTH = re.compile(r"\bboth(?:\s(?:of\s)?(?:them|the|these))*\spassages\b")
 _ZERO = re.compile(rf"\W*(?:0|zero)\b(?:\s(?:of\s(?:the\s)?)?(?:\d{{1,2}}\s)?(?:relevant\s)?{_NAME}.*|\W*)", re.DOTALL)
 _THOUSANDS = re.compile(r"(?<![\d,])\d{1,3}(?:,\d{3})+(?![\d,])")
 _ABBREVIATED = re.compile(r"\bnos?\.\s*(?=[#\d])")
@@ -78,6 +86,7 @@ _MENTIONS_BUT = re.compile(
 )
 _WHY = re.compile(r"\b(?:because|since|as)\b")
 _CLAUSE = re.compile(r"[;\n]|(?<=[a-z\])])\.\s|[.!?]\s+(?=[a-z])|,?\s*\b(?:but|while|whereas|however|although)\b")
+_DOUBTED = re.compile(r"\(([^()]{0,300})\)")  # "[2, 5] (passage 3 only mentions 1985)"
 _PARENTHESIS = re.compile(
     r"\((?=[^()a-z]*[a-z]{2})(?!\s*(?:passages?|documents?|facts?|nos?\.?)\s*\d(?![\d,\sand]{0,20}\b(?:is|are|was|were|do|does)\b))[^()]{0,300}\)"
 )
@@ -203,7 +212,7 @@ class Numbers(Reply, shows=list[int]):
     """The numbers of passages, each once, in order of appearance; [] where the LM says that none is meant.
 
     "[1] [4]", "1 and 4", "- 1\\n- 4", "Passages 1-3." and a verdict on each passage ("1: relevant\\n2: not relevant")
-    are all read. Text that does not say which numbers are meant, such as "all except 2", is unparsable.
+    are all read; "All of them" is `EVERY`. Text that does not say which numbers are meant is unparsable.
     """
 
     @classmethod
@@ -264,6 +273,9 @@ def _in_text(text: str) -> list[int]:
     if says_nothing(text) or _ZERO.fullmatch(text):
         return []
     text = _TICKED.sub(lambda found: f"{found[2]}: {_VERDICTS[found[1] == 'x']} ", text)
+    if _EVERY.fullmatch(text):
+        return list(EVERY)
+    text = _BOTH.sub("1, 2", text)
     text = _COUNT.sub(lambda found: f"{found['name']}{found['n']} " if found["name"] else "", _ALL.sub(_all_of, text))
     text = _IN_WORDS.sub(lambda found: f"{found[1]} {_NUMBER_WORDS.index(found[2]) + 1}", text)
     text = _THOUSANDS.sub("", _ABBREVIATED.sub("#", text))
@@ -279,7 +291,8 @@ def _in_text(text: str) -> list[int]:
         return verdicts
     found: list[int] = []
     excluded: list[int] = []
-    for clause in _CLAUSE.split("\n".join(lines)):
+    text = _DOUBTED.sub(lambda aside: f"; {aside[1]};" if _NEGATIVE.search(aside[1]) else aside[0], "\n".join(lines))
+    for clause in _CLAUSE.split(text):
         clause = _PARENTHESIS.sub(" ", clause)
         if _NEGATIVE.search(clause):
             if re.search(r"\ball\b|\bevery\b|\beach\b", clause):

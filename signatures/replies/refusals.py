@@ -2,7 +2,7 @@
 
 import re
 
-from signatures.replies.cleaning import boxed, tidy, without_thinking
+from signatures.replies.cleaning import LONGEST, boxed, tidy, without_thinking
 
 __all__ = ["is_refusal"]
 
@@ -103,21 +103,53 @@ _BLANK = re.compile(r"[\[(]?\s?(?:\?{1,9}|\.{2,9}|…|[-–—]{1,9})\s?[\])]?")
 _SMALL = "a|an|and|at|by|for|from|in|of|on|or|the|to|with"
 _TITLE = re.compile(rf"(?:[A-Z][\w']*|{_SMALL})(?: (?:[A-Z][\w']*|{_SMALL}))+\W*")
 _NO_TITLE = re.compile(r"\b(?:information|determined|mentioned|available|specified|provided|answered)\b", re.IGNORECASE)
-_LOOKED_AT = 300  # characters
+_LOOKED_AT = 300  # characters of a part
+
+# What the parts of a reply are: sentences, and what stands behind a dash or a word that turns.
+_PART = re.compile(
+    r"(?<![.\s][A-Z])(?<!\b(?:Dr|Mr|Ms|St|No))(?<=[.!?])[\"')\]]{0,2}\s+(?=[\"'(\[]{0,2}[A-Z0-9])|(?<=[a-z]{4}[.!?])\s+|\s*\n\s*|\s[-–—]+\s|;\s"
+    r"|\s+(?:but|though|although)\s+|,\s+(?:but|though|although|however|yet|so|and|while|whereas|therefore|thus)\s+"
+)
+_VERDICT = re.compile(
+    r"\W*(?:(?:final )?answer: )?(?:unanswerable|unknown|undetermined|inconclusive|none|n/a|not enough information"
+    r"|insufficient information|cannot be (?:determined|answered))\W*",
+    re.IGNORECASE,
+)
+# What a refusal says of the sources; more after a verdict, which is meant as one.
+_THEY = rf"\W*(?:they|it|(?:(?:the|these|this)\s)?(?:{_ABOUT}\s)*{_SOURCE}(?:\s{_ABOUT})?)\s(?:all\s|each\s)?"
+_TOPIC = re.compile(
+    rf"{_THEY}(?:mention|discuss|describe|concern|cover|(?:talk|(?:is|are)) about|focus(?:es)? on|refer to|deal with)"
+    r"(?!.*\b(?:that|as|who|which|whose)\b)",
+    re.IGNORECASE,
+)
+_SOURCES = re.compile(rf"{_THEY}\w", re.IGNORECASE)
 
 
 def is_refusal(text: str | None) -> bool:
-    """Whether an answer says that there is none: "Unanswerable.", "Not enough information.", "The passages do not say."
+    """Whether all of an answer says that there is none: "Unanswerable.", "Not enough information. I cannot tell."
 
-    Only how the answer begins counts, so an answer with a reservation behind it is none: "Paris, though the passages
-    do not say so". Titles such as "I Don't Know How She Does It" are answers, and so are "no" and an empty text.
+    An answer that says anything else is none, wherever that stands: "Paris, though the passages do not say so", "It is
+    not mentioned, but it is Paris". What the passages are about belongs to the refusal. Titles such as "I Don't Know
+    How She Does It" are answers, and so are "no" and an empty text.
     """
-    answer = tidy(boxed(without_thinking(text or "")[:_LOOKED_AT])).replace("’", "'").strip("\"' \n")
+    answer = tidy(boxed(without_thinking(text or "")[:LONGEST])).replace("’", "'").strip("\"' \n")
     if _BLANK.fullmatch(answer):
         return True
-    answer = re.sub(r"\b([Tt]here|[Ii]t|[Tt]hat)'s\b", r"\1 is", re.sub(r"\s+", " ", answer))
+    answer = re.sub(r"\b([Tt]here|[Ii]t|[Tt]hat)'s\b", r"\1 is", re.sub(r"[^\S\n]+", " ", answer))
     if re.match("I [A-Z][a-z]", answer):
         return False  # "I Don't Know How She Does It is a film"
     if len(answer.split()) > 2 and _TITLE.fullmatch(answer) and not _NO_TITLE.search(answer):
         return False
-    return bool(_REFUSAL.match(answer) or ((lead := _LEAD.match(answer)) and _REFUSAL.match(answer[lead.end() :])))
+    parts = [part[:_LOOKED_AT] for part in _PART.split(answer) if re.search(r"\w", part)]
+    while len(parts) > 1 and _LEAD.fullmatch(f"{parts[0]} "):
+        del parts[0]
+    about = _SOURCES if parts and _VERDICT.fullmatch(parts[0]) else _TOPIC
+    return (
+        bool(parts)
+        and _refuses(parts[0])
+        and all(_refuses(part) or part.startswith("not ") or about.match(part) for part in parts[1:])
+    )
+
+
+def _refuses(part: str) -> bool:
+    return bool(_REFUSAL.match(part) or ((lead := _LEAD.match(part)) and _REFUSAL.match(part[lead.end() :])))

@@ -51,6 +51,7 @@ _INNER_COMMA = re.compile(
     r",\s(?:D\.?C|Jr|Sr|Inc|Ltd|LLC|Ph\.?D|M\.D)\b\.?|\b[A-Z][a-z]{2,8}\.?\s\d{1,2},\s\d{4}\b|\d,\d{3}\b"
 )
 _PROTECTED = "\0"
+_KEYWORD_WORDS = 2
 
 
 class Texts(Reply, shows=list[str]):
@@ -108,9 +109,7 @@ class Texts(Reply, shows=list[str]):
             items = cls._in_line(
                 _INTRODUCTION.sub("", bare(lines[0]), count=1) if _INTRODUCTION.match(bare(lines[0])) else lines[0]
             )
-        if not (len(items) > 1 and _BULLET.match(items[0])) and is_refusal(bare(items[0])):
-            return []
-        return [item for one in items if (item := bare(one)) and not says_nothing(item)]
+        return [item for one in items if (item := bare(one)) and not says_nothing(item) and not _declines(item)]
 
     @classmethod
     def _in_line(cls, line: str) -> list[str]:
@@ -131,6 +130,11 @@ class Keywords(Texts, shows=list[str]):
             return re.split(r"[;|]", line)
         line = _INNER_COMMA.sub(lambda found: found[0].replace(",", _PROTECTED), line)
         return [re.sub(r"\A\s*and\s", "", part).replace(_PROTECTED, ",") for part in line.split(",")]
+
+
+def _declines(item: str) -> bool:
+    """Whether the item is a refusal and not a keyword such as "unknown"."""
+    return len(item.split()) > _KEYWORD_WORDS and is_refusal(item)
 
 
 def _in_object(value: dict[Any, Any]) -> list[Any]:

@@ -127,6 +127,7 @@ def test_statements_and_their_citations() -> None:
         (GOLD, "unanswerable", "Nothing was missing: the known facts state 'Lund'."),
         (GOLD[:1], "unanswerable", "Rightly so: the known facts do not state 'Lund'."),
         (GOLD[:1], "Malmö", "information was missing, and it was not asked for."),
+        (GOLD[:1], "It is not said, but it is Malmö.", "information was missing, and it was not asked for."),
         (GOLD, "Malmö", "The known facts did state it, but the answer was not taken from there."),
     ],
 )

@@ -62,7 +62,13 @@ def test_statements_count_that_cite_a_gold_passage_and_follow_from_it() -> None:
 
 @pytest.mark.parametrize(
     ("facts", "answer", "expected"),
-    [(GOLD, "Lund", 1.0), (GOLD, "unanswerable", 0.0), (GOLD[:1], "unanswerable", 1.0), (GOLD[:1], "Malmö", 0.0)],
+    [
+        (GOLD, "Lund", 1.0),
+        (GOLD, "unanswerable", 0.0),
+        (GOLD[:1], "unanswerable", 1.0),
+        (GOLD[:1], "Malmö", 0.0),
+        (GOLD[:1], "It is not said, but it is Malmö.", 0.0),
+    ],
 )
 def test_whether_something_was_missing(facts: list[Passage], answer: str, expected: float) -> None:
     call = {"facts": number(facts), "question": "?"}, {"answer": answer, "explanation": "So.", "missing": "Where?"}

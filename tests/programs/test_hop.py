@@ -105,6 +105,12 @@ def test_without_a_query_the_first_hop_searches_with_the_question_and_a_later_on
     assert (cost.lm_calls, cost.searches, cost.unparsable) == (4, 1, 0)
 
 
+def test_a_query_that_begins_like_a_refusal_is_searched() -> None:
+    said = "It is not said who found it, so who found Zorx?"
+    seen, _, _ = run(query(said), notes(FINDER, relevant="[1]"), query(""), answer())
+    assert seen.queries == [said]
+
+
 def test_a_query_that_was_searched_before_ends_the_hops() -> None:
     seen, cost, _ = run(*CASE[:2], query(WHO), answer())
     assert (seen.queries, cost.lm_calls, cost.searches) == ([WHO], 4, 1)

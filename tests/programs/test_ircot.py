@@ -136,14 +136,26 @@ def test_of_a_reply_that_runs_on_the_first_new_sentence_counts() -> None:
     assert seen.queries == [QUESTION, FINDER, BIRTH]
 
 
-@pytest.mark.parametrize(
-    "nothing", [FINDER, f" {FINDER.upper()} ", "", "None", "I do not know who found it.", "The passages do not say."]
-)
+@pytest.mark.parametrize("nothing", [FINDER, f" {FINDER.upper()} ", "", "None"])
 def test_without_a_new_sentence_the_question_is_answered(nothing: str) -> None:
     seen, cost, prompts = run(thought(FINDER), thought(nothing), answer())
     assert (seen.ended, seen.thoughts, seen.queries) == ("nothing", [FINDER], [QUESTION, FINDER])
     assert prompts[-1] == {"context": SECOND, "question": QUESTION}
     assert (cost.lm_calls, cost.searches, cost.unparsable) == (3, 2, 0)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "The director of Payment on Demand is not mentioned in the passages, but it is Curtis Bernhardt.",
+        "There is no information about Zorx, so we need to find out who found it.",
+        "The passages do not say who found Zorx.",
+    ],
+)
+def test_a_sentence_that_says_what_is_missing_is_searched_with(said: str) -> None:
+    seen, cost, _ = run(thought(FINDER), thought(said), thought(END), answer())
+    assert (seen.ended, seen.queries) == ("answer", [QUESTION, FINDER, said])
+    assert (cost.lm_calls, cost.searches) == (4, 3)
 
 
 def test_an_unparsable_sentence_ends_the_chain_and_is_counted() -> None:

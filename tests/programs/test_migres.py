@@ -856,6 +856,13 @@ class TestKnowledge:
         seen, cost, _ = run(Memory([]), QUESTION, [knows(declined), main("Lund")])
         assert (shown(seen), seen.knowledge, cost.lm_calls) == ([[]], [], 2)
 
+    def test_knowledge_behind_a_refusal_and_an_answer_behind_one_count(self) -> None:
+        said = "I do not know who found Zorx. Ada Quill was born in Lund."
+        answer = "The facts do not say where, but she was born in Lund."
+        seen, _, _ = run(Memory([]), QUESTION, [knows(said), leaf((BIRTH, [1])), main(answer)])
+        assert (seen.answer, seen.unanswerable) == (answer, False)
+        assert [passage.text for passage in seen.knowledge] == [said]
+
     def test_an_unparsable_reply_is_nothing_and_counted(self) -> None:
         garbled = [Reply(WriteKnowledgeOrNone, UNPARSABLE)] * 2
         seen, cost, _ = run(Memory([]), QUESTION, [*garbled, main("Lund")])

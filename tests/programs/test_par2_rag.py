@@ -126,6 +126,12 @@ def test_without_a_new_query_the_answer_stands(query: str) -> None:
     assert (seen.answer, seen.queries, cost.lm_calls) == ("Lund", [PLANET], 3)
 
 
+def test_a_query_that_begins_like_a_refusal_is_searched() -> None:
+    said = "The evidence does not say who found it, so who found Zorx?"
+    seen, _, _ = run(plan(PLANET), answer("Lund"), judged("no", said), answer("Lund"), judged("yes"))
+    assert seen.queries == [PLANET, said]
+
+
 @pytest.mark.parametrize("useless", [PlanSearches, AnswerShort, JudgeEvidence])
 def test_replies_of_no_use_are_counted_and_do_without(useless: type[dspy.Signature]) -> None:
     usual = [plan(PLANET), answer("Sweden"), judged("yes")]

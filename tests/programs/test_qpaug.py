@@ -19,7 +19,7 @@ from support.scripted import UNPARSABLE, Function, Reply, engine_lm, render, scr
 from programs.instruments.cost import Cost, measured
 from programs.qpaug import QPaug
 from retrieval import Memory, Passage, Retriever, UsageError
-from signatures.answer import AnswerInThreeWords, AnswerInThreeWordsFromBoth
+from signatures.answer import THREE_WORDS, AnswerInThreeWords, AnswerInThreeWordsFromBoth
 from signatures.query import PlanQuestion
 from signatures.write import WritePassageOrNone
 
@@ -202,6 +202,8 @@ REFUSAL = (
         pytest.param(HERCULES, f"{LEONVIOLA} [DONE]", LEONVIOLA, "Rome", id="Tables 9 and 13"),
         pytest.param(WILD, REFUSAL, "", "I cannot predict.", id="Table 14"),
         pytest.param(ADAM, "[None]", "", "Edinburgh", id="Table 15"),
+        pytest.param(ADAM, f"{PARIS} [None]", "", "Edinburgh", id="inside other text"),
+        pytest.param(ADAM, "NONE - I cannot write a factual passage.", "", "Edinburgh", id="with a reason"),
         pytest.param(KERENSKY, PARIS, PARIS, "New York City", id="Table 16"),
     ],
 )
@@ -348,16 +350,34 @@ class TestSwitches:
         assert ids(seen.evidence) == ids(seen.passages)
         assert not any("knowledge" in message for prompt in script.prompts for message in prompt)
 
-    @pytest.mark.parametrize("generate", [True, False])
-    def test_without_a_passage_compiled_instructions_hold(self, generate: bool) -> None:
-        program = QPaug(SPOUSE.retriever(), augment=False, generate=generate)
-        program.answer.signature = program.answer.signature.with_instructions("Think of the Tudors.")
-        asked = program.answer.signature.delete("knowledge") if generate else program.answer.signature
-        declined = [Reply(WritePassageOrNone, {"passage": "[NONE]"})] if generate else []
-        with scripted(*replies(*declined, Reply(asked, {"answer": "Catherine"}))) as script:
+    def test_a_compiled_instruction_about_both_does_not_hold_where_the_passage_was_declined(self) -> None:
+        program = QPaug(SPOUSE.retriever(), augment=False)
+        program.answer.signature = program.answer.signature.with_instructions("Weigh your knowledge against them.")
+        declined = Reply(WritePassageOrNone, {"passage": "None. I do not have that information."})
+        with scripted(declined, Reply(AnswerInThreeWords, {"answer": "Catherine"})) as script:
             assert program(question=SPOUSE.question).answer == "Catherine"
-        assert "Think of the Tudors." in str(script.prompts[-1])
-        assert "knowledge" not in str(script.prompts[-1])
+        with scripted(Reply(AnswerInThreeWords, {"answer": "Catherine"})) as alone:
+            QPaug(SPOUSE.retriever(), augment=False, generate=False, k=9)(question=SPOUSE.question)
+        assert script.prompts[-1] == alone.prompts[-1]
+
+    def test_a_compiled_instruction_about_retrieved_passages_holds(self) -> None:
+        program = QPaug(SPOUSE.retriever(), augment=False, generate=False)
+        program.answer.signature = program.answer.signature.with_instructions("Think of the Tudors.")
+        with scripted(Reply(program.answer.signature, {"answer": "Catherine"})):
+            assert program(question=SPOUSE.question).answer == "Catherine"
+
+    @pytest.mark.parametrize(("generate", "k"), [(True, 9), (False, 10)])
+    @pytest.mark.parametrize("augment", [True, False])
+    def test_a_plan_does_not_change_how_many_are_retrieved(self, augment: bool, generate: bool, k: int) -> None:
+        assert QPaug(SPOUSE.retriever(), augment=augment, generate=generate).k == k
+
+    def test_the_prompt_says_whose_knowledge_it_is_and_how_long_the_answer_may_be(self) -> None:
+        with scripted(*replies(PLAN, RECALL, ANSWER)) as script:
+            QPaug(SPOUSE.retriever())(question=SPOUSE.question)
+        system, _ = script.prompts[-1]
+        assert "`knowledge` (str): your knowledge: what you wrote about the question; not retrieved" in system
+        assert f"`answer` (str): {THREE_WORDS}" in system
+        assert "three words" in THREE_WORDS
 
     @pytest.mark.parametrize(
         ("generate", "k", "found"), [(True, None, 9), (False, None, 10), (True, 3, 3), (False, 3, 3)]
@@ -388,6 +408,12 @@ class TestSwitches:
         assert seen.toDict() == run(PLAN, RECALL, ANSWER)[0].toDict()
         assert seen.evidence[-1].text == WRITTEN
         assert cost.lm_calls == 3
+
+    def test_without_a_plan_a_passage_from_the_question_alone_is_written_once(self) -> None:
+        recall = Reply(WritePassageOrNone, {"passage": WRITTEN})
+        seen, cost, prompts = run(recall, ANSWER, augment=False, generate_from="question")
+        assert prompts[0] == {"question": SPOUSE.question}
+        assert (seen.knowledge, cost.lm_calls) == (WRITTEN, 2)
 
 
 def test_demonstrations_with_knowledge_are_shown_without_it_where_there_is_none() -> None:

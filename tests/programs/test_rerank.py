@@ -144,6 +144,14 @@ def test_a_passage_without_an_answer_is_passed_over() -> None:
     assert (cost.unparsable, cost.lm_calls) == (1, 4)
 
 
+def test_an_answer_with_a_reservation_in_front_is_one() -> None:
+    script = replies(probability="0.1")
+    script[0].fields = {"candidate": "It is not mentioned here, but it is Lund.", "probability": "1"}
+    with scripted(*script):
+        seen = method()(question=QUESTION)
+    assert seen.answer == "It is not mentioned here, but it is Lund."
+
+
 def test_without_any_answer_it_is_empty() -> None:
     script = [Reply(reply.to, {"candidate": " ", "probability": "1"}, when=reply.when) for reply in replies()]
     with scripted(*script):

@@ -126,6 +126,13 @@ def test_passages_that_are_no_help_bring_nothing_into_the_reasoning(useless: str
     assert (cost.lm_calls, cost.unparsable) == (3, 0)
 
 
+def test_notes_that_begin_like_a_refusal_and_go_on_with_a_fact_are_kept_whole() -> None:
+    notes = "The passages do not say where she was born.\nPassage 2 says that Ada Quill found Zorx."
+    seen, _, prompts = run(CASE[0], condensed(notes), step("I know that.", "finish", "Lund"))
+    assert prompts[-1]["chain"].endswith(f"Observation 1:\n[1] {' '.join(notes.split())}")
+    assert seen.information == [{"query": "planet Zorx", "text": " ".join(notes.split())}]
+
+
 def test_a_search_that_finds_nothing_has_nothing_to_condense() -> None:
     seen, cost, prompts = run(step("Hm.", "search", "the moon"), step("I know that.", "finish", "Lund"))
     assert prompts[-1]["chain"].endswith("search for the moon\nObservation 1:\nnothing was found")

@@ -7,6 +7,7 @@ from signatures.replies import Statement
 __all__ = [
     "ACTIONS",
     "ANSWERS",
+    "EVERY",
     "KEYWORDS",
     "NUMBERS",
     "PROBABILITIES",
@@ -24,6 +25,7 @@ __all__ = [
 ]
 
 UNPARSABLE = object()
+EVERY = list(range(1, 101))
 
 
 def S(statement: str, passages: list[int]) -> Statement:
@@ -107,7 +109,9 @@ NUMBERS: list[tuple[Any, Any]] = [
     ("Only the second one.", [2]),
     ("1st and 4th", [1, 4]),
     ("All passages except 2", UNPARSABLE),
-    ("All of them", UNPARSABLE),
+    ("All of them", EVERY),
+    ("All of them are relevant.", EVERY),
+    ("[2, 5] (passage 3 only mentions 1985)", [2, 5]),
     ("I am not sure", UNPARSABLE),
     ("Paris", UNPARSABLE),
     ("Passages 2 and 3 are not relevant.", UNPARSABLE),
@@ -167,9 +171,9 @@ NUMBERS: list[tuple[Any, Any]] = [
     ("The following 2 passages are relevant: 1, 4", [1, 4]),
     ("All 3 passages are relevant.", [1, 2, 3]),
     ("All three of the passages are relevant", [1, 2, 3]),
-    ("both passages", UNPARSABLE),
-    ("All passages", UNPARSABLE),
-    ("every passage", UNPARSABLE),
+    ("both passages", [1, 2]),
+    ("All passages", EVERY),
+    ("every passage", EVERY),
     ("Passage [2] and [5]", [2, 5]),
     ("Passages [2] and [5] are relevant to the question.", [2, 5]),
     ("Passages 1-3", [1, 2, 3]),
@@ -495,6 +499,7 @@ YES_NO_OR_UNANSWERABLE: list[tuple[Any, Any]] = [
     ("No, it cannot.", "no"),
     ("no", "no"),
     ("The facts do not say.", "unanswerable"),
+    ("The facts do not say when, but the answer is yes.", "yes"),
     ("maybe", UNPARSABLE),
     ("We need more information to answer the question.", "unanswerable"),
     ("To be determined", "unanswerable"),
@@ -675,6 +680,11 @@ TEXTS: list[tuple[Any, Any]] = [
     ("I am unable to generate queries.\nPlease provide more context.", []),
     ("There is not enough information to write a query.", []),
     (["I cannot help with that."], []),
+    ("I do not know the director.\nWho directed Payment on Demand?", ["Who directed Payment on Demand?"]),
+    (
+        "The director is not mentioned, but Curtis Bernhardt made films",
+        ["The director is not mentioned, but Curtis Bernhardt made films"],
+    ),
     ("No further queries are needed.", []),
     ("No queries needed", []),
     ("Not Fade Away", ["Not Fade Away"]),
@@ -821,6 +831,7 @@ STATEMENTS: list[tuple[Any, Any]] = [
     ("A is b. [1, 3]", [S("A is b.", [1, 3])]),
     ("No statements can be drawn from the passages.", []),
     ("There are no facts in the passages that help.", []),
+    ("The passages do not say where. She was born in 1912.", UNPARSABLE),
 ]
 
 PROBABILITIES: list[tuple[Any, Any]] = [
@@ -919,6 +930,11 @@ PROBABILITIES_OR_NONE: list[tuple[Any, Any]] = [
 ]
 
 REFUSALS = [
+    "None. I do not have that information.",
+    "NONE - I cannot write a factual passage.",
+    "Unanswerable. The passages give his birth year, but not his birthplace.",
+    "Not enough information. The passages discuss the plot.",
+    "I'm sorry. There is no information about Dr. No in the passages.",
     "It's unclear",
     "Nobody knows.",
     "Does not say",
@@ -1078,6 +1094,13 @@ REFUSALS = [
 ]
 
 ANSWERS = [
+    "The director of Payment on Demand is not mentioned in the passages, but it is Curtis Bernhardt.",
+    "There is no information about Payment on Demand, so we need to find out who directed it.",
+    "The passages do not mention the director. Passage 3 says that it was directed by Curtis Bernhardt.",
+    "I don't know. Maybe Paris?",
+    "I cannot find this, and the answer is Paris.",
+    "It is not mentioned.\nParis",
+    "Ada, for it is unanswerable where Bo was born.",
     "Paris",
     "yes",
     "no",

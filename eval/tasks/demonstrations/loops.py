@@ -150,16 +150,23 @@ def _searches_by_title(known: Known) -> list[tuple[str, str, list[Passage]]]:
 
 
 def asking(known: Known) -> list[Call]:
-    """The turns of a loop that asks a follow-up question for each step; the second call is the one that ends it."""
+    """The turns of a loop that asks a follow-up question for each step, or where steps are unknown, for each fact.
+
+    The second call is the one that ends it.
+    """
     calls: list[Call] = []
     evidence: list[Passage] = []
     asked = {"question": known.example.question}
-    for n, step in enumerate(known.steps if known.steps_lead_there else (), 1):
-        found = _found(known, step)
+    if not known.steps_lead_there:
+        return []
+    steps = [(step.question, step.answer, _found(known, step)) for step in known.steps]
+    searches = _searches_by_title(known)
+    by_title = [(f"What is known about {bare_title(title)}?", fact, found) for title, fact, found in searches]
+    for n, (question, answer, found) in enumerate(steps or by_title, 1):
         if not found:
             return []
-        calls.append({**asked, "context": number(evidence), "needed": True, "follow_up": step.question})
-        evidence = [*union(evidence, found), Passage(f"lm:answer-{n}", step.answer, step.question)]
+        calls.append({**asked, "context": number(evidence), "needed": True, "follow_up": question})
+        evidence = [*union(evidence, found), Passage(f"lm:answer-{n}", answer, question)]
     end = {**asked, "context": number(evidence), "needed": False, "follow_up": ""}
     return [calls[0], end, *calls[1:]] if calls else []
 

@@ -31,6 +31,7 @@ ROME = {"gold_titles": ["Rome"], "answers": ["Lima"], "prediction": {"answer": "
         ({**ROME, "prediction": {"answer": " "}, "cost": {"unparsable": 1}}, "unparsable"),
         ({**ROME, "prediction": {"answer": None}}, "refused"),
         ({**ROME, "prediction": {"answer": "I cannot answer this question."}}, "refused"),
+        ({**ROME, "prediction": {"answer": "It is not mentioned, but it is Oslo."}}, "no search"),
         ({**ROME, "cost": {"unparsable": 1}, "trace": steps(KEPT)}, "kept but misread"),  # it answers all the same
         (ROME, "no search"),
         ({**ROME, "gold_titles": ["Rome", "Oslo"], "trace": steps(KEPT)}, "gold not found"),

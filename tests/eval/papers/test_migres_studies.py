@@ -181,7 +181,7 @@ class TestMissing:
         assert set(drawn) == {0, 1, 2, 3}
         assert drawn == again
 
-    @pytest.mark.parametrize("said", ["Lund", "", "no"])
+    @pytest.mark.parametrize("said", ["Lund", "", "no", "It is not said, but it is Lund."])
     def test_only_unanswerable_is_unanswerable(self, said: str) -> None:
         seen, prompts = self.ask(detects("unanswerable", "x", when="[2] Where was"), detects(said, "x"))
         assert (seen.scores, len(prompts)) == ({"partial": 0.0, "match": None}, 2)
@@ -240,6 +240,11 @@ class TestFirstSearch:
     def test_an_lm_that_declines_wins_nothing(self) -> None:
         seen, _ = self.ask(Reply(WriteKnowledgeOrNone, {"knowledge": "[NONE]"}), threshold=7.0)
         assert (seen.won, seen.knowledge) == ([False, False], [])
+
+    def test_knowledge_behind_a_refusal_counts(self) -> None:
+        said = "I do not know when. She was born in Lund."
+        seen, _ = self.ask(Reply(WriteKnowledgeOrNone, {"knowledge": said}), threshold=7.0)
+        assert [passage.text for passage in seen.knowledge] == [said]
 
     def test_k_passages_reach_the_leaf_as_the_filter_cuts_them_down(self) -> None:
         """The best, zorx, is all that one place has room for; and of ada the sentence with the answer is lost."""

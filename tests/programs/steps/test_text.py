@@ -6,12 +6,11 @@ from programs.steps.text import (
     as_text,
     blend,
     clean_list,
-    declines,
     line_or_nothing,
     one_line,
     passage_or_nothing,
-    plan_or_nothing,
     simplify,
+    unless_declined,
 )
 
 
@@ -107,12 +106,25 @@ def test_a_line_that_says_something_stays(text: str) -> None:
     ],
 )
 def test_an_lm_that_declines(answer: str) -> None:
-    assert declines(answer)
+    assert unless_declined(answer) == ""
 
 
-@pytest.mark.parametrize("answer", ["", "no", "No.", "Lund", "the unknown soldier", "I Don't Know How She Does It"])
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "",
+        "no",
+        "No.",
+        "Lund",
+        "the unknown soldier",
+        "I Don't Know How She Does It",
+        "Ada, for Bo's birthplace is unanswerable.",
+        "The passages do not mention him, but he was born in Lund.",
+        "I do not know her. 1. Who is she? 2. Where was she born?",
+    ],
+)
 def test_an_lm_that_answers(answer: str) -> None:
-    assert not declines(answer)
+    assert unless_declined(answer) == answer
 
 
 @pytest.mark.parametrize(
@@ -145,6 +157,9 @@ def test_case_quotes_and_full_stops_make_no_difference(text: str) -> None:
         "**[NONE]**",
         "Passage: [NONE]",
         "[NONE] The film is not known to me.",
+        "Leonviola directed it, or so I think. [none]",
+        "None. I do not have that information.",
+        "NONE - I cannot write a factual passage.",
         "I'm sorry, but I cannot say where he died, for I do not have access to current records.",
         "I’m sorry, but I can’t provide a passage about that.",
         "I am sorry, I do not know who directed it.",
@@ -172,6 +187,8 @@ def test_a_passage_that_was_declined_is_none(text: str | None) -> None:
         ("Unfortunately for the crew, the ship sank in 1912.", "Unfortunately for the crew, the ship sank in 1912."),
         ("As an architect, he built the town hall.", "As an architect, he built the town hall."),
         ("Two lines\nof one passage.", "Two lines of one passage."),
+        ("I do not know her.\n1. Who is it?\n2. Where?", "I do not know her. 1. Who is it? 2. Where?"),
+        ("I don't know his films. He was born in Lund.", "I don't know his films. He was born in Lund."),
     ],
 )
 def test_a_passage_that_was_written_is_kept_as_one_line(text: str, passage: str) -> None:
@@ -181,18 +198,3 @@ def test_a_passage_that_was_written_is_kept_as_one_line(text: str, passage: str)
 @given(st.text(st.characters()))
 def test_any_text_is_a_passage_or_nothing(text: str) -> None:
     assert passage_or_nothing(text) in ("", *(one_line(text)[:n].strip() for n in range(len(one_line(text)) + 1)))
-
-
-@pytest.mark.parametrize(
-    ("text", "plan"),
-    [
-        ("1. Who found it?\n2. Where was she born?", "1. Who found it? 2. Where was she born?"),
-        ("I do not know her.\n1. Who is it?\n2. Where?", "I do not know her. 1. Who is it? 2. Where?"),
-        ("Find out who found it.", "Find out who found it."),
-        ("I'm sorry, but I cannot write a plan.", ""),
-        ("[NONE]", ""),
-        (None, ""),
-    ],
-)
-def test_a_plan_is_one_line_and_a_refusal_is_none(text: str | None, plan: str) -> None:
-    assert plan_or_nothing(text) == plan

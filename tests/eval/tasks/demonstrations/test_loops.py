@@ -117,7 +117,10 @@ def test_without_steps_a_loop_looks_up_the_gold_passages_and_ends_with_the_one_t
     first, end, second = (call for call in calls if "steps" in call)
     assert (first["query"], second["query"], end["answer"]) == ("Zorx", "Quill", "Lund")
     assert second["thought"] == "Zorx is a planet found by Ada Quill. I have to look up: Quill"
-    assert not [call for call in calls if "needed" in call]
+    first, end, second = (call for call in calls if "needed" in call)
+    assert (first["follow_up"], second["follow_up"]) == ("What is known about Zorx?", "What is known about Quill?")
+    assert (first["context"], first["needed"], end["needed"], end["follow_up"]) == ("", True, False, "")
+    assert "What is known about Zorx? | Zorx is a planet found by Ada Quill." in second["context"]
 
 
 def test_what_nothing_names_yet_is_not_looked_up() -> None:

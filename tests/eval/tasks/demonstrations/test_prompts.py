@@ -58,6 +58,7 @@ GETS = {  # predictors with demonstrations of 2WikiMultiHopQA, NQ and StrategyQA
     ("react", "hotpotqa"): {"step"},
     ("react", "strategyqa"): {"step"},
     ("self_ask", "2wikimultihopqa"): {"follow_up", "intermediate", "answer"},
+    ("self_ask", "hotpotqa"): {"follow_up", "intermediate", "answer"},
     ("cot", "strategyqa"): {"answer.predict"},
     ("adaptive_rag", "2wikimultihopqa"): {
         "route",
