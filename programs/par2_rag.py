@@ -1,7 +1,7 @@
 """PAR²-RAG: first a wide plan of searches, then one search at a time, until the evidence suffices for the answer.
 
 Li et al., "PAR²-RAG: Planned Active Retrieval and Reasoning for Multi-Hop Question Answering", arXiv 2603.29085, 2026.
-Written from its abstract and from summaries of its method by others; its text, prompts and settings were not at hand.
+Written from its abstract and from what others write about its method; its text and prompts were not at hand.
 
 question -> planned queries -> passages -> (answer -> is the evidence enough? -> query -> passages) -> answer
 """
@@ -33,8 +33,8 @@ class PAR2RAG(Method):
     such as what another search must find first.
 
     Per question:
-        LM calls: 1 for the plan, 2 per round and 1 for the last answer, 8 at most; 3 where the plan found enough.
-        Searches: 1 per planned query and 1 per round, 6 at most.
+        LM calls: 1 for the plan, 2 per round and 1 for the last answer, 12 at most; 3 where the plan found enough.
+        Searches: 1 per planned query and 1 per round, 8 at most.
         Depth: as many LM calls as are made; the planned searches are made side by side.
 
     In the result:
@@ -48,7 +48,7 @@ class PAR2RAG(Method):
         retriever: Finds the passages. The paper has a reranker behind its retriever.
         k: Passages per search. The paper's number is not known to us; 5 is ours.
         searches: Number of planned searches at most. Likewise; 3 is ours.
-        rounds: Number of searches after the plan at most. Likewise; 3 is ours.
+        rounds: Number of searches after the plan at most. Paper: 5, as somebody says who built it by the paper's text.
         style: Form of the answer: "short" for a short phrase, "yesno" for yes or no (StrategyQA).
     """
 
@@ -61,7 +61,7 @@ class PAR2RAG(Method):
         *,
         k: Count = 5,
         searches: Count = 3,
-        rounds: Count = 3,
+        rounds: Count = 5,
         style: Literal["short", "yesno"] = "short",
     ) -> None:
         super().__init__()

@@ -99,13 +99,30 @@ def test_evidence_that_suffices_ends_it_at_once_even_with_a_query() -> None:
     assert (cost.lm_calls, cost.searches) == (3, 1)
 
 
+@pytest.mark.parametrize("verdict", [{}, {"sufficient": ""}, {"sufficient": "It depends on what is meant."}])
+def test_a_query_without_a_verdict_is_no_reply(verdict: dict[str, str]) -> None:
+    """Whether the evidence suffices has to be said: the LM is asked once more, and then the answer stands."""
+    reply = Reply(JudgeEvidence, {**verdict, "query": BIRTH})
+    seen, cost, _ = run(plan(PLANET), answer("Lund"), reply, Reply(reply.to, reply.fields))
+    assert (seen.answer, seen.queries, cost.unparsable) == ("Lund", [PLANET], 1)
+    seen, cost, _ = run(
+        plan(PLANET),
+        answer("Lund"),
+        Reply(reply.to, reply.fields),
+        judged("no", BIRTH),
+        answer("Sweden"),
+        judged("yes"),
+    )
+    assert (seen.answer, seen.queries, cost.unparsable) == ("Sweden", [PLANET, BIRTH], 0)
+
+
 def test_the_last_answer_is_not_judged_and_the_promised_counts_are_the_most() -> None:
-    rounds = [reply for n in range(3) for reply in (answer(f"a{n}"), judged("no", f"query {n}"))]
+    rounds = [reply for n in range(5) for reply in (answer(f"a{n}"), judged("no", f"query {n}"))]
     seen, cost, prompts = run(plan(*"abcde"), *rounds, answer("last"))
     assert seen.plan == ["a", "b", "c"]
-    assert seen.queries == ["a", "b", "c", "query 0", "query 1", "query 2"]
-    assert seen.drafts == ["a0", "a1", "a2", "last"]
-    assert (cost.lm_calls, cost.searches, "analysis" in prompts[-1]) == (8, 6, False)
+    assert seen.queries == ["a", "b", "c", *(f"query {n}" for n in range(5))]
+    assert seen.drafts == ["a0", "a1", "a2", "a3", "a4", "last"]
+    assert (cost.lm_calls, cost.searches, "analysis" in prompts[-1]) == (12, 8, False)
 
 
 def test_settings_bound_the_plan_and_the_rounds() -> None:
