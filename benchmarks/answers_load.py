@@ -31,7 +31,7 @@ import httpx
 from soak import Vitals, settled
 from stand_in import MODEL, stand_in
 
-from programs.commands.way import QUESTIONS
+from programs.instruments.words import QUESTIONS
 
 SETTLING = 60.0  # seconds after which what is still there is left
 

@@ -8,6 +8,7 @@ import codecs
 import json
 import logging
 import os
+import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -19,7 +20,7 @@ from odqa.errors import OdqaError
 from odqa.printable import printable, written_out
 from odqa.secrets import without_secrets
 
-__all__ = ["Parser", "output", "progress_bar", "run", "say", "saying_on_interrupt", "with_values"]
+__all__ = ["Parser", "output", "progress_bar", "run", "say", "saying_on_interrupt", "status", "with_values"]
 
 
 class Parser(argparse.ArgumentParser):
@@ -115,6 +116,12 @@ def _as_json(error: UnicodeError) -> tuple[str, int]:
 
 
 codecs.register_error("as_json", _as_json)
+
+
+def status(line: str) -> None:
+    """Show a line on a terminal's stderr in place of the one before, cut to its width; an empty one takes it away."""
+    width = shutil.get_terminal_size().columns  # 80 where the terminal reports none
+    print(f"\r\x1b[K{printable(without_secrets(line))[: width - 1]}", end="", file=sys.stderr, flush=True)
 
 
 @contextmanager

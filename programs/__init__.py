@@ -11,6 +11,7 @@ import odqa.interrupts  # noqa: F401  # first: from here on an interrupt is no t
 # isort: split
 import importlib
 import pkgutil
+from difflib import get_close_matches
 
 import dspy
 
@@ -41,7 +42,9 @@ def load(name: str) -> type[dspy.Module]:
         UsageError: there is no such method, or its module exports something else than one class.
     """
     if name not in names():
-        raise UsageError(f"there is no program {name!r}; there are: {', '.join(names())}")
+        meant = get_close_matches(name, names(), 1)
+        hint = f"did you mean {meant[0]}? There" if meant else "there"
+        raise UsageError(f"there is no program {name!r}; {hint} are: {', '.join(names())}")
     module = importlib.import_module(f"programs.{name}")
     exported = getattr(module, "__all__", [])
     if len(exported) != 1:

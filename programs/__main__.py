@@ -1,13 +1,14 @@
-"""`odqa ask` lists the methods; `odqa ask NAME QUESTION` answers a question with one of them, and
-`odqa serve` answers questions over HTTP."""
+"""`odqa ask` lists the methods; `odqa ask NAME QUESTION` answers a question with one of them, `odqa ask QUESTION` with
+the usual one, and `odqa serve` answers questions over HTTP."""
 
 import argparse
+import re
 import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
 from odqa.console import Parser, output, run, say, with_values
-from programs import load, names
+from programs import USUAL, load, names
 from programs.commands import method, serve
 
 __all__ = ["all_words", "main"]
@@ -18,8 +19,13 @@ _PROG = "odqa ask"
 def main(argv: Sequence[str]) -> NoReturn:
     """List the methods, answer with one of them or serve them, and exit."""
     parser = Parser(_PROG, description="List the methods, one line each, or answer with one of them.")
-    parser.add_argument("name", nargs="?", help="the method; without one they are listed; or serve")
+    parser.add_argument("name", nargs="?", help=f"the method (default: {USUAL}; without a question all are listed)")
     parser.add_argument("rest", nargs=argparse.REMAINDER, metavar="...", help="the question and flags, see NAME --help")
+    if (
+        argv and argv[0] not in ("-h", "--help") and not re.fullmatch(r"[A-Za-z]\w*", argv[0])
+    ):  # no name, but a question
+        because = f"method: {USUAL} (odqa ask lists the others, odqa ask NAME takes one)"
+        run(_PROG, lambda: method.main(load(USUAL), argv, because=because))
     args = parser.parse_args(argv)
     if args.name == "serve":
         serve.main(args.rest)
@@ -45,8 +51,8 @@ def _list() -> None:
     for name in names():
         output(f"{name:20} {(load(name).__doc__ or '').splitlines()[0]}")
     say(
-        'odqa ask NAME "QUESTION" answers with one of them, and odqa ask NAME --help lists its '
-        "settings; odqa serve answers over HTTP"
+        f'odqa ask "QUESTION" answers with {USUAL}, odqa ask NAME "QUESTION" with another; odqa ask NAME --help lists '
+        "its settings; odqa serve answers over HTTP"
     )
 
 

@@ -5,35 +5,45 @@ import inspect
 import json
 import logging
 import sys
-import threading
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import dspy
-from dspy.utils.callback import BaseCallback
-from tqdm import tqdm
 
 import lms
-from odqa.console import Parser, output, run, say
+from odqa.console import Parser, output, run, say, status
 from programs.commands.flags import adapter_of, add_environment, add_settings, load_lm, load_retriever, make
-from programs.commands.way import NEXT, no_answer, way
-from programs.instruments.cost import measured
+from programs.commands.way import NEXT, way
+from programs.instruments.cost import PredictorNames, measured, recording
+from programs.instruments.live import Live, Step
 from programs.instruments.plan import QUESTIONS, plan, price, promise
+from programs.instruments.words import Words, no_answer
 from retrieval import UsageError
 
 __all__ = ["main", "make_parser"]
 
 
-def main(program: type[dspy.Module], argv: Sequence[str] | None = None) -> NoReturn:
-    """Run the command line of one method and exit."""
+def main(program: type[dspy.Module], argv: Sequence[str] | None = None, *, because: str = "") -> NoReturn:
+    """Run the command line of one method and exit.
+
+    Args:
+        program: The method.
+        argv: Its words; by default those of the process.
+        because: What to say of the method first, where it was not named.
+    """
     parser = make_parser(program)
     args = parser.parse_args(argv)
     if args.question is None and not args.plan:
         parser.error("the following arguments are required: question")
 
     def command() -> None:
+        if because and not args.quiet:
+            say(because)
+        if args.question == "-":
+            args.question = sys.stdin.read()
         with dspy.context(adapter=adapter_of(args)):
             (_plan if args.plan else _answer)(program, args)
 
@@ -44,7 +54,7 @@ def make_parser(program: type[dspy.Module]) -> Parser:
     """Make the parser, with the settings of the program."""
     name = program.__module__ if program.__module__ != "__main__" else _module_name()
     parser = Parser(prog=f"odqa ask {name.removeprefix('programs.')}", description=_first_paragraph(program))
-    parser.add_argument("question", nargs="?", help="the question to answer")
+    parser.add_argument("question", nargs="?", help="the question to answer, or - to read it from stdin")
     parser.add_argument(
         "--trace", action="store_true", help="print one JSON object: all fields of the result, and what it cost"
     )
@@ -70,7 +80,11 @@ def _answer(program: type[dspy.Module], args: argparse.Namespace) -> None:
         logging.getLogger("lms").setLevel(logging.ERROR)  # which says what "auto" took
     retriever = load_retriever(args, quiet=args.quiet)
     made, lm = make(program, args, retriever), load_lm(args)
-    with dspy.context(lm=lm.copy(cache=args.cache)), _progress(quiet=args.quiet), measured() as cost:
+    with (
+        dspy.context(lm=lm.copy(cache=args.cache)),
+        _steps(shown=sys.stderr.isatty() and not args.quiet),
+        measured() as cost,
+    ):
         prediction = made(question=args.question)
     if args.trace:
         record = {"question": args.question, **prediction.toDict(), "cost": asdict(cost)}
@@ -115,18 +129,27 @@ def _plan(program: type[dspy.Module], args: argparse.Namespace) -> None:
 
 
 @contextmanager
-def _progress(*, quiet: bool) -> Iterator[None]:
-    """Show on a terminal how many LM calls have been answered: some methods make hundreds for one question."""
-    bar = tqdm(desc="LM calls", unit="call", file=sys.stderr, disable=quiet or None, leave=False)
-    lock = threading.Lock()
-
-    class Progress(BaseCallback):
-        def on_lm_end(self, call_id: str, outputs: Any, exception: BaseException | None = None) -> None:
-            with lock:
-                bar.update()
-
-    with bar, dspy.context(callbacks=[*dspy.settings.callbacks, Progress()]):
+def _steps(*, shown: bool) -> Iterator[None]:
+    """Show on one line of a terminal what happens, in words; the line goes when the block ends."""
+    if not shown:
         yield
+        return
+    words, began = Words(), time.perf_counter()
+
+    def tell(step: Step) -> None:
+        status(f"{time.perf_counter() - began:.0f} s  {words(step).rstrip()}")
+
+    def nothing(*_: object) -> None:
+        pass
+
+    live = Live(
+        tell, PredictorNames(), before_search=nothing, before_call=nothing, read=nothing, paid=nothing, prompts=False
+    )
+    try:
+        with recording(live):
+            yield
+    finally:
+        status("")
 
 
 def _first_paragraph(program: type[dspy.Module]) -> str:

@@ -1,21 +1,14 @@
-"""Shows how an answer came about, and says what to do where there is none or where no language model was asked."""
+"""Shows how an answer came about, and says what to do where no language model was asked."""
 
 import shutil
 import textwrap
-from collections.abc import Sized
 
 import dspy
 
 from programs.instruments.cost import Cost
-from retrieval import Passage, Retriever
+from retrieval import Passage
 
-__all__ = ["NEXT", "QUESTIONS", "no_answer", "way"]
-
-QUESTIONS = (
-    "Which general led the Italian troops at Adwa?",
-    "Where in Finland was the designer of the tall stainless-steel arch in St. Louis born?",
-)
-"""Questions that the extractive reader answers from the packaged corpus."""
+__all__ = ["NEXT", "way"]
 
 NEXT = """\
 This was the extractive reader, not a language model: it copies what the passages say, or declines.
@@ -34,22 +27,6 @@ def way(prediction: dspy.Prediction, cost: Cost) -> str:
     lines += [_entry("written", passage.text) for passage in prediction.evidence if passage.id not in found]
     calls = f"{cost.lm_calls} LM calls, {cost.searches} searches, {cost.seconds:.1f} s"
     return "\n".join([*lines, _entry("cost", calls)])
-
-
-def no_answer(retriever: Retriever | None, spec: str, cost: Cost) -> str:
-    """What to say where a prediction has no answer.
-
-    Args:
-        retriever: What there was to search; None for closed book.
-        spec: Its name on the command line.
-        cost: The question's.
-    """
-    if not cost.searches:
-        return "no answer"
-    if spec == "sample" and isinstance(retriever, Sized):
-        tries = " or ".join(f'"{question}"' for question in QUESTIONS)
-        return f"no answer in the packaged corpus; it knows {len(retriever)} abstracts, try: {tries}"
-    return f"no answer in what {spec} found"
 
 
 def _name(passage: Passage) -> str:

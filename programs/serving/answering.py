@@ -9,13 +9,13 @@ from typing import Any
 
 import dspy
 
-from programs.commands.way import no_answer
 from programs.instruments.cost import Cost, measured, recording, without_history
+from programs.instruments.live import AloneQuestion, Asked, Live, Source, Spending, Step, shown
 from programs.instruments.searches import observed
 from programs.instruments.trace import Answer, Call, Found, Kept, Query, Statement, Trace, trace
+from programs.instruments.words import no_answer
 from programs.serving.conversation import StandAlone, Turn
 from programs.serving.limits import Day, Limits, Places, Spent
-from programs.serving.live import AloneQuestion, Asked, Live, Source, Spending, Step, shown
 from programs.serving.methods import Methods, Program
 from programs.serving.metrics import Metrics
 from programs.serving.problems import Problem, as_problem

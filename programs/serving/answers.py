@@ -6,7 +6,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from programs.commands.way import QUESTIONS
+from programs.instruments.words import QUESTIONS
 from programs.serving.answering import Answering, Asking
 from programs.serving.events import Events, event, unless_gone
 from programs.serving.forms import Ask, form_of

@@ -11,8 +11,9 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from programs.instruments.cost import Cost
+from programs.instruments.words import Words
 from programs.serving.answering import Answering
-from programs.serving.cited import Cited, Words, cited
+from programs.serving.cited import Cited, cited
 from programs.serving.events import Events, event, unless_gone
 from programs.serving.forms import ModelForm, form_of
 from programs.serving.messages import Message, conversation

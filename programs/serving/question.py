@@ -5,7 +5,7 @@ import threading
 import uuid
 from collections.abc import AsyncIterator, Callable
 
-from programs.serving.live import Step
+from programs.instruments.live import Step
 from programs.serving.problems import Problem
 from programs.serving.records import Record
 

@@ -5,7 +5,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict
 
 from programs.instruments.cost import Cost
-from programs.serving.live import PassageShown, Prompt, Step
+from programs.instruments.live import PassageShown, Prompt, Step
 
 __all__ = ["Record"]
 

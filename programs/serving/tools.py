@@ -8,10 +8,11 @@ from urllib.parse import quote
 from pydantic import BaseModel, ConfigDict, Field
 
 from programs.instruments.cost import Cost
+from programs.instruments.live import PassageShown, shown
+from programs.instruments.words import Words
 from programs.serving.answering import Answering, Asking
-from programs.serving.cited import Words, address, sources
+from programs.serving.cited import address, sources
 from programs.serving.forms import RetrieverName, Settings
-from programs.serving.live import PassageShown, shown
 from programs.serving.problems import Problem
 from programs.serving.records import Record
 

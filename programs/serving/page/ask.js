@@ -11,7 +11,8 @@ export class Ask {
   constructor(offer, tell) {
     this.tell = tell; // of a new answering
     this.answering = null;
-    this.choices = new Choices(offer);
+    this.offer = offer;
+    this.choices = new Choices(offer, { changed: () => this.show_examples() });
     this.status = make("p", { class: "status", role: "status" });
     this.question = new Question("A question that the passages can answer", this.status, () => this.start());
     this.go = make("button", { class: "primary" }, "Ask");
@@ -20,12 +21,18 @@ export class Ask {
       this.question.elements,
       this.choices.element,
       make("div", { class: "row actions" }, this.go, this.stop, make("span", { class: "quiet hint" }, "Enter asks, Shift+Enter makes a new line")));
-    this.examples = make("div", { class: "examples" },
-      make("h2", {}, "Try one of these"),
-      make("ul", {}, offer.examples.map((example) => make("li", {}, button(example, () => { this.question.text = example; this.start(); }, { class: "example" })))));
-    this.examples.hidden = !offer.examples.length;
+    this.examples = make("div", { class: "examples" });
+    this.show_examples();
     this.result = make("div", { class: "result" });
     get("ask").append(make("h1", {}, "Ask"), this.form, this.status, this.examples, this.result);
+  }
+
+  // Those of the chosen retriever, until something is asked.
+  show_examples() {
+    const examples = this.offer.examples[this.choices.value.retriever] ?? [];
+    this.examples.hidden = !examples.length || this.answering !== null;
+    this.examples.replaceChildren(make("h2", {}, "Try one of these"),
+      make("ul", {}, examples.map((example) => make("li", {}, button(example, () => { this.question.text = example; this.start(); }, { class: "example" })))));
   }
 
   // Shows what a link carries; it asks nothing by itself, since that may cost something.

@@ -22,7 +22,7 @@ export class Side {
     this.stop = button("Stop", () => this.sides.forEach(({ answering }) => answering.stop()), { hidden: true });
     this.share = make("span", { role: "status" });
     this.grid = make("div", { class: "grid" });
-    this.example = offer.examples.length ? button("Use an example", () => this.use_example()) : null;
+    this.example = button("Use an example", () => this.use_example());
     this.link = button("Copy link", () => copy(new URL(this.address(), location.href).href, this.share), { hidden: true });
     get("side").append(make("h1", {}, "Side by side"),
       make("form", { class: "card form", submit: (event) => { event.preventDefault(); this.start(); } },
@@ -71,8 +71,8 @@ export class Side {
   }
 
   use_example() {
-    const { examples } = this.offer;
-    this.question.text = examples[(examples.indexOf(this.question.text) + 1) % examples.length];
+    const examples = this.offer.examples[this.chosen[0].value.retriever] ?? [];
+    if (examples.length) this.question.text = examples[(examples.indexOf(this.question.text) + 1) % examples.length];
   }
 
   address() {

@@ -19,10 +19,11 @@ import retrieval
 from programs import load, names
 from programs.blendfilter import BlendFilter
 from programs.commands.method import main, make_parser
-from programs.commands.way import NEXT, QUESTIONS
+from programs.commands.way import NEXT
 from programs.direct import Direct
 from programs.instruments.adapters import load_adapter
 from programs.instruments.state import save_state
+from programs.instruments.words import QUESTIONS
 from retrieval import Memory
 
 QUESTION = QUESTIONS[1]
@@ -63,13 +64,44 @@ def on_a_terminal(*args: str) -> str:
 
 def test_on_a_terminal_the_answer_comes_with_the_way_to_it() -> None:
     shown = on_a_terminal("blendfilter", QUESTIONS[0], "--lm", "extractive")
-    lines = shown.splitlines()
+    lines = shown.split("\r\x1b[K")[-1].splitlines()
     assert "Oreste Baratieri" in lines
     assert f"  query    {QUESTIONS[0]}" in lines
     assert "  kept     Battle of Adwa" in lines
     assert any(line.startswith("  dropped ") for line in lines)
     assert any(line.startswith("  cost     7 LM calls, 3 searches, ") for line in lines)
     assert NEXT in shown
+
+
+def test_on_a_terminal_the_steps_are_seen_as_they_happen() -> None:
+    shown = on_a_terminal("direct", QUESTIONS[0], "--lm", "extractive", "--k", "2")
+    lines = [line.partition("s  ")[2] for line in shown.split("\r\x1b[K")[1:]]
+    assert lines[0] == f"Search 1: {QUESTIONS[0]}"
+    assert lines[1].startswith("Found 1: Battle of Adwa; ")
+    assert lines[2].startswith("Asked: answer (")
+    assert shown.split("\r\x1b[K")[-1].startswith("Oreste Baratieri\n")
+
+
+def test_without_a_name_the_usual_method_answers_and_says_so() -> None:
+    for words in ([QUESTIONS[0], "--lm", "extractive"], ["--lm", "extractive", QUESTIONS[0]]):
+        done = run(*words, module="programs")
+        assert done.stdout == "Oreste Baratieri\n"
+        assert done.stderr.startswith("method: blendfilter (")
+    assert run(QUESTIONS[0], "--quiet", module="programs").stderr == ""
+
+
+def test_a_misspelt_name_is_met_with_the_name_that_is_meant() -> None:
+    done = run("blendfliter", QUESTIONS[0], module="programs")
+    assert done.returncode == 2
+    assert "did you mean blendfilter?" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("words", [["-"], ["direct", "-"]])
+def test_a_question_comes_from_stdin(words: list[str]) -> None:
+    command = [sys.executable, "-m", "programs", *words, "--lm", "extractive", "--quiet"]
+    done = subprocess.run(command, input=f"{QUESTIONS[0]}\n", capture_output=True, text=True, timeout=PATIENCE)
+    assert (done.returncode, done.stdout) == (0, "Oreste Baratieri\n")
 
 
 def test_quiet_prints_the_answer_alone() -> None:
@@ -172,7 +204,7 @@ def test_a_method_answers_by_its_name() -> None:
     assert done.stdout == "Oreste Baratieri\n"
     unknown = run("blend", QUESTIONS[0], module="programs")
     assert unknown.returncode == 2
-    assert unknown.stderr.startswith("odqa ask: error: there is no program 'blend'; there are: ")
+    assert unknown.stderr.startswith("odqa ask: error: there is no program 'blend'; did you mean blendfilter? ")
     assert unknown.stderr.count("\n") == 1
 
 

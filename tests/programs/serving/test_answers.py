@@ -9,7 +9,7 @@ import pytest
 from support.answers_server import TABLE, answering_with, serving
 
 import lms
-from programs.commands.way import QUESTIONS
+from programs.instruments.words import QUESTIONS
 from retrieval import Memory, Passage, RetrievalError, Retriever
 
 

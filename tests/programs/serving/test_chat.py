@@ -13,9 +13,9 @@ from support.scripted import UNPARSABLE, Reply, Script, engine_lm
 
 import lms
 from programs.instruments.cost import Cost
+from programs.instruments.live import Passages, Spending, shown
 from programs.instruments.trace import Dropped
-from programs.serving.cited import Words
-from programs.serving.live import Passages, Spending, shown
+from programs.instruments.words import Words
 from retrieval import Memory, Passage
 from signatures.answer import AnswerShortDirectly
 from signatures.query import MakeStandAlone
