@@ -73,13 +73,26 @@ def test_two_turns_are_the_default() -> None:
     assert run(FIRST, SECOND)[0].queries == QUERIES[:2]
 
 
+def test_five_passages_are_the_default() -> None:
+    retriever = Memory((Passage(id_, "Zorx.") for id_ in "1234567"), {QUESTION: [*"1234567"]})
+    with scripted(Reply(AnswerShort, {"reasoning": "", "answer": "Lund"})):
+        seen = IterRetGen(retriever, turns=1)(question=QUESTION)
+    assert ids(seen.evidence) == [*"12345"]
+
+
 def test_it_is_blendfilters_external_augmentation_alone_without_a_filter() -> None:
-    seen, _, _ = run(FIRST, SECOND, THIRD, turns=3)
-    retriever = Memory((Passage(*row) for row in TABLE.items()), dict(zip(QUERIES, FOUND, strict=True)))
-    with scripted(*[Reply(r.to, r.fields, r.when) for r in (FIRST, SECOND, THIRD)]):
-        blended = BlendFilter(retriever, original=False, internal=False, filter="off", hops=2)(question=QUESTION)
+    same, asked = [], []
+    for program in (
+        lambda retriever: IterRetGen(retriever, turns=3),
+        lambda retriever: BlendFilter(retriever, original=False, internal=False, filter="off", hops=2),
+    ):
+        retriever = Memory((Passage(*row) for row in TABLE.items()), dict(zip(QUERIES, FOUND, strict=True)))
+        with scripted(*[Reply(r.to, r.fields, r.when) for r in (FIRST, SECOND, THIRD)]) as script:
+            same.append(program(retriever)(question=QUESTION))
+        asked.append(script.prompts)
     for name in ("answer", "queries", "passages", "evidence", "reasoning"):
-        assert seen[name] == blended[name], name
+        assert same[0][name] == same[1][name], name
+    assert asked[0] == asked[1]
 
 
 def test_k_is_what_the_retriever_is_asked_for() -> None:

@@ -126,6 +126,44 @@ def test_calls_that_still_wait_for_their_turn_are_not_made_after_an_exception(mo
     assert made == ["slow"]
 
 
+def test_what_waits_is_not_made_after_a_failure_in_the_callers_own_thread_either() -> None:
+    made: list[str] = []
+
+    def failing() -> None:
+        raise KeyError
+
+    with pytest.raises(KeyError):
+        side_by_side(failing, partial(made.append, "later"), at_most=1)
+    assert made == []
+
+
+def test_an_interrupt_while_the_caller_waits_is_raised_when_what_has_begun_has_ended(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    both = threading.Barrier(2, timeout=PATIENCE)
+    waiting = threading.Event()
+    ended: list[str] = []
+    wait = _Group.wait
+    interrupts = [KeyboardInterrupt]
+
+    def interrupted_once(group: _Group) -> None:
+        if interrupts:
+            raise interrupts.pop()
+        waiting.set()
+        wait(group)
+
+    def call() -> None:
+        both.wait()
+        if threading.current_thread() is not threading.main_thread():
+            assert waiting.wait(PATIENCE)
+            ended.append("the other thread's")
+
+    monkeypatch.setattr(_Group, "wait", interrupted_once)
+    with pytest.raises(KeyboardInterrupt):
+        side_by_side(call, call)
+    assert ended == ["the other thread's"]
+
+
 def test_threads_are_kept_for_the_next_calls() -> None:
     def threads() -> set[int]:
         meeting = threading.Barrier(3, timeout=10)
