@@ -10,7 +10,7 @@ from support.scripted import UNPARSABLE, Reply, scripted
 from programs.instruments.cost import Cost, measured
 from programs.par2_rag import PAR2RAG
 from retrieval import Memory, Passage, UsageError
-from signatures.answer import AnswerShort, AnswerYesNo
+from signatures.answer import REASONING, AnswerShort, AnswerYesNo
 from signatures.query import PlanSearches
 from signatures.verify import JudgeEvidence
 
@@ -166,6 +166,12 @@ def test_yes_or_no() -> None:
     seen, _, prompts = run(plan(PLANET), yes, judged("yes"), style="yesno")
     assert (seen.answer, seen.drafts) == ("yes", ["yes"])
     assert prompts[-1]["analysis"] == "It is. Answer: yes"
+
+
+def test_the_defaults() -> None:
+    made = PAR2RAG(Memory([]))
+    assert (made.k, made.searches, made.rounds) == (5, 3, 5)
+    assert made.answer.predict.signature.fields["reasoning"].json_schema_extra["desc"] == REASONING
 
 
 def test_settings_are_checked() -> None:
