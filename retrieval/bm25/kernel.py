@@ -99,6 +99,9 @@ def _compiled(function: Callable[..., Any]) -> Any:
         return njit(nogil=True)(function)
 
 
+_inlined = njit(nogil=True, inline="always")  # for what runs for each row: its many arguments cost more than its work
+
+
 @_compiled
 def _first_from(rows: Ints, begin: int, end: int, row: int) -> int:
     """The first place from `begin` to before `end` whose row is at least `row`, or `end`."""
@@ -302,7 +305,7 @@ def _sum_block(
             sums.summed[matrix.rows[place] - block] += often * matrix.scores[place]
 
 
-@_compiled
+@_inlined
 def _reaches(
     row: int,
     score: float,
@@ -338,7 +341,7 @@ def _reaches(
     return score > 0 and score + rest >= floor
 
 
-@_compiled
+@_inlined
 def _total(row: int, others: Ints, columns: Columns, matrix: Matrix, sums: Sums) -> Any:
     """The score of a row whose scores in the columns put aside are noted, summed in the order of the query's words."""
     for number in others:
@@ -357,8 +360,7 @@ def best_rows(query: Ints, matrix: Matrix, bounds: Bounds, sizes: Sizes, k: int,
 
     Args:
         query: The column of each word of the query, in their order; at least one.
-        matrix: The scores of all passages.
-        bounds: The bounds on them.
+        matrix, bounds: The scores of all passages, and the bounds on them.
         sizes: How many passages there are, and rows of a window, of a span and of a block.
         k: At least 1.
         small: Up to so many passages for each of `k`, all are summed.
@@ -371,11 +373,8 @@ def best_rows(query: Ints, matrix: Matrix, bounds: Bounds, sizes: Sizes, k: int,
     window_sums = _window_bounds(columns, matrix, bounds, sizes)
     promising = _highest_windows(window_sums, k + _MORE)
     totals = _window_totals(promising, columns, matrix, bounds, sizes)
-    size, best, best_scores = (
-        0,
-        np.empty(min(k, sizes.passages), np.int64),
-        np.empty(min(k, sizes.passages), np.float32),
-    )
+    most = min(k, sizes.passages)
+    size, best, best_scores = 0, np.empty(most, np.int64), np.empty(most, np.float32)
     for n in range(len(promising)):
         size = _push_all(best_scores, best, size, totals[n], promising[n] << sizes.window)
         window_sums[promising[n]] = 0  # done
@@ -384,8 +383,8 @@ def best_rows(query: Ints, matrix: Matrix, bounds: Bounds, sizes: Sizes, k: int,
 
     rows = np.zeros(1 << sizes.block, np.float32)
     sums = Sums(rows, columns.begins.copy(), columns.begins.copy(), np.zeros(len(columns.times), np.float32))
-    summed_bits = rows.view(np.int32)  # in the same order as the sums, and compared many at a time
-    least_bits = np.empty(1, np.float32)
+    least_sum = np.empty(1, np.float32)
+    row_bits, least_bits = rows.view(np.int32), least_sum.view(np.int32)  # in the same order, quicker to compare
     aside_bounds = np.empty(1 << (sizes.block - sizes.window), np.int32)
     for block in range(0, sizes.passages, 1 << sizes.block):
         window = block >> sizes.window
@@ -396,25 +395,23 @@ def best_rows(query: Ints, matrix: Matrix, bounds: Bounds, sizes: Sizes, k: int,
         _sum_block(block, others, columns, matrix, bounds, sizes, sums)
         aside_bounds[:] = 0
         for number in aside:
-            _add_bounds(
-                aside_bounds[: len(windows)], bounds.values[columns.bounded[number], window:], columns.times[number]
-            )
+            values = bounds.values[columns.bounded[number], window:]
+            _add_bounds(aside_bounds[: len(windows)], values, columns.times[number])
         for n in range(len(windows)):
             if windows[n] < least:
                 continue
             first, bound, highest = n << sizes.window, bounds.step * aside_bounds[n], np.int32(0)
-            least_bits[0] = max(0.0, (floor - bound) * exact)
-            for bits in summed_bits[first : first + (1 << sizes.window)]:
+            least_sum[0] = max(0.0, (floor - bound) * exact)
+            for bits in row_bits[first : first + (1 << sizes.window)]:  # a call in its place costs a fifth
                 highest = max(highest, bits)
-            if highest < least_bits.view(np.int32)[0]:
+            if highest < least_bits[0]:
                 continue
             for offset in range(first, min(first + (1 << sizes.window), sizes.passages - block)):
                 row, score = block + offset, float(rows[offset])
                 if score + bound < floor:
                     continue
                 if _reaches(row, score, bound, floor, aside, columns, matrix, bounds, sizes, sums):
-                    total = _total(row, others, columns, matrix, sums)
-                    size = _push(best_scores, best, size, total, row)
+                    size = _push(best_scores, best, size, _total(row, others, columns, matrix, sums), row)
                     floor = exact * best_scores[0] if size == len(best) else 0.0
         rows[:] = 0
     return best[:size], best_scores[:size]
