@@ -1,21 +1,23 @@
 """Options that several commands have, and what is made from them."""
 
-import os
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Sequence
 from pathlib import Path
 
 import dspy
 
+import programs
 from eval.figures.comparison import best_of
 from eval.runs.asking import draws
-from eval.runs.ceiling import is_oracle, load_oracle, standing
+from eval.runs.ceiling import standing
 from eval.runs.limits import Limits
+from eval.runs.request import Pace, Request
 from eval.runs.store import Run, read
 from odqa.cluster import Workers
 from programs.commands import flags
 from programs.instruments.plan import price
-from retrieval import Retriever, UsageError
+from programs.instruments.settings import settings_of
+from retrieval import UsageError
 
 __all__ = [
     "add_attempts",
@@ -29,10 +31,12 @@ __all__ = [
     "add_skip_damaged",
     "add_threads",
     "add_workers",
+    "check_draws",
     "limits_of",
-    "load_lm",
+    "pace_of",
     "priced",
     "read_runs",
+    "request_of",
     "seeds_of",
     "task_name",
     "workers_of",
@@ -72,7 +76,7 @@ def add_data(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--data",
         type=_folder,
-        default=os.environ.get("ODQA_DATA") or None,
+        default=flags.environment("ODQA_DATA"),
         metavar="DIR",
         help="directory with local copies of data sets: files NAME.dev.jsonl.gz (training questions: "
         "NAME.train.jsonl.gz), or directories NAME as on the Hugging Face hub (default: ODQA_DATA)",
@@ -104,7 +108,7 @@ def add_pace(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--retries",
         type=int,
-        default=2,
+        default=Pace.retries,
         metavar="N",
         help="ask a question up to N times again after an error of the LM's provider (default: %(default)s)",
     )
@@ -188,7 +192,7 @@ def add_attempts(parser: ArgumentParser, where: str) -> None:
     parser.add_argument(
         "--seed",
         type=int,
-        default=0,
+        default=Request.seed,
         metavar="N",
         help="number of this attempt at the questions: with another one the LM draws its replies anew, if its "
         "temperature is above 0 (default: %(default)s)",
@@ -215,24 +219,50 @@ def seeds_of(args: Namespace) -> Sequence[int]:
     return range(args.seed, args.seed + args.attempts)
 
 
-def load_lm(args: Namespace, examples: Sequence[dspy.Example], retriever: Retriever | None, seed: int = 0) -> dspy.LM:
-    """Load the LM that the flags name. The oracle is made for these questions and this retriever.
-
-    The seed is DSPy's rollout id, by which it tells the replies of one attempt from those of another; 0 for none.
+def check_draws(args: Namespace, lm: dspy.LM) -> None:
+    """Refuse a seed and several attempts where every attempt gives the same replies.
 
     Raises:
-        UsageError: There is no such LM, or a setting does not fit it.
+        UsageError: They do.
     """
-    if is_oracle(args.lm):
-        if args.lm_args:
-            raise UsageError(f"the oracle has no setting {args.lm_args[0][0]!r}: leave out --lm-arg")
-        lm = load_oracle(args.lm, examples, retriever, seed)
-    else:
-        lm = flags.load_lm(args)
     if (args.seed or args.attempts > 1) and not draws(lm):
         why = "" if standing(lm.model) else ", whose temperature is 0 unless --temperature says otherwise"
         raise UsageError(f"every attempt gives the same replies with {lm.model}{why}: leave out --seed and --attempts")
-    return lm.copy(rollout_id=seed) if seed and not is_oracle(args.lm) else lm
+
+
+def pace_of(args: Namespace) -> Pace:
+    """The pace that `add_pace` asked for."""
+    return Pace(threads=args.threads, lm_calls=args.lm_calls, workers=workers_of(args), retries=args.retries)
+
+
+def request_of(args: Namespace) -> Request:
+    """The run that the flags ask for.
+
+    Raises:
+        UsageError: There is no such program, or a setting of the LM is given twice.
+    """
+    program = programs.load(args.program)
+    usual = {setting.name: setting.default for setting in settings_of(program)}
+    given = flags.settings_of(program, args)
+    return Request(
+        task=args.task,
+        program=args.program,
+        settings={name: value for name, value in given.items() if value != usual[name]},
+        state=args.state,
+        demonstrations=args.demonstrations,
+        retriever=args.retriever,
+        lm=args.lm,
+        lm_settings=flags.lm_settings(args, args.api_base),
+        adapter=args.adapter,
+        structured=args.structured,
+        seed=args.seed,
+        cache=args.cache,
+        limit=args.limit,
+        data=args.data,
+        metrics=tuple(args.metrics.split(",")) if args.metrics else (),
+        judge_api_base=args.judge_api_base,
+        pace=pace_of(args),
+    )
 
 
 def priced(lm: dspy.LM) -> dspy.LM:

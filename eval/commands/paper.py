@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import dspy
 
@@ -21,17 +21,18 @@ from eval.commands.options import (
     add_limits,
     add_lm_calls,
     add_workers,
+    check_draws,
     limits_of,
-    load_lm,
     priced,
     seeds_of,
     workers_of,
 )
 from eval.reports.progress import Progress
 from eval.runs.budget import Budget
+from eval.runs.prepare import load_lm
 from odqa.console import output, say
 from odqa.secrets import without_secrets
-from programs.commands.flags import adapter_of, add_lm
+from programs.commands.flags import adapter_of, add_lm, lm_settings
 from retrieval import FORMS, OdqaError, Retriever, UsageError
 from retrieval import load as load_retriever
 
@@ -160,12 +161,20 @@ def _lms(args: Namespace) -> "dict[str, MakeLM]":
     made: dict[str, MakeLM] = {}
     for role, spec in specs.items():
         address = addresses.get(role, addresses.get("")) or None
-        made[role] = partial(_load_lm, Namespace(**{**vars(args), "lm": spec, "api_base": address}))
+        made[role] = partial(_load_lm, args, spec, lm_settings(args, address))
     return made
 
 
-def _load_lm(args: Namespace, examples: Sequence[dspy.Example], retriever: Retriever | None, seed: int) -> dspy.LM:
-    lm = load_lm(args, examples, retriever, seed)
+def _load_lm(
+    args: Namespace,
+    spec: str,
+    settings: dict[str, Any],
+    examples: Sequence[dspy.Example],
+    retriever: Retriever | None,
+    seed: int,
+) -> dspy.LM:
+    lm = load_lm(spec, settings, examples, retriever, seed)
+    check_draws(args, lm)
     return lm if args.max_usd is None else priced(lm)
 
 

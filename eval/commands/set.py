@@ -11,8 +11,7 @@ from argparse import ArgumentParser, Namespace
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -22,27 +21,27 @@ from dspy.utils.exceptions import LMError
 
 import lms
 from eval import metrics
-from eval.commands import run
-from eval.commands.options import add_data, add_limits, add_pace, limits_of, load_lm, priced, task_name
+from eval.commands.options import add_data, add_limits, add_pace, limits_of, pace_of, priced, task_name
+from eval.commands.run import check_prices, watched
 from eval.figures.summary import summarise
 from eval.reports.run_set import Outcome, Prospect, plan_table, set_table
 from eval.runs.asking import draws
 from eval.runs.budget import Budget, NothingLeft
-from eval.runs.ceiling import is_oracle, standing
+from eval.runs.ceiling import standing
+from eval.runs.prepare import Opened, adapter, load_metrics, manifest_of, metric_names, prepare
+from eval.runs.request import Request
 from eval.runs.runner import fingerprint
-from eval.runs.sets import Combination, LMEntry, RunSet, combinations, read_set
+from eval.runs.sets import LMEntry, RunSet, combinations, read_set
 from eval.runs.store import Run, answered, is_finished, read_begun
-from eval.tasks import load
 from odqa.console import output, say
-from programs.commands.flags import adapter_of, load_retriever
+from programs.commands.flags import environment, say_sample
 from programs.instruments.plan import Amount, plan, price
-from retrieval import OdqaError, Retriever, UsageError
+from retrieval import OdqaError, UsageError
 
 _LONGEST_NAME = 100  # characters of a directory's name before its hash
 _SERVERLESS = ("oracle", "extractive", "gguf:")  # LMs that the address of a server is not for
 _JUDGE = "acc_judge"  # how a metric that asks an LM begins
 _PLANNED_ON = 2  # questions of each task
-_COUNTED = ("task", "limit", "program", "retriever", "adapter", "structured", "state", "demonstrations")
 
 
 def add_flags(parser: ArgumentParser) -> None:
@@ -100,24 +99,23 @@ def print_plan(runs: Sequence["Planned"]) -> None:
 class Planned:
     """A run of the set, ready to be made."""
 
-    combination: Combination
-    args: Namespace
-    """The flags of `odqa eval` that would make it."""
+    request: Request
     examples: Sequence[dspy.Example]
-    retriever: Retriever | None
     lm: dspy.LM
     manifest: dict[str, Any]
     directory: Path
+    opened: Opened
+    """What the runs of the set share."""
 
     def about(self) -> dict[str, str]:
         """What it is, for a table."""
-        args, settings = self.args, self.combination.settings
+        request = self.request
         return {
-            "task": args.task,
-            "program": args.program,
-            "settings": ", ".join(f"{name} {value}" for name, value in settings.items()),
-            "state": args.state or "",
-            "demonstrations": str(args.demonstrations or ""),
+            "task": request.task,
+            "program": request.program,
+            "settings": ", ".join(f"{name} {value}" for name, value in request.settings.items()),
+            "state": request.state or "",
+            "demonstrations": str(request.demonstrations or ""),
             "retriever": self.manifest["retriever"],
             "lm": f"{self.lm.model} ({what})" if (what := standing(self.lm.model)) else self.lm.model,
             "server": self.manifest["api_base"] or "",
@@ -134,41 +132,42 @@ def _planned(made: RunSet, args: Namespace) -> Iterator[Planned]:
     Raises:
         UsageError: a run of them cannot be made; the message says which.
     """
-    load_questions, open_retriever = cache(load), cache(lambda spec: load_retriever(Namespace(retriever=spec)))
-    lms_made: dict[str, dspy.LM] = {}
+    opened = Opened()
     same: set[str] = set()  # LMs that every seed has give the same replies
     folder = Path(args.runs or f"runs/{Path(args.file).stem}")
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"the runs need a folder, and {folder} is none: choose another with --runs")
-    own = {name: getattr(args, name) for name in ("data", "threads", "workers", "ray", "lm_calls", "retries")}
-    for each in combinations(made):
-        flags = {**own, **each.flags, **each.settings, "task": each.task}
-        flags |= {"limit": args.limit} if args.limit is not None else {}
-        if flags.get("api_base") is None and not each.flags.get("lm", "").startswith(_SERVERLESS):
-            flags.pop("api_base", None)  # ODQA_API_BASE
-        of_run = run.arguments(each.program, flags)
-        with dspy.context(adapter=adapter_of(of_run)), _named(f"{args.file}: {each}"):
-            examples = load_questions(of_run.task, of_run.limit, data=of_run.data)
-            retriever = open_retriever(of_run.retriever)
-            _, shown = run.make_program(of_run, examples, retriever)
-            names = run.metric_names(of_run, examples)
-            for name in names:
-                if not name.startswith(_JUDGE):  # it would be asked
-                    metrics.load(name)
+    usual: dict[str, Any] = {"data": args.data, "pace": pace_of(args)}
+    usual |= {"retriever": named} if (named := environment("ODQA_RETRIEVER")) else {}
+    for combined in combinations(made, usual):
+        request = _with_server(combined if args.limit is None else replace(combined, limit=args.limit))
+        with _named(f"{args.file}: {request}"), adapter(request):
+            if request.retriever not in opened.retrievers:
+                say_sample(request.retriever)
             for seed in made.seeds:
-                oracle_for = [of_run.task, of_run.limit, of_run.retriever] if is_oracle(of_run.lm) else []
-                asked = [of_run.lm, of_run.api_base, of_run.temperature, of_run.max_tokens, of_run.lm_args]
-                key = repr([*asked, seed, *oracle_for])
-                lm = lms_made[key] = lms_made.get(key) or load_lm(of_run, examples, retriever, seed)
-                manifest = run.make_manifest(of_run, lm, shown, seed)
-                sign = _sign([manifest, names, fingerprint(examples)])
-                directory = folder / task_name(of_run.task) / f"{_name(each, of_run, seed)}-{sign}"
-                yield Planned(each, of_run, examples, retriever, lm, manifest, directory)
-                if not draws(lm):
-                    if len(made.seeds) > 1 and lm.model not in same:
-                        same.add(lm.model)
-                        say(f"{lm.model} gives the same replies with every seed: only seed {seed} is run")
+                ready = prepare(replace(request, seed=seed), opened)
+                names = metric_names(request, ready.examples)
+                for name in names:
+                    if not name.startswith(_JUDGE):  # it would be asked
+                        metrics.load(name)
+                manifest = manifest_of(ready)
+                sign = _sign([manifest, names, fingerprint(ready.examples)])
+                directory = folder / task_name(request.task) / f"{_name(ready.request)}-{sign}"
+                assert ready.lm is not None
+                yield Planned(ready.request, ready.examples, ready.lm, manifest, directory, opened)
+                if not draws(ready.lm):
+                    if len(made.seeds) > 1 and ready.lm.model not in same:
+                        same.add(ready.lm.model)
+                        say(f"{ready.lm.model} gives the same replies with every seed: only seed {seed} is run")
                     break
+
+
+def _with_server(request: Request) -> Request:
+    """The request with the server of ODQA_API_BASE, where it names none and its LM may have one."""
+    address = environment("ODQA_API_BASE")
+    if address is None or "api_base" in request.lm_settings or request.lm.startswith(_SERVERLESS):
+        return request
+    return replace(request, lm_settings={"api_base": address, **request.lm_settings})
 
 
 @contextmanager
@@ -180,20 +179,20 @@ def _named(what: str) -> Iterator[None]:
         raise UsageError(f"{what}: {error}") from None
 
 
-def _name(each: Combination, args: Namespace, seed: int) -> str:
+def _name(request: Request) -> str:
     """What can be read off the name of a run's directory. What else tells runs apart is in its hash."""
-    settings = [f"{name}{'-' * isinstance(value, str)}{value}" for name, value in each.settings.items()]
-    kind, _, where = args.retriever.rpartition(":")
+    settings = [f"{name}{'-' * isinstance(value, str)}{value}" for name, value in request.settings.items()]
+    kind, _, where = request.retriever.rpartition(":")
     parts = [
-        args.program,
+        request.program,
         *settings,
-        *([Path(args.state).stem] if args.state else []),
-        *([f"demonstrations{args.demonstrations}"] if args.demonstrations else []),
+        *([Path(request.state).stem] if request.state else []),
+        *([f"demonstrations{request.demonstrations}"] if request.demonstrations else []),
         "-".join([*([kind] if kind else []), Path(where).name]),
-        args.lm.rpartition("/")[2],
-        *([args.adapter] if args.adapter else []),
-        *([f"structured-{args.structured}"] if args.structured != "auto" else []),
-        *([f"seed{seed}"] if seed else []),
+        request.lm.rpartition("/")[2],
+        *([request.adapter] if request.adapter else []),
+        *([f"structured-{request.structured}"] if request.structured != "auto" else []),
+        *([f"seed{request.seed}"] if request.seed else []),
     ]
     return re.sub(r"[^\w.-]+", "-", "-".join(parts))[:_LONGEST_NAME]
 
@@ -248,11 +247,10 @@ def _complete(each: Planned, budget: Budget, name: str) -> str:
         return "complete"
     limits = budget.left_for(each.directory)
     say(name)
-    with dspy.context(adapter=adapter_of(each.args)):
-        chosen = run.load_metrics(each.args, each.examples, limits)
-        run.check_prices(limits, each.lm, chosen)
-        module, _ = run.make_program(each.args, each.examples, each.retriever)
-        summary = run.ask(module, each.lm, each.examples, chosen, each.directory, each.args, each.manifest, limits)
+    with adapter(each.request):
+        chosen = load_metrics(each.request, each.examples, limits)
+        check_prices(limits, each.lm, chosen)
+        summary = watched(prepare(each.request, each.opened), chosen, each.directory, limits)
     if summary.stopped:
         budget.left_for(each.directory)  # raises in the words of the set, if it was its limit
     return summary.stopped or ("complete" if summary.complete else "incomplete")
@@ -288,13 +286,11 @@ def _prospects(planned: Sequence[Planned]) -> Iterator[Prospect]:
     """What the runs will take, counted with stand-ins, once for all that differ by LM and seed alone."""
     counted: dict[str, dict[str, Amount]] = {}
     for each in planned:
-        amounts = counted.get(
-            key := repr([each.combination.settings, *(getattr(each.args, name) for name in _COUNTED)])
-        )
-        if amounts is None:
-            with dspy.context(adapter=adapter_of(each.args)):
-                module, _ = run.make_program(each.args, each.examples, each.retriever)
+        key = repr(replace(each.request, lm="", lm_settings={}, seed=0))
+        if (amounts := counted.get(key)) is None:
+            with adapter(each.request):
                 questions = [example.question for example in each.examples[:_PLANNED_ON]]
+                module = prepare(each.request, each.opened).module
                 amounts = counted[key] = plan(module, lms.load("extractive"), questions)
         left = len(each.examples) - answered(each.directory)
         calls, read_in, written = (amounts[name] for name in ("lm_calls", "input_tokens", "output_tokens"))

@@ -56,8 +56,8 @@ def _lines(runs: Sequence[Planned], file: str) -> Iterator[Line]:
     """A line for each run, also for those that are yet to be made."""
     of_task = {task.task: task.settings for task in read_set(file).tasks}
     for each in runs:
-        about, own = each.about(), of_task.get(each.combination.task, {})
-        given = each.combination.settings.items()
+        about, own = each.about(), of_task.get(each.request.task, {})
+        given = each.request.settings.items()
         what = Line(
             task=about["task"],
             program=about["program"],

@@ -12,7 +12,6 @@ Each entry of a list is combined with each entry of the others. The names in the
 
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from inspect import signature
 from itertools import product
 from pathlib import Path
@@ -21,12 +20,13 @@ from typing import Annotated, Any, Literal, TypeVar
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 import programs
+from eval.runs.request import Request
 from odqa.files import read_whole
 from programs.instruments.adapters import Structured
 from programs.steps.settings import check
 from retrieval import UsageError
 
-__all__ = ["Combination", "RunSet", "combinations", "read_set"]
+__all__ = ["RunSet", "combinations", "read_set"]
 
 _Entry = TypeVar("_Entry")
 
@@ -100,6 +100,17 @@ class LMEntry(_Model):
     lm_args: Mapping[str, Any] = {}
     """Further arguments of dspy.LM or of a local model, as --lm-arg."""
 
+    def settings(self) -> dict[str, Any]:
+        """All but the name, as `lms.load` takes them.
+
+        Raises:
+            UsageError: one is given twice.
+        """
+        own = self.model_dump(include={"api_base", "temperature", "max_tokens"}, exclude_none=True)
+        if twice := own.keys() & self.lm_args.keys():
+            raise UsageError(f"{twice.pop()} of the LM is given twice")
+        return {**own, **self.lm_args}
+
 
 class AdapterEntry(_Model):
     """The form in which the LM is asked, with the names that `programs.instruments.adapters` has."""
@@ -124,22 +135,6 @@ class RunSet(_Model):
     metrics: Several[str] = ()
     judge_api_base: str | None = None
     cache: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Combination:
-    """One run of a set, but for its seed."""
-
-    task: str
-    program: str
-    settings: Mapping[str, Value]
-    """Those that the file gives."""
-    flags: Mapping[str, Any]
-    """Values of flags of `odqa eval`, by the names in its namespace; of the others the defaults hold."""
-
-    def __str__(self) -> str:
-        settings = [f"{name} {value}" for name, value in self.settings.items()]
-        return ", ".join([self.task, self.program, *settings])
 
 
 def read_set(file: str | Path) -> RunSet:
@@ -170,8 +165,13 @@ def read_set(file: str | Path) -> RunSet:
     return made
 
 
-def combinations(made: RunSet) -> Iterator[Combination]:
-    """The runs of the set, but for their seeds: task by task, program by program, in the order of the file."""
+def combinations(made: RunSet, usual: Mapping[str, Any]) -> Iterator[Request]:
+    """The runs of the set, but for their seeds: task by task, program by program, in the order of the file.
+
+    Args:
+        made: The set.
+        usual: Fields of `Request` where the set does not say otherwise.
+    """
     for task, entry in product(made.tasks, _programs(made)):
         if not _asks(entry, task):
             continue
@@ -179,21 +179,23 @@ def combinations(made: RunSet) -> Iterator[Combination]:
         given = {**made.settings, **task.settings, **entry.settings}
         axes = {name: values for name, values in given.items() if name in known}
         retrievers = entry.retrievers or task.retrievers or made.retrievers
-        flags = {
-            "limit": entry.limit or task.limit or made.limit,
-            "metrics": ",".join(task.metrics or made.metrics) or None,
-            "state": entry.state,
-            "demonstrations": entry.demonstrations,
-            "judge_api_base": made.judge_api_base,
-            "cache": made.cache,
-        }
         for values, retriever, lm, adapter in product(
             product(*axes.values()), retrievers or (None,), made.lms or (None,), made.adapters or (None,)
         ):
-            chosen = {} if retriever is None else {"retriever": retriever}
-            chosen |= lm.model_dump() | {"lm_args": list(lm.lm_args.items())} if lm else {}
-            chosen |= adapter.model_dump() if adapter else {}
-            yield Combination(task.task, entry.program, dict(zip(axes, values, strict=True)), {**flags, **chosen})
+            chosen = {
+                **usual,
+                "limit": entry.limit or task.limit or made.limit,
+                "metrics": task.metrics or made.metrics,
+                "state": entry.state,
+                "demonstrations": entry.demonstrations,
+                "judge_api_base": made.judge_api_base,
+                "cache": made.cache,
+                **({} if retriever is None else {"retriever": retriever}),
+                **({} if lm is None else {"lm": lm.lm, "lm_settings": lm.settings()}),
+                **({} if adapter is None else adapter.model_dump()),
+            }
+            settings = dict(zip(axes, values, strict=True))
+            yield Request(task=task.task, program=entry.program, settings=settings, **chosen)
 
 
 def _programs(made: RunSet) -> Iterator[ProgramEntry]:

@@ -21,7 +21,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, field_validator
 
-from eval.figures.summary import Figures, Summary
+from eval.figures.summary import Figures, Summary, summarise
 from eval.runs.call_log import CallLog
 from eval.runs.parsing import ELSEWHERE, Damaged, lines, page, reading, say_left_out
 from eval.runs.record import Manifest, PaidCall, Row, jsonable
@@ -52,6 +52,10 @@ class Run:
     """Why the run is not complete, in words; None where it is."""
     skip_damaged: bool = False
     """Whether damaged lines of its files are left out, which is said in a warning."""
+
+    def figures(self) -> Summary:
+        """The figures of its rows."""
+        return summarise(self.rows, self.manifest.asked, self.manifest, self.gap)
 
     def passages(self) -> dict[str, Passage]:
         """The passages that the rows name, by id.

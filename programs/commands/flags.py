@@ -18,7 +18,6 @@ import retrieval
 from odqa.console import say
 from programs.instruments import settings as instruments
 from programs.instruments.adapters import NAMES, Structured, load_adapter
-from programs.instruments.state import load_state
 from retrieval import FORMS, Retriever, UsageError
 
 __all__ = [
@@ -26,11 +25,19 @@ __all__ = [
     "add_environment",
     "add_lm",
     "add_settings",
+    "environment",
+    "lm_settings",
     "load_lm",
     "load_retriever",
     "make",
+    "say_sample",
     "settings_of",
 ]
+
+
+def environment(name: str) -> str | None:
+    """The value of a variable of the environment; None where it is empty or there is none."""
+    return os.environ.get(name) or None
 
 
 def add_environment(parser: argparse.ArgumentParser) -> None:
@@ -39,7 +46,7 @@ def add_environment(parser: argparse.ArgumentParser) -> None:
     add_lm(group)
     group.add_argument(
         "--retriever",
-        default=os.environ.get("ODQA_RETRIEVER") or "sample",
+        default=environment("ODQA_RETRIEVER") or "sample",
         metavar="SPEC",
         help=f"{', '.join(FORMS)}, or none for closed book (default: ODQA_RETRIEVER, else sample, the packaged corpus)",
     )
@@ -55,7 +62,7 @@ def add_lm(parser: argparse._ActionsContainer, *, by_role: bool = False) -> None
             then, and --lm is None where it is not given.
     """
     action, role = ("append", "[ROLE=]") if by_role else ("store", "")
-    usual, address = None if by_role else "auto", os.environ.get("ODQA_API_BASE") or None
+    usual, address = None if by_role else "auto", environment("ODQA_API_BASE")
     parser.add_argument(
         "--lm",
         action=action,
@@ -148,17 +155,8 @@ def settings_of(made_with: Callable[..., Any], args: argparse.Namespace) -> dict
 
 
 def make(program: type[dspy.Module], args: argparse.Namespace, retriever: Retriever | None) -> dspy.Module:
-    """Make the program with the settings and the state that the flags give.
-
-    Raises:
-        UsageError: The program needs a retriever and there is none, or a setting or the state file does not fit it.
-    """
-    if retriever is None and instruments.needs_retriever(program):
-        raise UsageError(f"{program.__name__} needs a retriever: --retriever none is for programs that can do without")
-    made = program(retriever, **settings_of(program, args))
-    if args.state:
-        load_state(made, args.state)
-    return made
+    """Make the program as the flags say; see `programs.instruments.settings.make`."""
+    return instruments.make(program, retriever, settings_of(program, args), args.state)
 
 
 def load_lm(args: argparse.Namespace) -> dspy.LM:
@@ -167,7 +165,16 @@ def load_lm(args: argparse.Namespace) -> dspy.LM:
     Raises:
         UsageError: There is no such LM, or a setting does not fit it or is given twice.
     """
-    flags = {"api_base": args.api_base, "temperature": args.temperature, "max_tokens": args.max_tokens}
+    return lms.load(args.lm, **lm_settings(args, args.api_base))
+
+
+def lm_settings(args: argparse.Namespace, api_base: str | None) -> dict[str, Any]:
+    """What the flags say of the LM besides its name, as `lms.load` takes it; its server is at `api_base`.
+
+    Raises:
+        UsageError: A setting is given twice, or has a flag of its own.
+    """
+    flags = {"api_base": api_base, "temperature": args.temperature, "max_tokens": args.max_tokens}
     settings = {name: value for name, value in flags.items() if value is not None}
     for name, value in args.lm_args:
         if name in ("cache", "model"):
@@ -175,7 +182,7 @@ def load_lm(args: argparse.Namespace) -> dspy.LM:
         if name in settings:
             raise UsageError(f"{name} of the LM is given twice")
         settings[name] = value
-    return lms.load(args.lm, **settings)
+    return settings
 
 
 def adapter_of(args: argparse.Namespace) -> dspy.Adapter:
@@ -196,9 +203,15 @@ def load_retriever(args: argparse.Namespace, *, quiet: bool = False) -> Retrieve
     """
     if args.retriever == "none":
         return None
-    if args.retriever == "sample" and not quiet:
-        say("retriever: sample (the packaged corpus of a few hundred abstracts; --retriever or ODQA_RETRIEVER chooses)")
+    if not quiet:
+        say_sample(args.retriever)
     return retrieval.load(args.retriever)
+
+
+def say_sample(spec: str) -> None:
+    """Say on stderr when the retriever is the sample."""
+    if spec == "sample":
+        say("retriever: sample (the packaged corpus of a few hundred abstracts; --retriever or ODQA_RETRIEVER chooses)")
 
 
 def _temperature(text: str) -> float:

@@ -4,11 +4,16 @@ import inspect
 import re
 import types
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-__all__ = ["Setting", "needs_retriever", "settings_of"]
+import dspy
+
+from programs.instruments.state import load_state
+from retrieval import Retriever, UsageError
+
+__all__ = ["Setting", "make", "needs_retriever", "settings_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +55,22 @@ def settings_of(made_with: Callable[..., Any]) -> list[Setting]:
 def needs_retriever(program: type[Any]) -> bool:
     """Whether a method cannot do without a retriever."""
     return type(None) not in typing.get_args(typing.get_type_hints(program.__init__)["retriever"])
+
+
+def make(
+    program: type[dspy.Module], retriever: Retriever | None, settings: Mapping[str, Any], state: str | None = None
+) -> dspy.Module:
+    """Make the program with these settings and the state in this file.
+
+    Raises:
+        UsageError: it needs a retriever and there is none, or a setting or the state file does not fit it.
+    """
+    if retriever is None and needs_retriever(program):
+        raise UsageError(f"{program.__name__} needs a retriever: --retriever none is for programs that can do without")
+    made = program(retriever, **settings)
+    if state:
+        load_state(made, state)
+    return made
 
 
 def _helps(made_with: Callable[..., Any]) -> dict[str, str]:

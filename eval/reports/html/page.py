@@ -26,7 +26,7 @@ from odqa.files import write_whole
 from retrieval import UsageError
 from retrieval.indexes import Progress
 
-__all__ = ["Page", "page", "write"]
+__all__ = ["Page", "page", "report", "write"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +71,11 @@ def page(
         script_hash=_hash(script),
     )
     return Page(html, made)
+
+
+def report(runs: Sequence[Run], path: str | Path, *, title: str | None = None) -> None:
+    """Write the page of these runs; see `page` and `write`."""
+    write(path, page(runs, title=title).html)
 
 
 def write(path: str | Path, page: str) -> None:

@@ -1,10 +1,11 @@
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser
 from pathlib import Path
 
 import pytest
 
-from eval.commands.options import add_data, add_runs, load_lm, read_runs, task_name
-from eval.tasks import load
+from eval.__main__ import make_parser
+from eval.commands.options import add_data, add_runs, read_runs, request_of, task_name
+from eval.runs.request import Pace, Request
 from retrieval import UsageError
 
 
@@ -36,9 +37,20 @@ def test_local_copies_may_be_named_by_the_environment(tmp_path: Path, monkeypatc
         assert parser.parse_args([]).data == data
 
 
-def test_the_oracle_is_made_for_the_questions() -> None:
-    flags = {"lm": "oracle", "api_base": None, "temperature": None, "seed": 0, "attempts": 1}
-    lm = load_lm(Namespace(**flags, lm_args=[]), load("sample", 1), None)
-    assert lm.model.startswith("oracle/")
-    with pytest.raises(UsageError, match="the oracle has no setting 'top_p'"):
-        load_lm(Namespace(**flags, lm_args=[("top_p", 0.5)]), load("sample", 1), None)
+def test_what_flags_leave_out_is_what_code_leaves_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("ODQA_RETRIEVER", "ODQA_API_BASE", "ODQA_DATA"):
+        monkeypatch.delenv(name, raising=False)
+    words = ["sample", "--program", "migres"]
+    assert request_of(make_parser(words).parse_args(["run", *words])) == Request(task="sample", program="migres")
+    flags = ["--k", "3", "--temperature", "0", "--lm-arg", "top_p=0.5", "--metrics", "em,f1", "--threads", "2"]
+    asked = request_of(make_parser(words).parse_args(["run", *words, *flags, "--adapter", "json", "--seed", "4"]))
+    assert asked == Request(
+        task="sample",
+        program="migres",
+        settings={"k": 3},
+        lm_settings={"temperature": 0, "top_p": 0.5},
+        metrics=("em", "f1"),
+        adapter="json",
+        seed=4,
+        pace=Pace(threads=2),
+    )

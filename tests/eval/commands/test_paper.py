@@ -76,8 +76,8 @@ def test_each_lm_is_made_with_its_own_address_and_the_settings_of_all(
 ) -> None:
     made: set[tuple[Any, ...]] = set()
 
-    def load_lm(args: Any, *_: Any) -> dspy.LM:
-        made.add((args.lm, args.api_base, args.temperature))
+    def load_lm(spec: str, settings: Any, *_: Any) -> dspy.LM:
+        made.add((spec, settings.get("api_base"), settings["temperature"]))
         return extractive_lm()
 
     monkeypatch.setattr(paper, "load_lm", load_lm)

@@ -230,7 +230,7 @@ def test_an_interrupted_run_shows_what_it_has(
         evaluate(*arguments, **{**settings, "limits": Limits(calls=14), "threads": 1})
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("eval.commands.run.evaluate", interrupted)
+    monkeypatch.setattr("eval.runs.prepare.evaluate", interrupted)
     assert call(*GOOD, "--limit", "3", "--run", str(tmp_path / "run")) == 130
     output, errors = capsys.readouterr()
     assert output.endswith("INCOMPLETE: 2 of 3 questions; interrupted.\n")

@@ -184,7 +184,7 @@ def test_an_interrupted_set_shows_what_it_has(
         left.pop()
         return evaluate(*arguments, **settings)  # type: ignore[arg-type]
 
-    monkeypatch.setattr("eval.commands.run.evaluate", interrupted)
+    monkeypatch.setattr("eval.runs.prepare.evaluate", interrupted)
     assert call() == 130
     table, talk = capsys.readouterr()
     states = [line.rpartition("  ")[2] for line in table.splitlines()[3:9]]

@@ -1,18 +1,18 @@
 """The file of a set: what it is made into, and how its mistakes are said."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from eval.runs.sets import Combination, combinations, read_set
+from eval.runs.request import Request
+from eval.runs.sets import combinations, read_set
 from programs import names
 from retrieval import UsageError
 
 
-def made(tmp_path: Path, text: str) -> list[Combination]:
+def made(tmp_path: Path, text: str) -> list[Request]:
     (tmp_path / "set.toml").write_text(text)
-    return list(combinations(read_set(tmp_path / "set.toml")))
+    return list(combinations(read_set(tmp_path / "set.toml"), {"data": "there"}))
 
 
 def test_every_entry_is_combined_with_every_other(tmp_path: Path) -> None:
@@ -42,13 +42,23 @@ def test_every_entry_is_combined_with_every_other(tmp_path: Path) -> None:
         "strategyqa, blendfilter, k 3, style yesno",
         "strategyqa, blendfilter, k 5, style yesno",
     ]
-    retrievers = [each.flags.get("retriever") for each in found]
-    assert retrievers == ["none", "sample", None, None, "none", "sample", "bm25:s", "bm25:s"]
-    assert [each.flags["limit"] for each in found] == [20] * 4 + [5] * 4
-    asked: dict[str, Any] = {"lm": "openai/x", "temperature": 1, "lm_args": [("top_p", 0.9)]}
-    asked |= {"adapter": "json", "structured": "on", "metrics": "em,f1"}
-    assert all(asked.items() <= each.flags.items() for each in found)
-    assert [each.flags["demonstrations"] for each in found[:4]] == [None, None, 2, 2]
+    retrievers = [each.retriever for each in found]
+    assert retrievers == ["none", "sample", "sample", "sample", "none", "sample", "bm25:s", "bm25:s"]
+    assert found[2] == Request(
+        task="sample",
+        program="blendfilter",
+        settings={"k": 3},
+        demonstrations=2,
+        lm="openai/x",
+        lm_settings={"temperature": 1, "top_p": 0.9},
+        adapter="json",
+        structured="on",
+        metrics=("em", "f1"),
+        limit=20,
+        data="there",
+    )
+    assert [each.limit for each in found] == [20] * 4 + [5] * 4
+    assert [each.demonstrations for each in found[:4]] == [None, None, 2, 2]
 
 
 def test_a_program_can_be_for_some_of_the_tasks_only_and_have_fewer_questions(tmp_path: Path) -> None:
@@ -57,7 +67,7 @@ def test_a_program_can_be_for_some_of_the_tasks_only_and_have_fewer_questions(tm
     programs = ["direct", { program = "rerank", tasks = "sample", limit = 5 }]
     limit = 7
     """
-    found = [(str(each), each.flags["limit"]) for each in made(tmp_path, text)]  # rerank has no style "yesno"
+    found = [(str(each), each.limit) for each in made(tmp_path, text)]  # rerank has no style "yesno"
     assert found == [("sample, direct", 9), ("sample, rerank", 5), ("strategyqa, direct, style yesno", 7)]
 
 
