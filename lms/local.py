@@ -3,19 +3,15 @@
 lms.load("gguf:models/model.gguf")          a file
 lms.load("gguf:owner/name:model.gguf")      a file of a repository on the Hugging Face hub, downloaded once
 
-No server and no key are needed. A file is loaded once in a process, whoever asks for it; calls run side by side on it.
+No server and no key are needed. A file is loaded once in a process, whoever asks for it.
 """
 
-import asyncio
 import atexit
 import json
 import os
-import queue
 import re
-import secrets
 import threading
-from collections.abc import AsyncGenerator, Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import AsyncGenerator, Iterator
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -43,12 +39,12 @@ from dspy.lm15 import (
     materialize_response,
 )
 
+from lms.llama import Model
 from odqa.errors import UsageError
 
 __all__ = ["AsyncLocalModel", "LocalModel", "local_lm"]
 
 _MAX_TOKENS = 512  # enough for some sentences of reasoning and an answer; a small model that repeats itself ends here
-_PROMPT_CACHE = 512  # MiB of main memory for prompts that were read before; llama.cpp would take 8192
 
 # llama.cpp takes the requests of OpenAI's chat interface. DSPy knows how to write them.
 _DIALECT = OpenAIChatLM(
@@ -67,16 +63,24 @@ _OF_DSPY = ("cache", "num_retries", "rollout_id", "use_developer_role", "callbac
 
 
 def local_lm(
-    spec: str, *, context: int = 4096, parallel: int = 2, threads: int | None = None, **settings: Any
+    spec: str,
+    *,
+    context: int = 4096,
+    parallel: int = 1,
+    prompts: int = 6,
+    threads: int | None = None,
+    **settings: Any,
 ) -> dspy.LM:
     """The model of a GGUF file as a `dspy.LM`.
 
     Args:
         spec: "gguf:FILE" or "gguf:OWNER/NAME:FILE", a file of a repository on the Hugging Face hub.
-        context: Tokens that prompt and reply of one call can have together. Memory for `parallel` of them is taken.
-        parallel: Calls that are computed at the same time; more of them wait for their turn.
-        threads: Threads that compute; None for one less than there are cores. One that has to share its core with other
-            work makes all others wait: on two busy cores two threads were ten times slower than one.
+        context: Tokens that prompt and reply of one call can have together.
+        parallel: Calls that are computed at the same time; more of them wait for their turn. On a processor more than
+            one brings nothing: replies that are written side by side take as long as one after the other.
+        prompts: Prompts that are kept, so that the next one with the same beginning is read only from where it differs:
+            one for each kind of call of a method. Memory for `context` times as many tokens is taken.
+        threads: Threads that compute; None for one per core.
         settings: Further arguments of dspy.LM, such as temperature (0 where none is given), max_tokens (512), seed.
 
     Raises:
@@ -85,10 +89,10 @@ def local_lm(
     known = {*_Settings.supported_params, *_OF_DSPY}
     if unknown := sorted(settings.keys() - known):
         raise UsageError(
-            f"a local model has no setting {unknown[0]!r}; it has context, parallel, threads, "
+            f"a local model has no setting {unknown[0]!r}; it has context, parallel, prompts, threads, "
             f"{', '.join(sorted(known))}"
         )
-    engine = LocalModel(spec, context, parallel, threads)
+    engine = LocalModel(spec, context, parallel, prompts, threads)
     try:
         return dspy.LM(spec, engine=engine, async_engine=AsyncLocalModel(**asdict(engine)), **settings)
     except (TypeError, ValueError) as error:
@@ -101,7 +105,8 @@ class _Settings:
 
     spec: str
     context: int = 4096
-    parallel: int = 2
+    parallel: int = 1
+    prompts: int = 6
     threads: int | None = None
 
     # What DSPy asks an engine that is not its own.
@@ -113,7 +118,8 @@ class _Settings:
     usd_per_token = 0.0
 
     def __post_init__(self) -> None:
-        for name, value in (("context", self.context), ("parallel", self.parallel), ("threads", self.threads)):
+        for name in ("context", "parallel", "prompts", "threads"):
+            value = getattr(self, name)
             if not (isinstance(value, int) and value >= 1) and (name, value) != ("threads", None):
                 raise UsageError(f"{name} of a local model is a whole number from 1, not {value!r}")
         self._model()  # loaded here, so that what is wrong with it is said here
@@ -127,10 +133,10 @@ class _Settings:
         """The engine, from what `dump_state` gave; raises UsageError where the file is not there."""
         return cls(**state)
 
-    def _model(self) -> "_Model":
-        file, threads = _file(self.spec), self.threads or max(1, _cores() - 1)
+    def _model(self) -> Model:
+        file, threads = _file(self.spec), self.threads or _cores()
         with _loading:
-            return _load(file, self.context, self.parallel, threads)
+            return _load(file, self.context, self.parallel, self.prompts, threads)
 
 
 class LocalModel(_Settings):
@@ -213,7 +219,11 @@ class _Reply:
         if "error" in chunk:
             _fail(chunk["error"])
         if usage := chunk.get("usage"):
-            tokens = Usage(input_tokens=usage["prompt_tokens"], output_tokens=usage["completion_tokens"])
+            tokens = Usage(
+                input_tokens=usage["prompt_tokens"],
+                output_tokens=usage["completion_tokens"],
+                cache_read_tokens=usage["prompt_tokens_details"]["cached_tokens"],
+            )
             self.end = replace(self.end, usage=tokens)
         for choice in chunk["choices"]:
             if choice["finish_reason"] == "length":
@@ -240,83 +250,8 @@ def _fail(error: dict[str, Any]) -> NoReturn:
     raise kind(error.get("message", "llama.cpp failed without saying why"))
 
 
-class _Model:
-    """A model that is loaded, and the threads in which calls wait for it."""
-
-    def __init__(self, path: Path, context: int, parallel: int, threads: int) -> None:
-        xllamacpp = _xllamacpp()
-        params = xllamacpp.CommonParams()
-        params.model.path = str(path)
-        params.n_ctx = context * parallel  # each slot gets its share
-        params.n_parallel = parallel
-        params.cpuparams.n_threads = params.cpuparams_batch.n_threads = threads
-        params.cache_ram_mib = _PROMPT_CACHE
-        params.enable_reasoning = 0  # models that can think first do so when a request asks for it
-        params.verbosity = -1  # not a line on stderr
-        params.api_keys = [secrets.token_hex()]  # llama.cpp opens a port of this machine too; nobody is told the key
-        try:
-            self._server = xllamacpp.Server(params)
-        except RuntimeError:
-            raise UsageError(
-                f"llama.cpp cannot load {path}: the file is damaged, its architecture is newer than the installed "
-                "xllamacpp, or model and context do not fit into memory"
-            ) from None
-        self._threads = ThreadPoolExecutor(parallel, thread_name_prefix="gguf")
-
-    def chunks(self, body: dict[str, Any]) -> Iterator[dict[str, Any]]:
-        """What llama.cpp replies, chunk by chunk. Decoding stops when the iterator is closed."""
-        arrived: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        closed = self._start(body, arrived.put)
-        try:
-            while (chunk := _raised(arrived.get())) is not None:
-                yield chunk
-        finally:
-            closed.set()
-
-    async def chunks_async(self, body: dict[str, Any]) -> AsyncGenerator[dict[str, Any], None]:
-        """`chunks` for asynchronous callers."""
-        arrived: asyncio.Queue[Any] = asyncio.Queue()
-        loop = asyncio.get_running_loop()
-        closed = self._start(body, lambda chunk: loop.call_soon_threadsafe(arrived.put_nowait, chunk))
-        try:
-            while (chunk := _raised(await arrived.get())) is not None:
-                yield chunk
-        finally:
-            closed.set()
-
-    def _start(self, body: dict[str, Any], put: Callable[[Any], object]) -> threading.Event:
-        """Compute the reply in another thread. `put` gets each chunk, then None, or the exception that ended it.
-
-        In a thread of its own in every case: while llama.cpp reads a long prompt, its caller cannot be interrupted.
-        """
-        closed = threading.Event()
-
-        def take(chunk: Any) -> bool:
-            if not closed.is_set():
-                put(chunk)
-            return closed.is_set()  # llama.cpp stops then
-
-        def work() -> None:
-            try:
-                if not closed.is_set():
-                    self._server.handle_chat_completions(body, take)
-            except Exception as error:
-                take(error)
-            else:
-                take(None)
-
-        self._threads.submit(work)
-        return closed
-
-
-def _raised(chunk: Any) -> Any:
-    if isinstance(chunk, Exception):
-        raise chunk
-    return chunk
-
-
 _loading = threading.Lock()
-_load = cache(_Model)
+_load = cache(Model)
 atexit.register(_load.cache_clear)  # before the interpreter is taken down; llama.cpp's threads end with their model
 
 
@@ -348,14 +283,6 @@ def _download(repository: str, name: str) -> Path:
         return Path(hf_hub_download(repository, name))
     except (HfHubHTTPError, OSError, ValueError) as error:
         raise UsageError(f"cannot download {name} of {repository}: {str(error).strip().splitlines()[0]}") from None
-
-
-def _xllamacpp() -> Any:
-    try:
-        import xllamacpp
-    except ImportError as error:
-        raise UsageError(f"{error.name} is not installed, get it by: pip install 'dspy-odqa[local]'") from error
-    return xllamacpp
 
 
 def _cores() -> int:

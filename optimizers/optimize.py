@@ -19,7 +19,7 @@ from eval.metrics.squad import normalise
 from eval.runs.call_log import CallLog
 from eval.runs.limits import Limits, Stopped
 from eval.runs.recorded_calls import RecordedCalls
-from eval.runs.runner import evaluate
+from eval.runs.runner import evaluate, questions_at_once
 from eval.runs.store import making
 from odqa.cluster import Workers
 from optimizers.failures import Failures, one_line
@@ -31,7 +31,6 @@ from retrieval import OdqaError, UsageError
 
 __all__ = ["Outcome", "optimize"]
 
-_THREADS = 8
 _MOST_CALLS = 32  # LM calls under way at the same time while compiling
 _COSTS = ("lm_calls", "searches", "input_tokens", "output_tokens", "usd")
 
@@ -92,7 +91,7 @@ def optimize(
         out: The state file to write; None for none.
         directory: Holds the two evaluations, `before` and `after`, and the LM calls of compiling.
         seed: The recipe's seed.
-        threads: Questions in flight at the same time; by default 8, or 64 in each worker.
+        threads: Questions in flight at the same time; by default as in `eval.runs.runner.evaluate`.
         lm_calls: LM calls in flight at the same time while the program is judged; see `eval.runs.runner.evaluate`.
         workers: Other processes to judge the program in; the recipe itself works in this one.
         only: Names of predictors that are to learn, or of modules for all predictors in them; empty for all.
@@ -137,7 +136,7 @@ def optimize(
     with making(directory / "compiling"):
         compiled, cost, paid, failures = _compiled(
             restricted(program, names),
-            partial(recipe, seed=seed, threads=threads or _THREADS),
+            partial(recipe, seed=seed, threads=threads or questions_at_once()),
             train,
             metric,
             directory=directory / "compiling",

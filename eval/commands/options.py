@@ -117,7 +117,10 @@ def add_pace(parser: ArgumentParser) -> None:
 def add_workers(parser: ArgumentParser) -> None:
     """Add --threads, --workers and --ray: how many questions are asked at once, and where."""
     parser.add_argument(
-        "--threads", type=int, metavar="N", help="ask N questions at once (default: 8, or 64 in each worker)"
+        "--threads",
+        type=int,
+        metavar="N",
+        help="ask N questions at once (default: 8, or 64 in each worker; of a local model as many as it computes)",
     )
     parser.add_argument(
         "--workers",

@@ -34,7 +34,7 @@ from eval.runs.store import Store, making
 from odqa.cluster import Workers
 from retrieval import Passage, UsageError
 
-__all__ = ["evaluate", "fingerprint"]
+__all__ = ["evaluate", "fingerprint", "questions_at_once"]
 
 logger = logging.getLogger(__name__)
 
@@ -80,7 +80,8 @@ def evaluate(
         examples: The questions, each with its own `id`, as from `eval.tasks.load`.
         metrics: See `eval.metrics`.
         directory: Where the files go.
-        threads: Questions in flight at the same time, by default 8, or 64 in each worker.
+        threads: Questions in flight at the same time; by default 8, or 64 in each worker; with a local model as many
+            as it computes calls at the same time, since more would only mix up the prompts that it keeps.
         lm_calls: LM calls in flight at the same time over all questions, by default 32, or 64 for each worker.
         workers: Other processes to ask the questions in; None for this one. Rows, figures, limits and interrupts are
             the same. What reached this process of a worker that dies is kept, and its questions are asked again with
@@ -130,12 +131,13 @@ def evaluate(
             on_row(row)
         asked = [example for example in examples if example.id not in done]
         run = _Run(store, calls, on_row, asked)
+        at_once = threads or questions_at_once()
         how: dict[str, Any] = {"retries": retries, "pause": pause, "clean": clean}
         try:
             if workers is None:
                 questioner = Questioner(program, metrics, calls, run.hold, **how)
                 with calls.recording():
-                    run.oversee([partial(run.work, questioner)] * min(threads or _THREADS, len(asked)))
+                    run.oversee([partial(run.work, questioner)] * min(at_once, len(asked)))
             elif asked:
                 job = Job(program, metrics, dspy.settings.lm, dspy.settings.adapter, how, cache=cache)
                 with (
@@ -147,6 +149,12 @@ def evaluate(
             summary = summarise(list(store.rows), len(examples), store.manifest, calls.stopped)
             store.conclude(summary)
     return summary
+
+
+def questions_at_once() -> int:
+    """How many questions are in flight at the same time where nobody says: what suits DSPy's current LM."""
+    lm: Any = dspy.settings.lm
+    return getattr(getattr(lm, "engine", None), "parallel", _THREADS)
 
 
 class _Run:

@@ -7,6 +7,7 @@ import argparse
 import json
 import math
 import os
+import re
 import typing
 from collections.abc import Callable
 from typing import Any
@@ -116,7 +117,7 @@ def add_lm(parser: argparse._ActionsContainer, *, by_role: bool = False) -> None
         "--adapter",
         choices=NAMES,
         help="the form in which the LM is asked and replies: DSPy's markers, JSON or XML; a reply in markers or XML "
-        "that cannot be read is asked for again, as JSON (default: chat; json with --structured on)",
+        "that cannot be read is asked for again, as JSON (default: chat; json with a local model or --structured on)",
     )
     parser.add_argument(
         "--structured",
@@ -186,12 +187,15 @@ def lm_settings(args: argparse.Namespace, api_base: str | None) -> dict[str, Any
 
 
 def adapter_of(args: argparse.Namespace) -> dspy.Adapter:
-    """The adapter that the flags name, for `dspy.context(adapter=…)`.
+    """The adapter that the flags name, for `dspy.context(adapter=…)`; of a local model JSON where they name none.
 
     Raises:
         UsageError: It does not fit --structured.
     """
-    return load_adapter(args.adapter, args.structured)
+    specs = [args.lm] if isinstance(args.lm, str) else args.lm or ["auto"]  # a list may say for which role
+    named = [os.environ.get("ODQA_LM", "") if spec == "auto" else spec for spec in specs]
+    local = any(re.match(r"(\w+=)?gguf:", spec.strip()) for spec in named)
+    return load_adapter(args.adapter or ("json" if local else None), args.structured)
 
 
 def load_retriever(args: argparse.Namespace, *, quiet: bool = False) -> Retriever | None:

@@ -29,7 +29,7 @@ from programs.instruments.plan import price
 from programs.steps.logprobs import ask_with_logprobs, mean_probability, word_probability
 from retrieval import UsageError
 
-MODEL: dict[str, Any] = {"context": 1024, "threads": 1}
+MODEL: dict[str, Any] = {"context": 1024, "parallel": 2, "prompts": 2, "threads": 1}
 RIVERS = "Tell me about rivers."
 LAKES = "Tell me about lakes."
 
@@ -290,7 +290,7 @@ def test_a_model_is_loaded_once(spec: str, lm: dspy.LM, monkeypatch: pytest.Monk
         thread.join()
     lms.load(spec, **MODEL)  # the fixture has this one
     (params,) = made
-    assert params.n_ctx == 2 * 512
+    assert (params.n_ctx, params.n_parallel) == (6 * 512, 6)
     assert params.api_keys != [""]
 
 
@@ -368,7 +368,7 @@ def test_the_missing_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         ({"context": 0}, "context of a local model is a whole number from 1, not 0"),
         ({"parallel": "2"}, "parallel of a local model is a whole number from 1, not '2'"),
         ({"threads": -1}, "threads of a local model"),
-        ({"contxt": 5}, "a local model has no setting 'contxt'; it has context, parallel, threads, cache, "),
+        ({"contxt": 5}, "a local model has no setting 'contxt'; it has context, parallel, prompts, threads, cache, "),
         ({"api_base": "http://127.0.0.1:9"}, "has no server"),
     ],
 )

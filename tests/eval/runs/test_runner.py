@@ -79,6 +79,27 @@ class Reader(dspy.Module):
         )
 
 
+@pytest.mark.parametrize(("parallel", "at_once"), [(None, 8), (1, 1), (2, 2)])
+def test_as_many_questions_are_asked_at_once_as_a_local_model_computes(
+    tmp_path: Path, parallel: int | None, at_once: int
+) -> None:
+    here: set[int] = set()
+    all_here = threading.Barrier(at_once, timeout=PATIENCE)  # as many threads as that meet at the first questions
+
+    def answer(question: str) -> str:
+        if threading.get_ident() not in here:
+            here.add(threading.get_ident())
+            all_here.wait()
+        return "Rome"
+
+    lm = engine_lm(Function(lambda system, user: "{}"))
+    if parallel:
+        vars(lm.engine)["parallel"] = parallel
+    with dspy.context(lm=lm):
+        evaluate(Answer(answer), questions(*map(str, range(24))), metrics=[em], directory=tmp_path)
+    assert len(here) == at_once
+
+
 def test_failed_unparsable_wrong_and_right_are_told_apart(tmp_path: Path) -> None:
     def reply(system: str, user: str) -> str:
         if "crash" in user:

@@ -1,5 +1,6 @@
 """From flags to the LM, the retriever and the program."""
 
+from argparse import Namespace
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal
@@ -157,3 +158,28 @@ def test_a_temperature_and_a_length_that_cannot_be_are_refused(wrong: list[str])
     add_environment(parser)
     with pytest.raises(SystemExit):
         parser.parse_args(wrong)
+
+
+@pytest.mark.parametrize(
+    ("flags", "adapter"),
+    [
+        (["--lm", "gguf:model.gguf"], "json"),
+        (["--lm", "gguf:model.gguf", "--adapter", "chat"], "chat"),
+        (["--lm", "openai/gguf:m"], "chat"),
+        (["--lm", "auto"], "json"),  # by ODQA_LM
+        (["--lm", "extractive"], "chat"),
+    ],
+)
+def test_a_local_model_is_asked_for_json(flags: list[str], adapter: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ODQA_LM", "gguf:model.gguf")
+    assert adapter_name(adapter_of(parser_of(CoT).parse_args(flags))) == adapter
+
+
+@pytest.mark.parametrize(
+    ("lm", "adapter"), [(None, "chat"), (["openai/m", "reader=gguf:m=1.gguf"], "json"), (["reader=openai/m"], "chat")]
+)
+def test_a_local_model_in_one_of_several_roles_is_asked_for_json_too(
+    lm: list[str] | None, adapter: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("ODQA_LM", raising=False)
+    assert adapter_name(adapter_of(Namespace(lm=lm, adapter=None, structured="auto"))) == adapter

@@ -1,0 +1,162 @@
+"""A local model beside llama.cpp's own rates of the same file, and what methods read and wait for with it.
+
+    python benchmarks/local_model.py MODEL.gguf [--program blendfilter ircot] [--retriever SPEC --task TASK]
+
+rates        tokens of a prompt read and of a reply written per second: llama.cpp asked for a completion without any
+             form (its own timings), beside a DSPy call of the same model, plain and by schema (by the clock, from the
+             call to the first token and from there to the last). In turns; medians, and those of each turn's ratios.
+beginnings   three calls over one beginning, side by side and one after the other, by calls computed at the same time.
+methods      per question: seconds, calls, tokens of prompts, the share of them that was not computed again because an
+             earlier prompt began with them, tokens of replies; and unparsable replies.
+"""
+
+import argparse
+import random
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any
+
+import dspy
+from dspy.lm15 import Config, Message, Request
+
+import lms
+import programs
+from eval.tasks import load as load_tasks
+from programs.instruments.adapters import load_adapter
+from programs.instruments.cost import measured
+from retrieval import load as load_retriever
+
+WORDS = [
+    "river",
+    "mountain",
+    "town",
+    "harbour",
+    "painter",
+    "composer",
+    "railway",
+    "bridge",
+    "castle",
+    "valley",
+    "winter",
+]
+SCHEMA = {
+    "type": "object",
+    "properties": {"story": {"type": "string"}},
+    "required": ["story"],
+    "additionalProperties": False,
+}
+READ, WRITTEN = 500, 64  # tokens, about
+
+
+def text(*seed: Any, words: int = READ - 50) -> str:
+    """Words that no other seed begins with."""
+    drawn = random.Random(repr(seed))
+    return " ".join(drawn.choice(WORDS) for _ in range(words))
+
+
+def raw(lm: dspy.LM, prompt: str) -> tuple[float, float]:
+    """Tokens read and written a second by llama.cpp itself."""
+    got: list[dict[str, Any]] = []
+    body = {"prompt": prompt, "n_predict": WRITTEN, "temperature": 0.0, "ignore_eos": True, "stream": False}
+    lm.engine._model()._server.handle_completions(body, got.append)
+    timings = got[-1]["timings"]
+    return timings["prompt_per_second"], timings["predicted_per_second"]
+
+
+def ours(lm: dspy.LM, prompt: str, **config: Any) -> tuple[float, float]:
+    """The same by the clock for a call of DSPy's engine."""
+    asked = f"{prompt}\nWrite a long story with these words, as JSON with the one field story."
+    request = Request(model=lm.model, messages=(Message.user(asked),), config=Config(max_tokens=WRITTEN, **config))
+    begun, first = time.perf_counter(), 0.0
+    usage: Any = None
+    for event in lm.engine.stream(request):
+        if event.type == "delta" and not first:
+            first = time.perf_counter()
+        usage = getattr(event, "usage", None)
+    ended = time.perf_counter()
+    return (usage.input_tokens - usage.cache_read_tokens) / (first - begun), (usage.output_tokens - 1) / (ended - first)
+
+
+def rates(lm: dspy.LM, rounds: int) -> None:
+    ways: dict[str, Callable[..., tuple[float, float]]] = {
+        "llama.cpp": raw,
+        "call": ours,
+        "call by schema": partial(ours, response_format={"type": "json_schema", "schema": SCHEMA}),
+    }
+    found: dict[str, list[tuple[float, float]]] = {way: [] for way in ways}
+    raw(lm, text("warm", words=20))
+    for number in range(rounds):
+        for way, ask in ways.items():
+            found[way].append(ask(lm, text(number, way)))
+    print(
+        "\n| tokens a second | read | beside llama.cpp | written | beside llama.cpp |\n| --- | --- | --- | --- | --- |"
+    )
+    for way, own in found.items():
+        turns = list(zip(own, found["llama.cpp"], strict=True))
+        cells = [
+            f"{statistics.median(each[n] for each in own):.1f} | {statistics.median(a[n] / b[n] for a, b in turns):.2f}"
+            for n in (0, 1)
+        ]
+        print(f"| {way} | {' | '.join(cells)} |", flush=True)
+
+
+def beginnings(spec: str, rounds: int, threads: int | None) -> None:
+    print("\n| calls at the same time | one after the other, s | side by side, s | ratio |\n| --- | --- | --- | --- |")
+    for parallel in (1, 2, 3):
+        lm = lms.load(spec, parallel=parallel, threads=threads, max_tokens=40, temperature=0.0, cache=False)
+        took: list[tuple[float, float]] = []
+        for number in range(rounds):
+            pair = []
+            for at_once in (1, 3):
+                beginning = text(parallel, number, at_once, words=600)
+                lm(beginning, max_tokens=1)
+                begun = time.perf_counter()
+                with ThreadPoolExecutor(at_once) as pool:
+                    list(pool.map(lm, [f"{beginning} Tell me about number {n}." for n in range(3)]))
+                pair.append(time.perf_counter() - begun)
+            took.append((pair[0], pair[1]))
+        alone, together = (statistics.median(pair[n] for pair in took) for n in (0, 1))
+        ratio = statistics.median(pair[1] / pair[0] for pair in took)
+        print(f"| {parallel} | {alone:.1f} | {together:.1f} | {ratio:.2f} |", flush=True)
+
+
+def methods(lm: dspy.LM, names: Sequence[str], retriever: str, examples: Sequence[dspy.Example]) -> None:
+    print("\n| method | s per question | calls | tokens in | not computed again | tokens out | unparsable |")
+    print("| --- | --- | --- | --- | --- | --- | --- |")
+    for name in names:
+        program = programs.load(name)(load_retriever(retriever))
+        lm.history.clear()
+        begun = time.perf_counter()
+        with dspy.context(lm=lm, adapter=load_adapter("json")), measured() as cost:
+            for example in examples:
+                program(question=example.question)
+        seconds, n = time.perf_counter() - begun, len(examples)
+        kept = sum(record["response"].usage.cache_read_tokens for record in lm.history) / cost.input_tokens
+        out, unparsable = f"{cost.output_tokens / n:.0f}", str(cost.unparsable)
+        cells = [f"{seconds / n:.1f}", f"{cost.lm_calls / n:.1f}", f"{cost.input_tokens / n:.0f}", f"{kept:.2f}", out]
+        print(f"| {' | '.join([name, *cells, unparsable])} |", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("model", help="a GGUF file")
+    parser.add_argument("--program", nargs="*", default=["direct", "blendfilter", "ircot"])
+    parser.add_argument("--retriever", default="sample")
+    parser.add_argument("--task", default="sample")
+    parser.add_argument("--questions", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--threads", type=int)
+    arguments = parser.parse_args()
+    spec = f"gguf:{arguments.model}"
+    lm = lms.load(spec, threads=arguments.threads, temperature=0.0, cache=False)
+    if arguments.rounds:
+        rates(lm, arguments.rounds)
+        beginnings(spec, arguments.rounds, arguments.threads)
+    methods(lm, arguments.program, arguments.retriever, load_tasks(arguments.task, arguments.questions))
+
+
+if __name__ == "__main__":
+    main()
