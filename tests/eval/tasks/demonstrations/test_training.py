@@ -6,7 +6,7 @@ import pytest
 from support.training_rows import KINDS, WORLD
 
 from eval.tasks import load
-from eval.tasks.demonstrations.training import show
+from eval.tasks.demonstrations.training import at_hand, show
 from programs.blendfilter import BlendFilter
 from programs.cot import CoT
 from programs.das import DAS
@@ -114,6 +114,16 @@ def test_the_sample_and_files_have_no_training_set_but_what_is_left(data: Path) 
         UsageError, match=r"none is left for demonstrations: ask fewer with --limit, or give --state a file"
     ):
         show(BlendFilter(WORLD), 1, task=file, asked=load(file), data=None)
+
+
+def test_training_questions_are_at_hand_where_the_questions_are(tmp_path: Path) -> None:
+    tasks = ("hotpotqa:blendfilter", "strategyqa:blendfilter", "hotpotqa:migres")
+    assert [at_hand(task, None) for task in tasks] == [True] * 3  # on the hub
+    for name in ("hotpotqa.dev", "strategyqa.train"):
+        (tmp_path / f"{name}.jsonl").touch()
+    assert [at_hand(task, tmp_path) for task in tasks] == [False, True, False]
+    (tmp_path / "2wikimultihopqa.train.jsonl").touch()
+    assert [at_hand(task, tmp_path) for task in tasks] == [False, True, True]
 
 
 def test_where_nothing_can_be_shown_it_says_why(data: Path) -> None:
