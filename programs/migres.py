@@ -47,7 +47,6 @@ _COMPRESSORS = {"summary": SummarizePassage, "snippet": ExtractSnippet}
 _SUB_QUERIES = 3  # per round, at most (3.2)
 _MAX_USES = 2  # of a passage: the rounds that show it, and those in which it supports a fact
 _TOO_SHORT = 10  # characters; a shorter description of what is missing says nothing
-_SHORTEST_QUERY = 11  # characters
 
 
 class _Verdict(NamedTuple):
@@ -211,8 +210,8 @@ class MIGRES(Method):
         facts = number(_evidence(_facts(memory)))
         reply = ask(self.subquery, question=question, history="\n".join(before), facts=facts, missing=missing)
         asked = {query.casefold() for query in before}
-        listed = (query for query in clean_list(reply.queries) if len(query) >= _SHORTEST_QUERY)
-        return [query for query in listed if query.casefold() not in asked][:_SUB_QUERIES] or [question]
+        new = [query for query in clean_list(reply.queries) if query.casefold() not in asked]
+        return new[:_SUB_QUERIES] or [question]
 
     def _filter(self, queries: Sequence[str], passages: Sequence[Passage]) -> list[Match]:
         """The passages that are relevant to a query, best first, each for the query that it fits best."""
