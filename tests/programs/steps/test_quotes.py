@@ -39,6 +39,7 @@ TEXT = f"{DINE} {SITCOM} {SEASONS}"
         pytest.param(f"What it does not say at all: {SITCOM}", [], id="behind more than a label"),
         pytest.param("It is a British prize.", [], id="made up"),
         pytest.param("sitcom … and Steve Coogan", [], id="in another order"),
+        pytest.param("four seasons", [SEASONS], id="two words"),
         pytest.param("2020", [], id="a single word"),
         pytest.param("", [], id="nothing"),
         pytest.param(None, [], id="unparsable"),
