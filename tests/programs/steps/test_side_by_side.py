@@ -164,6 +164,34 @@ def test_an_interrupt_while_the_caller_waits_is_raised_when_what_has_begun_has_e
     assert ended == ["the other thread's"]
 
 
+def test_after_an_interrupt_no_call_begins(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The other thread is in the first call, and two more wait, when the caller is interrupted."""
+    began, go_on = threading.Event(), threading.Event()
+    waiting: list[int] = []
+    made: list[int] = []
+    wait = _Group.wait
+
+    def interrupted(group: _Group) -> None:
+        assert began.wait(PATIENCE)
+        raise KeyboardInterrupt
+
+    def watched(group: _Group) -> None:
+        waiting.append(len(group._waiting))
+        go_on.set()
+        wait(group)
+
+    def call(number: int) -> None:
+        made.append(number)
+        began.set()
+        assert go_on.wait(PATIENCE)
+
+    monkeypatch.setattr(_Group, "work", interrupted)
+    monkeypatch.setattr(_Group, "wait", watched)
+    with pytest.raises(KeyboardInterrupt):
+        side_by_side(*(partial(call, number) for number in range(3)), at_most=2)
+    assert (made, waiting) == ([0], [0])
+
+
 def test_threads_are_kept_for_the_next_calls() -> None:
     def threads() -> set[int]:
         meeting = threading.Barrier(3, timeout=10)
