@@ -160,6 +160,7 @@ def _compile(args: argparse.Namespace) -> None:
     if lm.model == READER:
         say("the extractive reader heeds no demonstrations, so its answers will stay as they are: --lm chooses an LM")
     manifest: dict[str, Any] = {
+        "program": args.program,
         "settings": settings_of(program_class, args),
         "recipe": args.recipe,
         "recipe_settings": settings,

@@ -3,7 +3,7 @@
     GET /v1/runs                        all runs at a glance
     GET /v1/runs/NAME                   one, with its figures so far
     GET /v1/runs/NAME/report            the page of `odqa eval report`
-    GET /v1/leaderboard                 means with intervals, by method and task
+    GET /v1/leaderboard                 means with intervals, by questions and method
     GET /v1/compare?a=NAME&b=NAME       what `odqa eval compare --json` prints; with &format=html the page of both
 
 A run's name is its path in the directory. It is looked up among the runs that are there, so that nothing else can be
@@ -187,21 +187,51 @@ def _score(metric: str, score: Score) -> dict[str, Any]:
 
 
 def _leaderboard(folder: str | Path) -> dict[str, Any]:
-    """A line for each method with its LM, retriever and what else sets it apart; in it by task what its runs gave."""
+    """The runs with figures, by the questions that they were asked: what each is, and what came of it.
+
+    A rescored copy is no line beside the run that it was made of: that one has the copy's further scores.
+    """
     seen = {name: found for name, found in _glances(folder) if isinstance(found, Glance) and found.total}
-    lines: dict[tuple[Any, ...], dict[str, Any]] = {}
-    for name, apart in _what_sets_apart({name: found.manifest for name, found in seen.items()}).items():
-        shown = _shown(name, seen[name], seen[name].total)
-        line = {**_method(seen[name].manifest), "apart": apart}
-        cells = lines.setdefault(tuple(line.values()), {**line, "tasks": {}})["tasks"]
-        figures = {key: shown[key] for key in ("name", "questions", "answered", "finished", "scores", "cost")}
-        cells.setdefault(shown["task"] or "", []).append(figures)
-    of_all = [cell for line in lines.values() for cells in line["tasks"].values() for cell in cells]
+    apart = _what_sets_apart({name: found.manifest for name, found in seen.items()})
+    lines = {}
+    for name, found in seen.items():
+        shown = _shown(name, found, found.total)
+        figures = {key: shown[key] for key in ("questions", "answered", "finished", "scores", "cost")}
+        lines[name] = {"name": name, "title": _title(found.manifest), **_method(found.manifest)}
+        lines[name] |= {"apart": apart[name], **figures}
+    copies = _rescored(seen)
+    for name, first in copies.items():
+        while first in copies:  # a copy of a copy
+            first = copies[first]
+        lines[first]["scores"] = lines.pop(name)["scores"] | lines[first]["scores"]
+    groups: dict[tuple[str, int, str], list[dict[str, Any]]] = {}
+    for name, line in lines.items():
+        manifest = seen[name].manifest
+        groups.setdefault((manifest.task or "", manifest.asked, manifest.questions), []).append(line)
     return {
-        "tasks": list(dict.fromkeys(found.manifest.task or "" for found in seen.values())),
-        "metrics": {metric: score["heading"] for cell in of_all for metric, score in cell["scores"].items()},
-        "lines": list(lines.values()),
+        "groups": [{"task": task, "questions": asked, "lines": of} for (task, asked, _), of in sorted(groups.items())],
+        "metrics": {metric: score["heading"] for line in lines.values() for metric, score in line["scores"].items()},
     }
+
+
+def _rescored(seen: Mapping[str, Glance]) -> dict[str, str]:
+    """By the name of each rescored copy, that of the run it was made of, where that is there too."""
+    begun = {(found.directory.name, found.manifest.started): name for name, found in seen.items()}
+    copies = {}
+    for name, found in seen.items():
+        was = found.manifest.entries().get("rescored")
+        first = was and begun.get((Path(was["run"]).name, was["started"]))
+        if first and first != name:
+            copies[name] = first
+    return copies
+
+
+def _title(manifest: Manifest) -> str:
+    """What a run is of: its program, and whether an optimizer made it before or after it compiled the program."""
+    program, entries = manifest.program or "a program", manifest.entries()
+    if "recipe" not in entries:
+        return program
+    return f"{program}, {'compiled by' if 'compiled' in entries else 'before'} {entries['recipe']}"
 
 
 def _what_sets_apart(manifests: Mapping[str, Manifest]) -> dict[str, str]:

@@ -234,11 +234,13 @@ def _remarks(
             for number, statement in enumerate(value, 1):
                 yield from ((id_, f"supports statement {number}") for id_ in statement["passages"])
         case Filtered(found, whole, names):
+            fates: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
             for list_, before in fields[found].items():
                 unread = " (as all were: the selection was unparsable)" if list_ in fields[whole] else ""
                 for id_ in before:
                     fate = f"kept{unread}" if id_ in value.get(list_, ()) else "dropped"
-                    yield id_, f"{fate} for {names.get(list_, list_)}"
+                    fates[id_, fate].append(names.get(list_, list_))
+            yield from ((id_, f"{fate} for {', '.join(lists)}") for (id_, fate), lists in fates.items())
         case Ranking():
             for rank, id_ in enumerate(value, 1):
                 yield id_, f"{name}: place {rank} of {len(value)}"

@@ -4,10 +4,12 @@ The figures are those of `eval.figures`. Whatever LMs, passages and errors say s
 the script of the page sets it as text. The page's policy allows its own style and script only, by their hashes.
 """
 
+import re
 from base64 import b64encode
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +29,8 @@ from retrieval import UsageError
 from retrieval.indexes import Progress
 
 __all__ = ["Page", "page", "report", "write"]
+
+_COMPONENTS = ("dom.js", "passages.js", "trace.js")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +62,8 @@ def page(
     """
     environment = _environment()
     shown = view(runs, title, progress)
-    style = _asset(environment, "drawing.css") + _asset(environment, "page.css")
-    script = _asset(environment, "page.js")
+    style = _asset(environment, "drawing.css") + _component("base.css") + _asset(environment, "report.css")
+    script = _joined([*map(_component, _COMPONENTS), _asset(environment, "report.js")])
     made = visible(files(shown, environment))
     html = environment.get_template("report.html").render(
         page=shown,
@@ -117,6 +121,16 @@ def _data(shown: View, made: Files) -> dict[str, Any]:
 def _asset(environment: Environment, name: str) -> str:
     assert environment.loader is not None
     return environment.loader.get_source(environment, name)[0]
+
+
+def _component(name: str) -> str:
+    """A part of the served page that the report has too."""
+    return (resources.files("programs.serving") / "page" / name).read_text("utf-8")
+
+
+def _joined(modules: Sequence[str]) -> str:
+    """Modules of JavaScript, each after those that it imports from, as one script. Their names are all different."""
+    return '"use strict";\n' + "\n".join(re.sub(r"^import .*\n|^export ", "", text, flags=re.M) for text in modules)
 
 
 def _hash(content: str) -> str:

@@ -68,6 +68,7 @@ export class Answering {
       case "call": this.calls.push(step); break;
       case "turn": this.turns.push(step); break;
       case "kept": case "dropped": this.fates.set(step.passage, step); break;
+      case "text": this.answer = (this.answer ?? "") + step.text; break;
       case "statement": this.statements.push(step); break;
       case "answer": this.answer = step.text; break;
       case "cost": this.cost = step; break;
@@ -81,10 +82,9 @@ export class Answering {
     return found;
   }
 
-  // Ids of the passages that the answer rests on, in the order in which they are numbered.
+  // Ids of the passages that say the answer, in the order in which they are numbered.
   get sources() {
-    const kept = [...this.fates.values()].filter(({ kind }) => kind === "kept").map(({ passage }) => passage);
-    return [...new Set([...kept, ...this.statements.flatMap(({ passages }) => passages)])];
+    return [...this.fates.values()].filter(({ supports }) => supports).map(({ passage }) => passage);
   }
 
   // What it is doing, in a few words.

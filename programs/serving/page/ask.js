@@ -8,8 +8,7 @@ import { Question } from "./question.js";
 import { Trace } from "./trace.js";
 
 export class Ask {
-  constructor(offer, tell) {
-    this.tell = tell; // of a new answering
+  constructor(offer) {
     this.answering = null;
     this.offer = offer;
     this.choices = new Choices(offer, { changed: () => this.show_examples() });
@@ -63,7 +62,6 @@ export class Ask {
     this.examples.hidden = true;
     this.status.scrollIntoView({ block: "nearest" });
     history.pushState(null, "", this.link());
-    this.tell(answering);
     this.busy(true);
     this.draw();
     await answering.run();
@@ -99,7 +97,6 @@ export class Ask {
     return make("div", { class: "row actions" },
       button("Copy link", () => copy(new URL(this.link(), location.href).href, status)),
       record && button("Download trace", () => save(`trace-${record.id}.json`, JSON.stringify(record, null, 2), "application/json")),
-      record?.prompts && make("a", { href: "#prompts" }, "Prompts and replies"),
       status);
   }
 }

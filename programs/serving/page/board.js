@@ -1,64 +1,31 @@
-// The leaderboard: methods by task, each mean with its 95 % interval.
+// The leaderboard: for the same questions of a data set the methods, the best first, each mean with its 95 % interval.
 
-import { drawn, interval, make, said, unique } from "./dom.js";
-import { json } from "./server.js";
+import { drawn, interval, make, plural, said, unique, whole } from "./dom.js";
 
-export class Board {
-  constructor() {
-    const id = unique("metric");
-    this.metric = make("select", { id, change: () => this.draw() });
-    this.place = make("div", { class: "wide", tabindex: "0", role: "region", "aria-label": "Leaderboard" });
-    this.element = make("section", { "aria-label": "Leaderboard", hidden: true },
-      make("div", { class: "head" }, make("h2", {}, "Leaderboard"), make("div", { class: "field across" }, make("label", { for: id }, "Metric"), this.metric)),
-      this.place,
-      make("p", { class: "quiet" }, "Means in percent with their 95 % intervals; a question that failed counts 0. Floor: the extractive reader, no language model. Ceiling: the oracle, which is told the gold."));
-  }
+export function board({ groups, metrics }, report_link) {
+  if (!groups.length) return [];
+  const id = unique("metric");
+  const place = make("div", {});
+  const draw = () => place.replaceChildren(...groups.map((group) => table(group, choice.value, report_link)));
+  const choice = make("select", { id, change: draw }, Object.entries(metrics).map(([name, heading]) => make("option", { value: name }, heading)));
+  draw();
+  return [make("section", { "aria-label": "Leaderboard" },
+    make("div", { class: "head" }, make("h2", {}, "Leaderboard"), make("div", { class: "field across" }, make("label", { for: id }, "Metric"), choice)),
+    place,
+    make("p", { class: "quiet" }, "Means in percent with their 95 % intervals; a question that failed counts 0. Floor: the extractive reader, no language model. Ceiling: the oracle, which is told the gold."))];
+}
 
-  async load() {
-    this.data = await json("/v1/leaderboard");
-    const { lines, metrics, tasks } = this.data;
-    const chosen = this.metric.value;
-    this.element.hidden = !lines.length;
-    this.metric.replaceChildren(...Object.entries(metrics).map(([name, heading]) => make("option", { value: name }, heading)));
-    if (chosen in metrics) this.metric.value = chosen;
-    if (!tasks.includes(this.task)) [this.task] = tasks;
-    this.draw();
-  }
-
-  // Of the metrics, by name.
-  async headings() {
-    if (!this.data) await this.load();
-    return this.data.metrics;
-  }
-
-  draw() {
-    const { lines, tasks } = this.data;
-    const heads = tasks.map((task) => {
-      const chosen = task === this.task;
-      return make("th", { scope: "col", "aria-sort": chosen ? "descending" : "none" }, make("button", { type: "button", class: "sort", click: () => this.sort(task) }, said(task || "questions")));
-    });
-    const rows = [...lines].sort((one, other) => this.best(other) - this.best(one)).map((line) => make("tr", {},
-      make("th", { scope: "row" }, said(line.program ?? "–"), line.standing ? [" ", make("span", { class: "badge" }, line.standing)] : null,
-        make("div", { class: "quiet" }, [line.lm, line.retriever, line.apart].filter(Boolean).join(" · "))),
-      tasks.map((task) => make("td", {}, (line.tasks[task] ?? []).map((cell) => this.cell(cell))))));
-    this.place.replaceChildren(make("table", { class: "board" }, make("thead", {}, make("tr", {}, make("th", { scope: "col" }, "Method"), heads)), make("tbody", {}, rows)));
-  }
-
-  cell({ name, questions, answered, scores }) {
-    const score = scores[this.metric.value];
-    if (!score) return make("span", { class: "quiet" }, "–");
-    const some = answered < questions ? make("span", { class: "quiet" }, ` ${answered} of ${questions}`) : null;
-    return make("a", { class: "scored", href: `#runs?${new URLSearchParams({ run: name })}`, title: name },
-      interval(score), some, drawn(score));
-  }
-
-  sort(task) {
-    this.task = task;
-    this.draw();
-    this.place.querySelectorAll(".sort")[this.data.tasks.indexOf(task)].focus();
-  }
-
-  best(line) {
-    return Math.max(-1, ...(line.tasks[this.task] ?? []).map(({ scores }) => scores[this.metric.value]?.mean ?? -1));
-  }
+function table({ task, questions, lines }, metric, report_link) {
+  const mean = ({ scores }) => (Object.hasOwn(scores, metric) ? scores[metric].mean : -1);
+  const rows = [...lines].sort((one, other) => mean(other) - mean(one)).map((line) => make("tr", {},
+    make("th", { scope: "row" }, said(line.title), line.standing ? [" ", make("span", { class: "badge" }, line.standing)] : null,
+      make("div", { class: "quiet" }, [line.lm, line.retriever, line.apart].filter(Boolean).join(" · "))),
+    make("td", { data: { label: "n" } }, whole(line.answered)),
+    make("td", { data: { label: "Score" } }, mean(line) < 0 ? make("span", { class: "quiet" }, "–") : make("div", { class: "scored" }, interval(line.scores[metric]), drawn(line.scores[metric]))),
+    make("td", { data: { label: "LM calls" } }, line.cost ? line.cost.lm_calls.toFixed(1) : "–"),
+    make("td", { data: { label: "Report" } }, report_link(`/v1/runs/${line.name.split("/").map(encodeURIComponent).join("/")}/report`, "Report", line.name))));
+  return make("table", { class: "board cards" },
+    make("caption", {}, make("b", {}, said(task || "questions")), make("span", { class: "quiet" }, ` ${plural(questions, "question")}`)),
+    make("thead", {}, make("tr", {}, ["Method", "n", "Score", "LM calls", "Report"].map((head) => make("th", { scope: "col" }, head)))),
+    make("tbody", {}, rows));
 }

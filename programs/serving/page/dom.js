@@ -51,6 +51,15 @@ export function disclosure(head, body, about = {}) {
   return control;
 }
 
+// A part that is folded at first. Its content is made when it is opened.
+export function unfold(head, content, about = {}) {
+  const details = make("details", about, make("summary", {}, head));
+  details.addEventListener("toggle", () => {
+    if (details.open && details.childElementCount === 1) details.append(...[content()].flat(Infinity));
+  });
+  return details;
+}
+
 let last = 0;
 export const unique = (stem) => `${stem}-${(last += 1)}`;
 
@@ -61,16 +70,14 @@ export function save(name, text, type) {
 }
 
 // Where a browser does not let the page write to the clipboard, the text is shown, ready to be copied.
-export async function copy(text, status) {
-  try {
-    await navigator.clipboard.writeText(text);
-    status.replaceChildren("Link copied.");
-  } catch {
-    const field = make("input", { readonly: true, "aria-label": "Link to copy" });
-    field.value = text;
+export function copy(text, status) {
+  const show = () => {
+    const field = make("textarea", { readonly: true, rows: 2, "aria-label": "Text to copy" }, text);
     status.replaceChildren(field);
     field.select();
-  }
+  };
+  if (navigator.clipboard) navigator.clipboard.writeText(text).then(() => status.replaceChildren("Copied."), show);
+  else show();
 }
 
 // A mean in percent with its 95 % interval, as text.

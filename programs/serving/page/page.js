@@ -12,7 +12,7 @@ const views = {};
 
 function route() {
   const [name, parameters = ""] = location.hash.slice(1).split("?", 2);
-  const view = name in TITLES ? name : "ask";
+  const view = Object.hasOwn(TITLES, name) ? name : "ask"; // and not __proto__
   for (const other of Object.keys(TITLES)) get(other).hidden = other !== view;
   for (const link of document.querySelectorAll("nav a")) {
     if (link.dataset.view === view) link.setAttribute("aria-current", "page");
@@ -75,11 +75,10 @@ async function start() {
   get("reader").hidden = offer.lm.language_model;
   get("lm").textContent = offer.lm.name;
   get("lm").title = "The language model behind this server";
-  let last = null;
-  views.ask = new Ask(offer, (answering) => { last = answering; });
+  views.ask = new Ask(offer);
   views.side = new Side(offer);
   views.runs = new Runs();
-  views.prompts = new Prompts(offer, () => last);
+  views.prompts = new Prompts(offer);
   window.addEventListener("hashchange", route);
   route();
   document.documentElement.dataset.ready = "";

@@ -1,11 +1,12 @@
-// The steps of one question as they happen.
+// The steps of one question, as they happen or as a run has recorded them.
 
-import { disclosure, make, plural, said, seconds, unique, whole } from "./dom.js";
+import { make, plural, said, seconds, unfold, whole } from "./dom.js";
 import { mark, passage_list } from "./passages.js";
 
 export class Trace {
-  constructor(answering) {
-    this.answering = answering;
+  // `of` has the `fates` of passages by their ids, the `passages` by their ids, and the `seconds` that have passed, if any.
+  constructor(of) {
+    this.of = of;
     this.queries = new Map(); // by number: where its passages belong
     this.waiting = make("li", { class: "step waiting" }, make("p", { class: "quiet" }, "Waiting for the next step …"));
     this.element = make("ol", { class: "steps" }, this.waiting);
@@ -17,7 +18,7 @@ export class Trace {
       case "passages": this.found(step); break;
       case "call": this.call(step); break;
       case "turn": this.turn(step); break;
-      case "kept": case "dropped": this.fate(step); break;
+      case "kept": case "dropped": for (const item of this.items(step.passage)) mark(item, step); break;
     }
   }
 
@@ -27,10 +28,16 @@ export class Trace {
     if (!this.element.childElementCount) this.element.append(make("li", { class: "step" }, make("p", { class: "quiet" }, "There were no steps.")));
   }
 
+  // Where a passage stands in the lists.
+  items(id) {
+    return [...this.element.querySelectorAll(".passage")].filter((item) => item.dataset.id === id);
+  }
+
   step(kind, name, about, ...content) {
-    const when = make("span", { class: "when quiet" }, seconds(this.answering.seconds));
+    const passed = this.of.seconds;
+    const when = passed === undefined ? null : make("span", { class: "when quiet" }, seconds(passed));
     const item = make("li", { class: `step ${kind}` }, make("div", { class: "head" }, make("h4", {}, name), about, when), content);
-    if (this.waiting.isConnected) this.waiting.before(item);
+    if (this.waiting.parentNode) this.waiting.before(item);
     else this.element.append(item);
   }
 
@@ -46,33 +53,23 @@ export class Trace {
     if (!place) return;
     status.textContent = passages === null ? "" : plural(passages.length, "passage");
     if (passages === null) place.replaceChildren(make("p", { class: "bad" }, "The search failed."));
-    else place.replaceChildren(...passage_list(passages, 10));
+    else place.replaceChildren(...passage_list(passages));
     for (const item of place.querySelectorAll(".passage")) {
-      if (this.answering.fates.has(item.dataset.id)) mark(item, this.answering.fates.get(item.dataset.id));
+      if (this.of.fates.has(item.dataset.id)) mark(item, this.of.fates.get(item.dataset.id));
     }
   }
 
   call({ predictor, seconds: took, input_tokens, output_tokens, prompt }) {
     const tokens = `${whole(input_tokens ?? 0)} tokens in, ${whole(output_tokens ?? 0)} out`;
     const about = make("span", { class: "quiet" }, `${seconds(took)} · ${tokens}`);
-    this.step("call", make("span", {}, "LM call: ", make("code", {}, predictor)), about, prompt ? folded_prompt(prompt) : null);
+    this.step("call", make("span", {}, "LM call: ", make("code", {}, predictor)), about, prompt ? unfold("What it was shown and replied", () => messages(prompt), { class: "fold" }) : null);
   }
 
   turn({ number, shown }) {
     const about = make("span", { class: "quiet" }, shown === null ? "" : `${plural(shown.length, "passage")} read`);
-    const known = this.answering.passages;
-    const titles = (shown ?? []).map((id) => make("li", {}, said(known.get(id)?.title || id)));
+    const titles = (shown ?? []).map((id) => make("li", {}, said(this.of.passages.get(id)?.title || id)));
     this.step("turn", `Round ${number}`, about, titles.length ? make("ul", { class: "chips" }, titles) : null);
   }
-
-  fate(step) {
-    for (const item of this.element.querySelectorAll(".passage")) if (item.dataset.id === step.passage) mark(item, step);
-  }
-}
-
-function folded_prompt(prompt) {
-  const body = make("div", { id: unique("prompt") }, messages(prompt));
-  return [disclosure("What it was shown and replied", body, { "aria-controls": body.id }), body];
 }
 
 // What a predictor was shown, and what it replied.

@@ -14,6 +14,7 @@ from support.records import a_row
 from support.runs_on_disk import add_rows, begin_run, end_run, make_run
 
 from eval.reports.served import run_routes
+from eval.runs.store import read
 from retrieval import UsageError
 
 
@@ -84,17 +85,38 @@ def test_two_runs_are_compared(client: TestClient) -> None:
     assert client.get("/v1/compare", params={**names, "format": "pdf"}).status_code == 400
 
 
-def test_the_leaderboard_has_a_line_for_each_method_and_what_sets_it_apart(runs: Path, client: TestClient) -> None:
+def test_the_leaderboard_is_grouped_by_questions(runs: Path, client: TestClient) -> None:
     make_run(runs / "elsewhere", 1, task="other", questions="others", settings={"k": 3})
+    make_run(runs / "more", 1, 1, 1, 1, questions="more", settings={"k": 3})
     board = client.get("/v1/leaderboard").json()
-    assert sorted(board["tasks"]) == ["other", "quiz"]
+    assert [(group["task"], group["questions"]) for group in board["groups"]] == [
+        ("other", 1),
+        ("quiz", 3),
+        ("quiz", 4),
+    ]
     assert board["metrics"] == {"em": "EM"}
-    lines = {line["apart"]: line for line in board["lines"]}
-    assert set(lines) == {"k 3", "k 5", ""}  # alone in its task, a run is set apart by nothing
-    (cell,) = lines["k 3"]["tasks"]["quiz"]
-    assert (cell["name"], cell["answered"], cell["finished"]) == ("first", 3, True)
-    assert cell["scores"]["em"]["mean"] == pytest.approx(2 / 3)
+    lines = {line["name"]: line for line in board["groups"][1]["lines"]}
+    assert set(lines) == {"first", "set/second"}
+    assert (lines["first"]["title"], lines["first"]["answered"], lines["first"]["finished"]) == ("reader", 3, True)
+    assert (lines["first"]["apart"], lines["set/second"]["apart"]) == ("k 3", "k 5")
+    assert lines["first"]["scores"]["em"]["mean"] == pytest.approx(2 / 3)
     assert "going" not in json.dumps(board)
+
+
+def test_a_rescored_copy_is_no_line_of_its_own_and_gives_its_scores(runs: Path, client: TestClient) -> None:
+    started = "2026-01-01T00:00:00+00:00"
+    make_run(runs / "plain", 1, questions="q", program="cot", started=started)
+    was = {"run": "plain", "metrics": ["em"], "started": read(runs / "plain").manifest.started}
+    make_run(runs / "plain-rescored", 0, questions="q", program="cot", rescored=was)
+    group = next(g for g in client.get("/v1/leaderboard").json()["groups"] if g["questions"] == 1)
+    assert [(line["name"], line["scores"]["em"]["mean"]) for line in group["lines"]] == [("plain", 1.0)]
+
+
+def test_runs_of_an_optimizer_are_named(runs: Path, client: TestClient) -> None:
+    make_run(runs / "before", 1, questions="o", program="cot", recipe="mipro_v2")
+    make_run(runs / "after", 1, questions="o", program="cot", recipe="mipro_v2", compiled="hash")
+    group = next(g for g in client.get("/v1/leaderboard").json()["groups"] if g["questions"] == 1)
+    assert [line["title"] for line in group["lines"]] == ["cot, compiled by mipro_v2", "cot, before mipro_v2"]
 
 
 @pytest.mark.parametrize(

@@ -139,7 +139,7 @@ def test_reasons_are_plain(url: str) -> None:
     steps = ask(url, method="blendfilter").json()["steps"]
     why = {step["passage"]: step["why"] for step in steps if step["kind"] in ("kept", "dropped")}
     of_draft, of_memory = "the query with the draft answer", "the query with the passage from memory"
-    assert why["adwa"] == f"kept for the question; kept for {of_draft}; kept for {of_memory}"
+    assert why["adwa"] == f"kept for the question, {of_draft}, {of_memory}"
 
 
 def test_prompts_of_a_method(url: str) -> None:

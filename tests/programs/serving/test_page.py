@@ -148,12 +148,13 @@ def test_what_was_dropped_is_struck_out_with_the_reason_and_statements_cite(brow
     browser.click("#ask .primary")
     answered(browser)
     assert browser.texts(".step [data-fate=dropped] .title") == ["Gateway Arch"]
-    assert browser.texts(".step [data-fate=dropped] .why") == ["round 1: filtered out"]
+    assert browser.texts(".step [data-fate=dropped] .why") == ["dropped in round 1"]
     line = "getComputedStyle(document.querySelector('[data-fate=dropped] .title')).textDecorationLine"
     assert browser.run(line) == "line-through"
-    assert browser.count(".step [data-fate=kept]") == 2
+    assert browser.texts(".step [data-fate=source] .badge") == ["says so"]
+    assert browser.texts(".step [data-fate=shown] .title") == ["Menelik"]
     assert browser.texts(".statements li")[0] == "General Baratieri led the Italian troops at Adwa. [1]"
-    assert browser.texts(".sources .title") == ["Battle of Adwa", "Menelik"]
+    assert browser.texts(".sources .title") == ["Battle of Adwa"]
 
 
 def test_a_question_is_stopped_asked_again_and_shared(browser: Browser, url: str, gate: Gate) -> None:
@@ -206,13 +207,45 @@ def test_methods_are_seen_side_by_side(browser: Browser, url: str) -> None:
     )
     browser.write("#side textarea", QUESTION + "\n")
     browser.wait("document.querySelectorAll('#side .cost').length === 3")
-    assert browser.texts(".grid .answer-text") == ["Baratieri"] * 3
-    assert browser.texts(".names .name") == ["A direct with table", "B migres with table", "C direct with hostile"]
-    searches = "[...document.querySelectorAll('.grid [aria-label=\"Search 1\"] .cell')].map((cell) => cell.querySelectorAll('.passage').length)"  # noqa: E501
-    assert browser.run(searches) == [3, 3, 4]
-    assert browser.texts(".grid [aria-label='What only one of them found'] .cell")[0].startswith("Nothing")
-    assert browser.texts(".grid [aria-label='What only one of them found'] .title") == [HOSTILE]
-    assert browser.texts(".shared") == ["All of them found 3 passages: Battle of Adwa, Menelik, Gateway Arch"]
+    assert browser.texts(".column .answer-text") == ["Baratieri"] * 3
+    assert browser.texts(".column .name") == ["A direct with table", "B migres with table", "C direct with hostile"]
+    found = "[...document.querySelectorAll('.column')].map((side) => side.querySelectorAll('.step.query:first-child .passage').length)"  # noqa: E501
+    assert browser.run(found) == [3, 3, 4]
+    assert browser.texts(".column .only .title") == [HOSTILE]
+    assert browser.texts(".shared p") == [
+        "All of them found 3 passages: Battle of Adwa, Menelik, Gateway Arch",
+        f"C alone found 1 passage: {HOSTILE}",
+    ]
+
+
+def test_side_by_side_and_ask_begin_with_the_first_methods(browser: Browser, url: str) -> None:
+    opened(browser, url, "#side")
+    chosen = "[...document.querySelectorAll('.contestant')].map((box) => box.querySelector('select').value)"
+    assert browser.run(chosen) == ["iter_retgen", "migres"]
+    assert browser.run("document.querySelector('#ask select').value") == "iter_retgen"
+
+
+def test_examples_are_those_of_the_chosen_retriever(browser: Browser, url: str) -> None:
+    opened(browser, url)
+    assert browser.texts(".example") == []  # a search for anything finds nothing in so small a table
+    with serving(
+        answering_with(lms.load("extractive"), retriever=Memory([Passage("p", "A city of Italy", "Trieste")]))
+    ) as own:
+        opened(browser, own)
+        assert browser.texts(".example") == ["What is said about Trieste?"]
+        retriever = "document.querySelectorAll('#ask select')[1]"
+        browser.run(f"({retriever}.value = 'none', {retriever}.dispatchEvent(new Event('change')))")
+        assert not browser.run("document.querySelector('.examples').checkVisibility()")
+
+
+@pytest.mark.parametrize(
+    "place", ["#__proto__", "#constructor", "#runs?run=..%2F..", "#ask?method=__proto__&question=x"]
+)
+def test_an_odd_address_shows_a_view(browser: Browser, url: str, place: str) -> None:
+    opened(browser, url, place)
+    assert browser.count("main > section:not([hidden])") == 1
+    if "runs" in place:
+        browser.wait("document.querySelector('.board td')")
 
 
 def test_the_progress_of_a_run_is_seen_and_two_clicks_compare(browser: Browser, url: str, runs: Path) -> None:
@@ -223,39 +256,38 @@ def test_the_progress_of_a_run_is_seen_and_two_clicks_compare(browser: Browser, 
     assert browser.text("[data-run=going] .count") == "1 of 4"
     add_rows(store, 1, 0)
     browser.wait("document.querySelector('[data-run=going] .count').textContent === '3 of 4'")
-    browser.click("[data-run=going] th a")
-    browser.wait("document.querySelector('section[aria-label=\"Run going\"]')")
-    assert "66.7" in browser.text("section[aria-label='Run going'] table")
     end_run(store, 1)
-    browser.wait("document.querySelector('section[aria-label=\"Run going\"]').innerText.includes('75.0')")
     browser.wait("!document.querySelector('[data-run=going] progress')")
     assert browser.text("[data-run=going] .scored").startswith("EM 75.0")
-    browser.wait("document.querySelectorAll('.board thead .sort').length === 2")  # the leaderboard has its task
+    browser.wait("document.querySelectorAll('.board').length === 2")  # the leaderboard has its task
+    assert browser.texts(".board caption") == ["other 4 questions", "quiz 20 questions"]
     assert browser.count(".board .interval") == 3
+    assert browser.texts(".board:last-of-type .quiet")[1:] == ["made/up · k 3", "made/up · k 5"]
 
     browser.click("[aria-label='Compare first']")
     browser.click("[aria-label='Compare second']")
-    browser.wait("document.querySelector('.comparison')")
-    assert "By EM, A is better by 100.0 points" in browser.text(".comparison")
-    assert browser.texts(".comparison .entries dt") == ["settings.k"]
+    browser.wait("document.querySelector('#runs > p a')")
+    assert browser.text("#runs > p a") == "Compare first with second"
     browser.click("[aria-label='Compare going']")
-    browser.wait("document.querySelector('#runs .card .bad')")
-    assert "they cannot be compared" in browser.text("#runs .card .bad")
-    assert len(refused(browser, 400)) == 1
+    assert browser.text("#runs > p a") == "Compare second with going"
+    assert not browser.run("document.querySelector('[aria-label=\"Compare first\"]').checked")
+    browser.click("[aria-label='Compare going']")
+    browser.click("[aria-label='Compare first']")
+    browser.open(browser.run("document.querySelector('#runs > p a').href"))
+    browser.wait("'ready' in document.documentElement.dataset")
+    assert browser.count("details.entry") == 20
+    opened(browser, url)
 
 
 def test_prompts_are_shown_with_replies_and_as_they_were_before_compiling(browser: Browser, url: str) -> None:
-    opened(browser, url, "#prompts")
-    assert browser.texts("#prompts .empty a") == ["Ask a question"]
-    browser.click("#prompts .empty a")
+    opened(browser, url)
     browser.write("#ask textarea", QUESTION + "\n")
     answered(browser)
-    browser.click("a", "Prompts and replies")
-    browser.wait("document.querySelectorAll('.calls .call').length === 2")
-    browser.click(".calls .disclose")
-    assert browser.texts(".call:first-child h5") == ["system", "user", "reply"]
-    assert QUESTION in browser.texts(".call:first-child pre")[1]
-    assert "Baratieri" in browser.texts(".call:first-child pre")[2]
+    browser.click(".step.call summary")
+    assert browser.texts(".step.call [open] h5") == ["system", "user", "reply"]
+    assert QUESTION in browser.texts(".step.call [open] pre")[1]
+    assert "Baratieri" in browser.texts(".step.call [open] pre")[2]
+    browser.click("nav a", "Prompts")
     browser.run(
         "(() => { const select = document.querySelector('#prompts select');"
         "  select.value = 'direct'; select.dispatchEvent(new Event('change')); })()"
@@ -273,10 +305,7 @@ def test_hostile_text_stays_text(browser: Browser, url: str) -> None:
     browser.run("document.querySelectorAll('#ask select')[1].value = 'hostile'")
     browser.write("#ask textarea", f"{QUESTION} {HOSTILE}\n")
     answered(browser)
-    browser.click("a", "Prompts and replies")
-    browser.wait("document.querySelectorAll('.calls .call').length === 2")
-    browser.click(".calls .disclose")
-    browser.click("nav a", "Ask")
+    browser.click(".step.call summary")
     assert HOSTILE in browser.texts(".passage .title")
     assert HOSTILE in browser.text(".query-text")
     assert any("\\u202eGeneral" in text for text in browser.texts(".passage .text"))
