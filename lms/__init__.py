@@ -22,7 +22,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from odqa.errors import UsageError
 from odqa.secrets import keep_secret
 
-__all__ = ["MAX_TOKENS", "load"]
+__all__ = ["MAX_TOKENS", "is_local", "load"]
 
 logger = logging.getLogger(__name__)
 
@@ -116,6 +116,11 @@ def load(spec: str = "auto", *, api_base: str | None = None, **settings: Any) ->
             return dspy.LM(spec, **settings)
     except (TypeError, ValueError, LMConfigurationError) as error:
         raise UsageError(f"LM {spec!r}: {error}") from None
+
+
+def is_local(spec: str) -> bool:
+    """Whether this names a model of this process, by itself or as "auto"."""
+    return (os.environ.get("ODQA_LM", "").strip() if spec == "auto" else spec).startswith("gguf:")
 
 
 def _choose() -> tuple[str, str]:

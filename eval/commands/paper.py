@@ -30,9 +30,9 @@ from eval.commands.options import (
 from eval.reports.progress import Progress
 from eval.runs.budget import Budget
 from eval.runs.prepare import load_lm
+from eval.runs.request import Pace
 from odqa.console import output, say
-from odqa.secrets import without_secrets
-from programs.commands.flags import adapter_of, add_lm, lm_settings
+from programs.commands.flags import adapter_of, add_lm, assignment, lm_settings
 from retrieval import FORMS, OdqaError, Retriever, UsageError
 from retrieval import load as load_retriever
 
@@ -59,6 +59,7 @@ def add_flags(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--set",
         action="append",
+        type=assignment,
         default=[],
         metavar="NAME=VALUE",
         help="a setting for all programs that have it; what makes a row what it is cannot be set",
@@ -66,6 +67,7 @@ def add_flags(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--state",
         action="append",
+        type=assignment,
         default=[],
         metavar="PROGRAM[:TASK]=FILE",
         help="state file with demonstrations, for rows where the paper uses some",
@@ -74,6 +76,13 @@ def add_flags(parser: ArgumentParser) -> None:
     add_demonstrations(parser, ", in such rows without a state file; 0 for none", paper_s)
     parser.add_argument(
         "--runs", default="runs/paper", metavar="DIR", help="directory for the runs (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--known",
+        action="append",
+        metavar="DIR",
+        help="folder with runs of odqa eval, at any depth: one that asked the same of the same questions stands for a "
+        "row, and is scored anew (default: runs)",
     )
     add_workers(parser)
     add_lm_calls(parser)
@@ -103,12 +112,12 @@ def main(args: Namespace) -> None:
     if args.show:
         output("\n\n".join(map(printing.show, tables)))
         return
-    seeds, settings, states = seeds_of(args), setup.assigned(args.set), setup.states(args.state)
+    seeds, states = seeds_of(args), {name: str(file) for name, file in args.state}
+    settings = {name.replace("-", "_"): value for name, value in args.set}
     setup.check_settings(settings, tables)
+    setup.check_states(states)
     if args.limit is not None and args.limit < 1:
         raise UsageError(f"limit is a number of questions and must be at least 1, not {args.limit}")
-    if lost := [state.file for state in states if not Path(state.file).is_file()]:
-        raise UsageError(f"there is no state file {lost[0]}")
     begun: list[Path] = []
 
     def on_run(row: str, task: str, directory: Path) -> None:
@@ -120,6 +129,7 @@ def main(args: Namespace) -> None:
             lms=_lms(args),
             retrievers=_retrievers(args),
             directory=Path(args.runs),
+            known=[Path(folder) for folder in args.known or ["runs"]],
             limit=args.limit,
             data=args.data,
             judge=args.judge,
@@ -128,14 +138,11 @@ def main(args: Namespace) -> None:
             states=states,
             demonstrations=args.demonstrations,
             on_demonstrations=lambda shown: progress.say(str(shown)),
-            threads=args.threads,
-            lm_calls=args.lm_calls,
-            workers=workers_of(args),
+            pace=Pace(threads=args.threads, lm_calls=args.lm_calls, workers=workers_of(args)),
             budget=Budget(limits_of(args)),
             cache=args.cache,
             on_run=on_run,
             on_row=progress.on_row,
-            clean=without_secrets,
         )
         results = []
         try:

@@ -3,14 +3,13 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from inspect import signature
 from typing import Any
 
 from eval.figures.summary import Summary
 from eval.metrics.yesno import is_yes_no
+from eval.papers.measuring import reported
 from eval.papers.questions import Questions
-from eval.papers.reported import reported
-from eval.papers.setup import program_of
+from eval.papers.setup import settings_of
 from eval.papers.tables import Table, TableRow
 from eval.runs.asking import Asking
 from eval.runs.ceiling import standing
@@ -25,6 +24,8 @@ class RowRun:
     """The run of a row on a task."""
 
     row: TableRow
+    task: str
+    """As the columns have it."""
     summary: Summary
     run: Run
     questions: Questions
@@ -64,7 +65,7 @@ def _lms(ran: RowRun) -> Iterator[str]:
     for role, lm, name in (("Reader", ran.reader, ran.row.reader), ("Planner", ran.planner, ran.row.planner)):
         if lm is not None:
             yield f"{role}: {lm} (paper: {name or 'not named'}); {shots}"
-    if ran.summary.manifest.entries()["answers"] is False:
+    if ran.summary.manifest.entries().get("answers") is False:
         yield "No answers are asked for where all columns look at what was found alone"
 
 
@@ -124,8 +125,7 @@ def _unknown(ran: RowRun) -> Iterator[str]:
 def _settings(table: Table, ran: RowRun, given: Mapping[str, Any]) -> Iterator[str]:
     """What the caller set beside the paper's own, and what a row did not take."""
     row, manifest = ran.row, ran.summary.manifest
-    defaults = signature(program_of(row.program).__init__).parameters
-    usual = {**table.settings_by_task.get(str(manifest.task).partition(":")[0], {}), **table.settings}
+    usual = {**settings_of(row.program), **table.settings_for(row, ran.task, {})}
     for name in given:
         if name not in manifest.settings:
             continue
@@ -133,7 +133,7 @@ def _settings(table: Table, ran: RowRun, given: Mapping[str, Any]) -> Iterator[s
         if name in table.fixed_in(row):
             if value != given[name]:
                 yield f"{row.name}: --set {name} is refused; the row has {name} {value}"
-        elif name not in table.models and value != (own := usual.get(name, defaults[name].default)):
+        elif name not in table.models and value != (own := usual[name]):
             yield f"{row.name}: {name} {value}, by --set (the table: {own})"
 
 
@@ -147,9 +147,9 @@ def _questions(table: Table, ran: RowRun) -> Iterator[str]:
     left_out = sum(map(is_yes_no, asked))
     for column in table.columns:
         metric = (column.metric or "").partition("@")[0]
-        if left_out and metric in ("answer_recall", "top_k_accuracy") and column.task == ran.summary.manifest.task:
+        if left_out and metric in ("answer_recall", "top_k_accuracy") and column.task == ran.task:
             yield f"{column.name}: leaves out {left_out} of {len(asked)} questions, which are answered by yes or no"
-        if metric == "migres_em" and column.task and column.task == ran.summary.manifest.task:
+        if metric == "migres_em" and column.task and column.task == ran.task:
             aliases = choose(column.task)[0].aliases
             if aliases and not any(question.get("answers")[1:] for question in asked):
                 yield f"{column.name}: each answer has one name here (paper: all those in {aliases} of the data set)"

@@ -3,18 +3,19 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
+
+import dspy
 
 from eval import metrics
 from eval.figures.costs import costs
-from eval.figures.statistics import gain_interval, mean_interval
+from eval.figures.statistics import difference_interval, gain_interval, mean_interval, ratio_interval
 from eval.figures.summary import Summary
 from eval.papers.migres_studies import STUDIES
-from eval.papers.reported import reported
-from eval.papers.setup import Setup
 from eval.papers.tables import Column, Table, TableRow, all_tables
 from eval.runs.record import Row
 
-__all__ = ["Measured", "NotRun", "check_judge", "compute", "measure", "metrics_for", "needs_answers"]
+__all__ = ["Measured", "NotRun", "check_judge", "compute", "measure", "metrics_for", "needs_answers", "reported"]
 
 _JUDGED = ("acc_judge", "acc_judge_cover")
 _OF_SEARCHES = re.compile(
@@ -42,54 +43,84 @@ class Measured:
     """Of a metric: its scores from 0 to 1, by the question's id; a failed question has 0."""
 
 
+def reported(rows: Sequence[Row]) -> list[Mapping[str, Any]]:
+    """The program's own fields, for each question that has a result."""
+    return [row.prediction.own for row in rows if row.prediction]
+
+
 def needs_answers(table: Table, program: str, task: str) -> bool:
     """Whether a column of the table for this task depends on the program's answers."""
     columns = [column for column in table.columns if column.task == task]
     return program in STUDIES or not all(_OF_SEARCHES.fullmatch(column.metric or "") for column in columns)
 
 
-def check_judge(column: Column, setup: Setup) -> None:
+def check_judge(column: Column, judge: str | None) -> None:
     """Raise NotRun for a column that needs a judge, where the caller names none: a run for it alone would be paid for
     nothing."""
-    if column.metric in _JUDGED and not setup.judge:
+    if column.metric in _JUDGED and not judge:
         raise NotRun("needs --judge LM")
 
 
-def metrics_for(
-    task: str, program: str, setup: Setup, answers: bool = True, most_calls: int | None = None
-) -> list[metrics.Metric]:
-    """What a run of the program on the task is scored by: the study's own metrics; else those of all tables that have
-    programs and this task, so that one run serves them all. A run without answers has those of its searches alone.
-    Testing a judge may take `most_calls` LM calls."""
-    if program in STUDIES:
-        return list(STUDIES[program].metrics.values())
-    tables = [table for table in all_tables() if not any(row.program in STUDIES for row in table.rows)]
+def metrics_for(task: str, program: str, judge: str | None, *, answers: bool = True) -> list[str]:
+    """What a run of the program on the task is scored by: the metrics of all tables that have this task, so that one
+    run serves them all, or those of a study's own table. A run without answers has those of its searches alone."""
+    study = {program} & STUDIES.keys()
+    tables = [table for table in all_tables() if {row.program for row in table.rows} & STUDIES.keys() == study]
     named = [column.metric for table in tables for column in table.columns if column.task == task and column.metric]
-    named = [name for name in named if answers or _OF_SEARCHES.fullmatch(name)]
-    wanted = [_named(name, setup) for name in dict.fromkeys(named) if name not in _JUDGED or setup.judge]
-    return [metrics.load(name, judge_api_base=setup.judge_api_base, most_calls=most_calls) for name in wanted]
+    wanted = [name for name in dict.fromkeys(named) if answers or _OF_SEARCHES.fullmatch(name)]
+    return [_named(name, judge) for name in wanted if judge or name not in _JUDGED]
+
+
+def load_metric(name: str, **judging: Any) -> metrics.Metric:
+    """The metric of this name; own:FIELD is a score that the program itself reports.
+
+    Args:
+        name: As `metrics_for` gives it.
+        judging: Further arguments of `eval.metrics.load`.
+
+    Raises:
+        UsageError: as `eval.metrics.load`.
+    """
+    if not name.startswith("own:"):
+        return metrics.load(name, **judging)
+
+    def own(example: dspy.Example, prediction: dspy.Prediction, trace: Any = None, *_: Any) -> float | None:
+        score: float | None = prediction.get(name.removeprefix("own:"), 0.0)  # 0 for a question that failed
+        return score
+
+    own.__name__ = name
+    return own
 
 
 def measure(
-    table: Table, row: TableRow, column: Column, summary: Summary, rows: Sequence[Row], setup: Setup
+    table: Table, row: TableRow, column: Column, summary: Summary, rows: Sequence[Row], judge: str | None
 ) -> Measured:
     """The column's figure, of a run of the row with this summary and these rows.
 
     Raises:
         NotRun: the run does not have it.
     """
-    if column.ratio:
-        ratio = STUDIES[row.program].ratios[column.ratio](rows)
-        if ratio is None:
-            raise NotRun(f"{column.ratio} is undefined here")
-        return Measured(ratio.value, summary.total.n, ratio.low, ratio.high)
+    n = summary.total.n
     if column.metric:
-        return _score(column.metric, table, summary, rows, setup)
-    value = _reported(column.reported, rows) if column.reported else _count(column, summary, rows)
+        return _score(_named(column.metric, judge), table, summary, rows)
+    if column.ratio:
+        over, under = (_numbers(name, rows) for name in column.ratio)
+        if not sum(under):
+            raise NotRun(f"{column.ratio[1]} is 0, and so the ratio is undefined here")
+        return Measured(sum(over) / sum(under), n, *ratio_interval(over, under))
+    if column.total:
+        gains = _numbers(column.total, rows)
+        low, high = difference_interval(gains)
+        return Measured(sum(gains), n, len(gains) * low, len(gains) * high)
+    if column.reported:
+        numbers = _numbers(column.reported, rows)
+        return Measured(sum(numbers) / len(numbers), n)
+    spent = costs(rows, summary.manifest)
+    counts = {"iterations": spent.iterations, "passages_shown": spent.passages}
+    value = summary.total.cost["lm_calls"] if column.count == "lm_calls" else counts[column.count or ""]
     if value is None:
-        name = column.reported or column.count or ""
-        raise NotRun(f"the program reports no {name.replace('_', ' ')}")
-    return Measured(value, summary.total.n)
+        raise NotRun(f"the program reports no {(column.count or '').replace('_', ' ')}")
+    return Measured(value, n)
 
 
 def compute(column: Column, row: TableRow, measured: Mapping[tuple[str, str], Measured]) -> Measured | None:
@@ -136,12 +167,11 @@ def _gain(own: Measured, best: Measured, column: str) -> Measured:
     return Measured(100 * (sum(better) / sum(base) - 1), len(shared), low, high)
 
 
-def _named(metric: str, setup: Setup) -> str:
-    return f"{metric}:{setup.judge}" if metric in _JUDGED else metric
+def _named(metric: str, judge: str | None) -> str:
+    return f"{metric}:{judge}" if metric in _JUDGED else metric
 
 
-def _score(metric: str, table: Table, summary: Summary, rows: Sequence[Row], setup: Setup) -> Measured:
-    name = _named(metric, setup)
+def _score(name: str, table: Table, summary: Summary, rows: Sequence[Row]) -> Measured:
     if name not in summary.total.scores:
         raise NotRun(f"{name} is undefined here")
     score = summary.total.scores[name]
@@ -149,15 +179,13 @@ def _score(metric: str, table: Table, summary: Summary, rows: Sequence[Row], set
     return Measured(table.scale * score.mean, score.n, table.scale * score.low, table.scale * score.high, scores)
 
 
-def _count(column: Column, summary: Summary, rows: Sequence[Row]) -> float | None:
-    if column.count == "lm_calls":
-        return summary.total.cost["lm_calls"]
-    spent = costs(rows, summary.manifest)
-    return spent.iterations if column.count == "iterations" else spent.passages
+def _numbers(field: str, rows: Sequence[Row]) -> list[float]:
+    """A field of the program's result for every question that has a result.
 
-
-def _reported(field: str, rows: Sequence[Row]) -> float | None:
-    """The mean of a field of the program's result; None where a question lacks it."""
-    values = [report.get(field) for report in reported(rows)]
-    numbers = [value for value in values if value is not None]
-    return sum(numbers) / len(numbers) if numbers and len(numbers) == len(values) else None
+    Raises:
+        NotRun: a question lacks it, or there is none.
+    """
+    values = [value for own in reported(rows) if (value := own.get(field)) is not None]
+    if not values or len(values) < len(reported(rows)):
+        raise NotRun(f"the program reports no {field.replace('_', ' ')}")
+    return values

@@ -3,37 +3,37 @@
 - `Extraction` and `Missing` are its preliminary study (section 2, Tables 1 and 2).
 - `FirstSearch` compares what two retrievers find in the first search (appendix A, Table 10).
 
-Each is a module that `eval.runs.runner.evaluate` asks like a program. What it finds out about a question is in its
-result, where the metrics and ratios here read it.
+Each is a program like any other, but for its further inputs. What it finds out about a question are numbers among its
+own fields, which the columns of a table name.
 
 In the paper an LM writes the steps of a question (sub-questions and their answers) from the gold evidence. Here
 `eval.tasks.steps` takes them from the gold by rule, so that no LM decides what another LM is measured by.
 """
 
 import random
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import partial
-from typing import Any, Literal, NamedTuple
+from inspect import signature
+from typing import Literal
 
 import dspy
 
-from eval.figures.statistics import difference_interval, ratio_interval
-from eval.metrics import Metric, migres_em
 from eval.metrics.dpr import has_answer
 from eval.metrics.knowledge import sub_answers
-from eval.papers.reported import reported
-from eval.runs.record import Row
 from eval.tasks.steps import steps_of
 from programs.steps.ask import ask
 from programs.steps.citations import keep_supported, report_fact, resolve_citations
 from programs.steps.filtering import threshold_for
 from programs.steps.result import result
 from programs.steps.search import search_for
+from programs.steps.settings import Count, checked
 from programs.steps.side_by_side import side_by_side
 from programs.steps.text import as_text, blend, one_line, passage_or_nothing
-from retrieval import Passage, Retriever, UsageError, number, pick, union
+from retrieval import Passage, Retriever, number, pick, union
 from retrieval import load as load_retriever
+from retrieval.ranking.entailment import load_entailment
+from retrieval.ranking.filter import filter_sentences
+from retrieval.ranking.scorers import load_scorer
 from signatures.detect import DetectMissing
 from signatures.extract import ExtractStatements
 from signatures.replies import is_refusal
@@ -41,39 +41,15 @@ from signatures.select import SelectUseful
 from signatures.verify import AlignMissing
 from signatures.write import WriteKnowledgeOrNone
 
-__all__ = ["STUDIES", "Extraction", "FirstSearch", "Missing", "Ratio", "Study", "prepared"]
+__all__ = ["STUDIES", "Extraction", "FirstSearch", "Missing", "prepared"]
 
 _FEW = 20  # passages that a search for a title gives
 
 
-class Ratio(NamedTuple):
-    """A figure over all questions of a study, and its 95 % confidence interval."""
-
-    value: float
-    low: float
-    high: float
-
-
-@dataclass(frozen=True, slots=True)
-class Study:
-    """What is run, and what is computed from it.
-
-    Attributes:
-        module: Takes a retriever, and settings by keyword, as programs do.
-        inputs: The fields of the prepared examples that the module takes.
-        metrics: Scores per question, by name.
-        ratios: Figures over all rows of a run, by name; None where they are undefined.
-    """
-
-    module: type[dspy.Module]
-    inputs: tuple[str, ...]
-    metrics: Mapping[str, Metric]
-    ratios: Mapping[str, Callable[[Sequence[Row]], Ratio | None]]
-
-
-def prepared(study: Study, examples: Sequence[dspy.Example]) -> list[dspy.Example]:
+def prepared(study: type[dspy.Module], examples: Sequence[dspy.Example]) -> list[dspy.Example]:
     """The examples with the gold fields `steps`, `titles` and `sub_answers`. An example without gold for one of the
     study's inputs is left out."""
+    inputs = [name for name in signature(study.forward).parameters if name != "self"]
     made = []
     for example in examples:
         gold = {
@@ -81,8 +57,8 @@ def prepared(study: Study, examples: Sequence[dspy.Example]) -> list[dspy.Exampl
             "titles": list(example.get("gold_titles") or ()),
             "sub_answers": sub_answers(example),
         }
-        if all(gold.get(name, True) for name in study.inputs):
-            made.append(dspy.Example({**dict(example.items()), **gold}).with_inputs(*study.inputs))
+        if all(gold.get(name, True) for name in inputs):
+            made.append(dspy.Example({**dict(example.items()), **gold}).with_inputs(*inputs))
     return made
 
 
@@ -96,7 +72,7 @@ class Extraction(dspy.Module):
     Cost per question: 1 LM call, and 1 more for the usefulness if a statement holds; 1 search, and 1 for each gold
     title.
 
-    Scores, each undefined where there is nothing to take a share of:
+    Scores, each None where there is nothing to take a share of:
 
     - `precision`: the share of the cited passages that are positive.
     - `recall`: the share of the positive passages that are cited.
@@ -111,13 +87,9 @@ class Extraction(dspy.Module):
             true:google/t5_xxl_true_nli_mixture.
     """
 
-    def __init__(self, retriever: Retriever, *, m: int = 50, shown: int = 5, entailment: str = "lexical") -> None:
+    @checked
+    def __init__(self, retriever: Retriever, *, m: Count = 50, shown: Count = 5, entailment: str = "lexical") -> None:
         super().__init__()
-        for name, count in {"m": m, "shown": shown}.items():
-            if count < 1:
-                raise UsageError(f"{name} must be at least 1, not {count}")
-        from retrieval.ranking.entailment import load_entailment
-
         self.retriever = retriever
         self.m = m
         self.shown = shown
@@ -146,13 +118,11 @@ class Extraction(dspy.Module):
             known_facts=[report_fact(fact) for fact in held],
             statements=[report_fact(fact) for fact in facts],
             positive=sorted(positive),
-            scores={
-                "precision": _share(all_cited & positive, all_cited),
-                "recall": _share(all_cited & positive, positive),
-                "precision_entailed": _share(held_cited & positive, held_cited),
-                "recall_entailed": _share(held_cited & positive, positive),
-                "useful": self._useful(question, [fact.text for fact in held]),
-            },
+            precision=_share(all_cited & positive, all_cited),
+            recall=_share(all_cited & positive, positive),
+            precision_entailed=_share(held_cited & positive, held_cited),
+            recall_entailed=_share(held_cited & positive, positive),
+            useful=self._useful(question, [fact.text for fact in held]),
         )
 
     def _useful(self, question: str, facts: Sequence[str]) -> float | None:
@@ -175,8 +145,8 @@ class Missing(dspy.Module):
     Scores:
 
     - `partial`: whether the LM finds the question unanswerable where steps are missing.
-    - `match`: whether the missing steps ask for what the LM then calls missing, in the LM's own judgement; undefined
-      where it finds the question answerable.
+    - `match`: whether the missing steps ask for what the LM then calls missing, in the LM's own judgement; None where
+      it finds the question answerable.
 
     Args:
         retriever: None, for nothing is retrieved.
@@ -194,7 +164,7 @@ class Missing(dspy.Module):
         whole, part = side_by_side(
             *(partial(ask, self.detect, facts=number(some), question=question) for some in (facts, facts[:known]))
         )
-        unanswerable = is_refusal(as_text(part.answer))
+        missing, unanswerable = one_line(part.missing), is_refusal(as_text(part.answer))
         return result(
             answer=whole.answer,
             queries=[],
@@ -202,11 +172,9 @@ class Missing(dspy.Module):
             evidence=facts,
             known=known,
             partial_answer=as_text(part.answer),
-            missing=one_line(part.missing),
-            scores={
-                "partial": float(unanswerable),
-                "match": self._match(one_line(part.missing), steps[known:]) if unanswerable else None,
-            },
+            missing=missing,
+            partial=float(unanswerable),
+            match=self._match(missing, steps[known:]) if unanswerable else None,
         )
 
     def _match(self, missing: str, steps: Sequence[dict[str, str]]) -> float | None:
@@ -227,6 +195,10 @@ class FirstSearch(dspy.Module):
 
     Cost per question: 2 searches; 1 LM call if nothing passes for one of the two.
 
+    Numbers: passages of the first retriever that pass, `returned`, those of them that are positive, `positive`, and the
+    others, `negative`; likewise `returned_against` … of the other one; and `gain`, which is 1 where only the other one
+    wins, -1 where only the first one does, and else 0.
+
     Args:
         retriever: The first retriever. Paper: BM25.
         against: The other retriever, by its spec. Paper: `Mixture`, BM25 and bge_base merged.
@@ -239,24 +211,20 @@ class FirstSearch(dspy.Module):
             cross-encoder:BAAI/bge-reranker-base.
     """
 
+    @checked
     def __init__(
         self,
         retriever: Retriever,
         *,
         against: str,
-        m: int = 50,
-        m_against: int = 100,
-        k: int = 5,
+        m: Count = 50,
+        m_against: Count = 100,
+        k: Count = 5,
         preset: Literal["multihop", "odqa", "commonsense"] = "multihop",
         threshold: float | None = None,
         reranker: str = "lexical",
     ) -> None:
         super().__init__()
-        for name, count in {"m": m, "m_against": m_against, "k": k}.items():
-            if count < 1:
-                raise UsageError(f"{name} must be at least 1, not {count}")
-        from retrieval.ranking.scorers import load_scorer
-
         self.retriever = retriever
         self.against = load_retriever(against)
         self.m = m
@@ -267,8 +235,6 @@ class FirstSearch(dspy.Module):
         self.recall = dspy.Predict(WriteKnowledgeOrNone)
 
     def forward(self, question: str, sub_answers: list[str]) -> dspy.Prediction:
-        from retrieval.ranking.filter import filter_sentences
-
         searches = side_by_side(
             partial(search_for, self.retriever, question, self.m),
             partial(search_for, self.against, question, self.m_against),
@@ -277,16 +243,22 @@ class FirstSearch(dspy.Module):
         kept = [filter_sentences(question, found, self.scorer, self.threshold) for found in both]
         knowledge = "" if all(kept) else passage_or_nothing(ask(self.recall, questions=question).knowledge)
         whole = {passage.id: passage.text for passage in union(*both)}
-        positive = [[p.id for p in some if has_answer(whole[p.id], sub_answers)] for some in kept]
+        positive = [sum(has_answer(whole[p.id], sub_answers) for p in some) for some in kept]
         leaf = [[p.text for p in some[: self.k]] or [knowledge] for some in kept]
+        won = [any(has_answer(text, sub_answers) for text in texts) for texts in leaf]
         return result(
             answer="",
             queries=[question, question],
             passages=union(*both),
             evidence=[],
-            returned=[[p.id for p in some] for some in kept],
-            positive=positive,
-            won=[any(has_answer(text, sub_answers) for text in texts) for texts in leaf],
+            returned=len(kept[0]),
+            positive=positive[0],
+            negative=len(kept[0]) - positive[0],
+            returned_against=len(kept[1]),
+            positive_against=positive[1],
+            negative_against=len(kept[1]) - positive[1],
+            gain=int(won[1]) - int(won[0]),
+            won=won,
             knowledge=[Passage("lm:knowledge-1", knowledge)] if knowledge else [],
         )
 
@@ -295,64 +267,5 @@ def _share(part: set[str], whole: set[str]) -> float | None:
     return len(part) / len(whole) if whole else None
 
 
-def _score(name: str) -> Metric:
-    """The score that the study reports under this name; 0 for a question that failed."""
-
-    def metric(example: dspy.Example, prediction: dspy.Prediction, trace: Any = None, *_: Any) -> float | None:
-        scores: Mapping[str, float | None] = prediction.get("scores") or {name: 0.0}
-        return scores[name]
-
-    metric.__name__ = name
-    return metric
-
-
-def _returned(rows: Sequence[Row]) -> Ratio | None:
-    """RR: passages above the threshold, the other retriever's divided by the first one's."""
-    return _ratio([[len(ids) for ids in reversed(row["returned"])] for row in reported(rows)])
-
-
-def _correct(which: int) -> Callable[[Sequence[Row]], Ratio | None]:
-    """RC: a retriever's positive passages divided by its negative ones."""
-
-    def ratio(rows: Sequence[Row]) -> Ratio | None:
-        counts = [(len(r["positive"][which]), len(r["returned"][which])) for r in reported(rows)]
-        return _ratio([[positive, returned - positive] for positive, returned in counts])
-
-    return ratio
-
-
-def _won(rows: Sequence[Row]) -> Ratio | None:
-    """WR: questions that only the other retriever wins, minus those that only the first one wins."""
-    gains = [float(report["won"][1]) - float(report["won"][0]) for report in reported(rows)]
-    if not gains:
-        return None
-    low, high = difference_interval(gains)
-    return Ratio(sum(gains), low * len(gains), high * len(gains))
-
-
-def _ratio(pairs: Sequence[Sequence[int]]) -> Ratio | None:
-    over, under = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
-    return Ratio(sum(over) / sum(under), *ratio_interval(over, under)) if sum(under) else None
-
-
-STUDIES = {
-    "study_extraction": Study(
-        Extraction,
-        ("question", "steps", "titles"),
-        {name: _score(name) for name in ("precision", "recall", "precision_entailed", "recall_entailed", "useful")},
-        {},
-    ),
-    "study_missing": Study(
-        Missing,
-        ("question", "steps"),
-        {"migres_em": migres_em, "partial": _score("partial"), "match": _score("match")},
-        {},
-    ),
-    "study_first_search": Study(
-        FirstSearch,
-        ("question", "sub_answers"),
-        {},
-        {"rr": _returned, "rc": _correct(0), "rc_against": _correct(1), "wr": _won},
-    ),
-}
+STUDIES = {"study_extraction": Extraction, "study_missing": Missing, "study_first_search": FirstSearch}
 """By the names that stand in the tables of `migres.toml`."""

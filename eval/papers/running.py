@@ -1,41 +1,52 @@
 """The rows of a table, run with the caller's LMs and retrievers.
 
 A row is run with the program and the settings that it names, on the questions of each column. The same run is made only
-once, whichever tables ask for it: it has a directory of its own, and is taken up from there. Where all columns for a
-task look at what was found alone, no answers are asked for.
+once, whichever tables ask for it: it has a directory of its own, and is taken up from there. A run of `odqa eval` that
+asked the same of the same questions stands for it too. Where all columns for a task look at what was found alone, no
+answers are asked for.
 """
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import partial
 from hashlib import sha256
-from inspect import Parameter, signature
 from itertools import product
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import dspy
 
 from eval.figures.comparison import best_of
-from eval.figures.summary import summarise
+from eval.metrics import Metric
 from eval.papers.differences import RowRun, differences
-from eval.papers.measuring import Measured, NotRun, check_judge, compute, measure, metrics_for, needs_answers
+from eval.papers.measuring import (
+    Measured,
+    NotRun,
+    check_judge,
+    compute,
+    load_metric,
+    measure,
+    metrics_for,
+    needs_answers,
+)
 from eval.papers.migres_studies import STUDIES, prepared
 from eval.papers.questions import Questions, find_questions
 from eval.papers.roles import fill
-from eval.papers.setup import MakeLM, Setup, program_of
+from eval.papers.setup import MakeLM, Setup, program_of, settings_of
 from eval.papers.tables import Column, Table, TableRow
 from eval.papers.unanswered import ANSWER_LAST, NoAnswer
 from eval.runs.asking import how_asked
 from eval.runs.budget import NothingLeft
-from eval.runs.fingerprints import fingerprints
-from eval.runs.runner import evaluate
-from eval.runs.store import is_finished, read
-from eval.tasks import SEED
-from eval.tasks.demonstrations.training import at_hand, show
-from odqa.secrets import without_url_secrets
+from eval.runs.found import same_run
+from eval.runs.prepare import AllFailed, Prepared, ask, demonstrate, manifest_of
+from eval.runs.request import Request
+from eval.runs.rescoring import rescore
+from eval.runs.runner import fingerprint, whole_manifest
+from eval.runs.store import Run, is_finished, read
+from eval.tasks.demonstrations.training import Shown, at_hand
 from programs.instruments.state import load_state
 from retrieval import Retriever, UsageError
 
@@ -85,23 +96,12 @@ def run(table: Table, setup: Setup) -> TableRun:
             if column.task is None:
                 continue
             try:
-                check_judge(column, setup)
+                check_judge(column, setup.judge)
                 ran = _once(done, column.task, partial(_run_row, table, row, column.task, questions, setup))
-                found[row.name, column.name] = measure(table, row, column, ran.summary, ran.run.rows, setup)
+                found[row.name, column.name] = measure(table, row, column, ran.summary, ran.run.rows, setup.judge)
             except NotRun as error:
                 why_not[row.name, column.name] = str(error)
         runs += [ran for ran in done.values() if not isinstance(ran, NotRun)]
-    _compute(table, found, why_not)
-    cells = [
-        Cell(row, column, figure, found.get((row.name, column.name)), why_not.get((row.name, column.name), ""))
-        for row in table.rows
-        for column, figure in zip(table.columns, row.figures, strict=True)
-    ]
-    return TableRun(table, tuple(cells), tuple(differences(table, runs, setup.settings)))
-
-
-def _compute(table: Table, found: dict[_At, Measured], why_not: dict[_At, str]) -> None:
-    """Add the figures of the columns that rest on others."""
     for row, column in product(table.rows, table.columns):
         if column.task is None:
             try:
@@ -109,28 +109,12 @@ def _compute(table: Table, found: dict[_At, Measured], why_not: dict[_At, str]) 
                     found[row.name, column.name] = figure
             except NotRun as error:
                 why_not[row.name, column.name] = str(error)
-
-
-@dataclass(frozen=True, slots=True)
-class _Prepared:
-    """What a row runs on a task."""
-
-    program: str
-    module: dspy.Module
-    settings: dict[str, Any]
-    """All of them, the defaults among them."""
-    state: str | None
-    demonstrations: int | None
-    retriever: Retriever | None
-    retriever_spec: str
-    reader: MakeLM | None
-    """None where nothing is asked of it."""
-    planner: MakeLM | None
-    """None where nothing is asked of it, or the row has none."""
-    planned: list[dspy.Predict]
-    """The predictors that are the planner's."""
-    answers: bool
-    """Whether the question is answered; else it is only searched for."""
+    cells = [
+        Cell(row, column, figure, found.get((row.name, column.name)), why_not.get((row.name, column.name), ""))
+        for row in table.rows
+        for column, figure in zip(table.columns, row.figures, strict=True)
+    ]
+    return TableRun(table, tuple(cells), tuple(differences(table, runs, setup.settings)))
 
 
 def _once(made: dict[str, _Made | NotRun], task: str, make: Callable[[], _Made]) -> _Made:
@@ -146,14 +130,35 @@ def _once(made: dict[str, _Made | NotRun], task: str, make: Callable[[], _Made])
     return known
 
 
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """What a row runs on a task, before its questions are looked for."""
+
+    request: Request
+    module: dspy.Module
+    retriever: Retriever | None
+    reader: MakeLM | None
+    """None where nothing is asked of it."""
+    planner: MakeLM | None
+    """None where nothing is asked of it, or the row has none."""
+    planned: list[dspy.Predict]
+    """The predictors that are the planner's."""
+    answers: bool
+    """Whether the question is answered; else it is only searched for."""
+
+
 def _run_row(table: Table, row: TableRow, task: str, questions: dict[str, Questions | NotRun], setup: Setup) -> RowRun:
-    """The run of a row on a task. What the row lacks is said before questions are looked for.
+    """The run of a row on a task; of several, one for each top_p, the best answer to each question. What the row lacks
+    is said before questions are looked for.
 
     Raises:
         NotRun: the row lacks something, there are no questions, or all of them failed.
     """
-    ready = _prepare(table, row, task, setup)
-    return _attempts(row, ready, task, _once(questions, task, partial(_questions, task, setup)), setup)
+    given = _given(table, row, task, setup)
+    asked = _once(questions, task, partial(_questions, task, setup))
+    runs = [_attempt(row, given, asked, setup, top_p) for top_p in row.top_p or (None,)]
+    best = best_of([done.run for done in runs]) if len(runs) > 1 else runs[0].run
+    return replace(runs[0], summary=best.figures(), run=best)
 
 
 def _questions(task: str, setup: Setup) -> Questions:
@@ -163,36 +168,41 @@ def _questions(task: str, setup: Setup) -> Questions:
         raise NotRun(str(error)) from error
 
 
-def _prepare(table: Table, row: TableRow, task: str, setup: Setup) -> _Prepared:
+def _given(table: Table, row: TableRow, task: str, setup: Setup) -> _Given:
     """What the row runs.
 
     Raises:
         NotRun: it lacks a setting, a state file, a retriever or an LM.
     """
-    program = program_of(row.program)
-    known = {name: p for name, p in signature(program.__init__).parameters.items() if p.kind is Parameter.KEYWORD_ONLY}
-    name, _, _ = task.partition(":")
-    of_table = {**table.settings_by_task.get(name, {}), **table.settings}
-    given = {setting: value for setting, value in setup.settings.items() if setting not in table.fixed_in(row)}
-    wanted = {**of_table, **given, **row.settings}
+    name, known = task.partition(":")[0], settings_of(row.program)
+    wanted = table.settings_for(row, task, setup.settings)
     settings = {setting: value for setting, value in wanted.items() if setting in known}
     if lacking := [setting for setting in row.needs if setting not in settings]:
         raise NotRun(f"needs --set {lacking[0]}=…, for which there is no default")
-    state = setup.state_file(row.program, name)
+    state = None if row.demonstrations == "none" else setup.state_file(row.program, name)
     if state is None and not setup.demonstrations and row.demonstrations == "required":
         raise NotRun(
-            f"needs --demonstrations N, or --state {row.program}=FILE with demonstrations: odqa optimize "
-            f"{row.program} makes one"
+            f"needs --demonstrations N, or --state {row.program}=FILE with demonstrations: odqa optimize {row.program} "
+            "makes one"
         )
-    if row.demonstrations == "none":
-        state = None
     spec, retriever = (
         ("none", None) if row.retriever == "none" else fill(setup.retrievers, "--retriever", row.retriever, task=name)
     )
-    demonstrations = None if state or row.demonstrations == "none" else setup.demonstrations
-    if state is None and demonstrations is None and isinstance(row.demonstrations, int) and at_hand(task, setup.data):
-        demonstrations = row.demonstrations
-    module = program(retriever, **settings)
+    request = Request(
+        task=task,
+        program=row.program,
+        settings=settings,
+        state=state,
+        demonstrations=None if state else _shots(row, task, setup),
+        retriever=spec,
+        seed=setup.seed,
+        cache=setup.cache,
+        limit=setup.limit,
+        data=None if setup.data is None else str(setup.data),
+        judge_api_base=setup.judge_api_base,
+        pace=setup.pace,
+    )
+    module = program_of(row.program)(retriever, **settings)
     if state is not None:
         try:
             load_state(module, state)
@@ -201,18 +211,13 @@ def _prepare(table: Table, row: TableRow, task: str, setup: Setup) -> _Prepared:
     answers = row.program not in ANSWER_LAST or needs_answers(table, row.program, task)
     if not answers:
         module.answer = NoAnswer(module.answer)
-    named = module.named_predictors()
     of_planner = table.planners.get(row.program, ()) if row.planner else ()
-    planned = [predictor for name, predictor in named if name.partition(".")[0] in of_planner]
-    reads = len(planned) < len(named)
-    return _Prepared(
-        program=row.program,
+    planned = [predictor for name, predictor in module.named_predictors() if name.partition(".")[0] in of_planner]
+    reads = len(planned) < len(module.predictors())
+    return _Given(
+        request=request,
         module=module,
-        settings={name: parameter.default for name, parameter in known.items()} | settings,
-        state=state,
-        demonstrations=demonstrations,
         retriever=retriever,
-        retriever_spec=spec,
         reader=fill(setup.lms, "--lm", row.reader, "reader") if reads else None,
         planner=fill(setup.lms, "--lm", row.planner, "planner") if planned else None,
         planned=planned,
@@ -220,105 +225,89 @@ def _prepare(table: Table, row: TableRow, task: str, setup: Setup) -> _Prepared:
     )
 
 
-def _attempts(row: TableRow, made: _Prepared, task: str, questions: Questions, setup: Setup) -> RowRun:
-    """The run of the row; of several, one for each top_p, the best answer to each question.
-
-    Raises:
-        NotRun: there are no questions for it, or all of them failed.
-    """
-    runs = [_attempt(row, made, task, questions, setup, top_p) for top_p in row.top_p or (None,)]
-    if len(runs) == 1:
-        return runs[0]
-    best = best_of([done.run for done in runs])
-    return replace(runs[0], summary=summarise(best.rows, runs[0].summary.questions, best.manifest), run=best)
+def _shots(row: TableRow, task: str, setup: Setup) -> int | None:
+    """How many demonstrations the row is to show: the caller's number, or else the paper's, where it can be had."""
+    if row.demonstrations == "none" or setup.demonstrations is not None:
+        return None if row.demonstrations == "none" else setup.demonstrations or None
+    return row.demonstrations if isinstance(row.demonstrations, int) and at_hand(task, setup.data) else None
 
 
-def _attempt(
-    row: TableRow, made: _Prepared, task: str, questions: Questions, setup: Setup, top_p: float | None
-) -> RowRun:
-    study = STUDIES.get(made.program)
+def _attempt(row: TableRow, given: _Given, questions: Questions, setup: Setup, top_p: float | None) -> RowRun:
+    request = given.request
+    study = STUDIES.get(request.program)
     examples = prepared(study, questions.examples) if study else questions.examples
     if not examples:
         raise NotRun(f"there is no gold that it takes in {questions.where}")
-    shown = _demonstrations(made, task, examples, setup)
-    reader, planner = (make and make(examples, made.retriever, setup.seed) for make in (made.reader, made.planner))
+    reader, planner = (make and make(examples, given.retriever, setup.seed) for make in (given.reader, given.planner))
     if planner:
-        for predictor in made.planned:
+        for predictor in given.planned:
             predictor.lm = planner.copy(cache=True)  # the run's records stand in the place of the cache
-    lm = reader.copy(top_p=top_p) if reader and top_p is not None else reader
-    reads, plans = (asked and asdict(how_asked(asked)) for asked in (lm, planner))
-    manifest = {
-        "task": task,
-        "program": made.program,
-        **(reads or {"lm": None}),
-        "planner": plans if plans != reads else None,
-        "cache": setup.cache,
-        "seed": setup.seed,
-        "top_p": top_p,
-        "answers": made.answers,
-        "retriever": without_url_secrets(made.retriever_spec),
-        "settings": {name: _without_secrets(value) for name, value in made.settings.items()},
-        "state": made.state and {"file": made.state, "sha256": sha256(Path(made.state).read_bytes()).hexdigest()},
-        "demonstrations": shown,
-        "limit": setup.limit,
-        "judge": setup.judge,
-        "sample": questions.where,
-        "fingerprints": fingerprints(made.retriever_spec) | fingerprints(str(made.settings.get("against", "none"))),
-        "sample_seed": SEED,
-    }
-    sign = sha256(json.dumps(manifest, sort_keys=True).encode()).hexdigest()[:12]
-    directory = setup.directory / f"{made.program}-{task.replace(':', '-')}-{sign}"
+    ready = Prepared(
+        request=request,
+        examples=examples,
+        retriever=given.retriever,
+        module=given.module,
+        shown=_demonstrations(given, examples, setup),
+        lm=reader.copy(top_p=top_p) if reader and top_p is not None else reader,
+        planner=planner,
+        answers=given.answers,
+    )
+    done = _made(row, ready, setup)
+    if not done.rows:
+        raise NotRun(f"{done.gap} before a question was answered; to continue, repeat the command with another")
+    asked = [lm and how_asked(lm) for lm in (reader, planner)]
+    return RowRun(row, request.task, done.figures(), done, questions, *asked)
+
+
+def _made(row: TableRow, ready: Prepared, setup: Setup) -> Run:
+    """The run as it is on disk: made here, gone on with, or another one that asked the same."""
+    request, manifest = ready.request, manifest_of(ready)
+    sign = sha256(json.dumps([manifest, fingerprint(ready.examples)], sort_keys=True).encode()).hexdigest()[:12]
+    directory = setup.directory / f"{request.program}-{request.task.replace(':', '-')}-{sign}"
+    names = metrics_for(request.task, request.program, setup.judge, answers=ready.answers)
     try:
         limits = setup.budget.left_for(directory, finished=is_finished(directory))
     except NothingLeft as error:
         raise NotRun(f"{error}; to continue, repeat the command with another") from error
-    setup.on_run(row.name, task, directory)
-    with dspy.context(lm=lm):
-        summary = evaluate(
-            made.module,
-            examples,
-            metrics=metrics_for(task, made.program, setup, made.answers, limits.calls),
-            directory=directory,
-            threads=setup.threads,
-            lm_calls=setup.lm_calls,
-            workers=setup.workers,
-            limits=limits,
-            cache=setup.cache,
-            manifest=manifest,
-            on_row=setup.on_row,
-            clean=setup.clean,
-        )
-    if not summary.total.n:
-        raise NotRun(f"{summary.stopped} before a question was answered; to continue, repeat the command with another")
-    if summary.total.failed == summary.total.n:
-        raise NotRun(f"all {summary.total.n} questions that were asked failed, the first with {summary.first_error}")
-    return RowRun(
-        row, summary, read(directory), questions, reader and how_asked(reader), planner and how_asked(planner)
-    )
+    chosen = [load_metric(name, judge_api_base=setup.judge_api_base, most_calls=limits.calls) for name in names]
+    if directory.exists() and (known := read(directory)).manifest.entries().get("rescored"):
+        return known
+    if not directory.exists() and (same := same_run(whole_manifest(manifest, ready.examples), setup.known)):
+        setup.on_run(row.name, request.task, same)
+        with suppress(UsageError):  # where a metric looks at what rows do not have
+            return _taken(read(same), chosen, directory)
+    setup.on_run(row.name, request.task, directory)
+    try:
+        ask(ready, chosen, directory, limits=limits, on_row=setup.on_row)
+    except AllFailed as error:
+        raise NotRun(str(error)) from error
+    return read(directory)
 
 
-def _demonstrations(
-    made: _Prepared, task: str, examples: Sequence[dspy.Example], setup: Setup
-) -> dict[str, Any] | None:
-    """Give the row's program its demonstrations; the record for the manifest. A program that asks no LM gets none, and
-    neither does one whose row shows them by default, where they cannot be made.
+def _taken(known: Run, chosen: Sequence[Metric], directory: Path) -> Run:
+    """The run, by these metrics: if it has others, it is scored anew and the program is not asked again."""
+    if {metric.__name__ for metric in chosen} <= {*known.manifest.metrics}:
+        return known
+    rescore(known, metrics=chosen, directory=directory)
+    return read(directory)
+
+
+def _demonstrations(given: _Given, examples: Sequence[dspy.Example], setup: Setup) -> Shown | None:
+    """Give the row's program its demonstrations. A program that asks no LM gets none, and neither does one whose row
+    shows them by default, where they cannot be made.
 
     Raises:
         NotRun: the caller wants some, and there are no questions to make them from.
     """
-    if not made.demonstrations or not made.module.predictors():
+    if not given.module.predictors():
         return None
     try:
-        shown = show(made.module, made.demonstrations, task=task, asked=examples, data=setup.data)
+        shown = demonstrate(given.module, given.request, examples)
     except UsageError as error:
         if setup.demonstrations:
             raise NotRun(str(error)) from error
-        setup.on_demonstrations(f"{made.program}, {task}: zero-shot: {error}")
+        setup.on_demonstrations(f"{given.request.program}, {given.request.task}: zero-shot: {error}")
         return None
-    setup.on_demonstrations(shown)
-    return shown.record()
-
-
-def _without_secrets(value: Any) -> Any:
-    """A setting's value without what a URL in it may hold of secrets."""
-    return without_url_secrets(value) if isinstance(value, str) else value
+    if shown:
+        setup.on_demonstrations(shown)
+    return shown

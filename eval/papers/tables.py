@@ -59,9 +59,11 @@ class Column(_Model):
     task: str | None = None
     """The questions, as `eval.tasks.load` takes it."""
     metric: str | None = None
-    """A score from 0 to 1, as `eval.metrics.load` takes it, or one of the row's study."""
-    ratio: str | None = None
-    """A figure over all questions of the row's study, by its name there."""
+    """A score from 0 to 1, as `eval.metrics.load` takes it, or own:FIELD for a field of the program's result."""
+    ratio: tuple[str, str] | None = None
+    """Two fields of the program's result with a number for each question: the sum of one through that of the other."""
+    total: str | None = None
+    """A field of the program's result with a number from -1 to 1 for each question; their sum is the figure."""
     count: Literal["lm_calls", "iterations", "passages_shown"] | None = None
     """A number per question that `eval.figures.costs` gives."""
     reported: str | None = None
@@ -73,7 +75,7 @@ class Column(_Model):
 
     @model_validator(mode="after")
     def _one_measure(self) -> "Column":
-        measured = [m for m in (self.metric, self.ratio, self.count, self.reported) if m is not None]
+        measured = [m for m in (self.metric, self.ratio, self.total, self.count, self.reported) if m is not None]
         computed = [c for c in (self.gain, self.mean) if c is not None]
         if (len(measured), len(computed)) != ((1, 0) if self.task else (0, 1)):
             raise ValueError(f"the column {self.name!r} needs a task and one measure, or else a gain or a mean")
@@ -151,6 +153,18 @@ class Table(_Model):
     def fixed_in(self, row: TableRow) -> set[str]:
         """The names of the settings that the caller cannot replace in the row."""
         return {*row.settings, *self.fixed.get(row.program, ())}
+
+    def settings_for(self, row: TableRow, task: str, given: Mapping[str, Any]) -> dict[str, Any]:
+        """The settings of a row, also those that its program does not have.
+
+        Args:
+            row: The row.
+            task: As a column has it.
+            given: What the caller gives, which replaces what the row does not fix.
+        """
+        own = {**self.settings_by_task.get(task.partition(":")[0], {}), **self.settings}
+        fixed = self.fixed_in(row)
+        return {**own, **{name: value for name, value in given.items() if name not in fixed}, **row.settings}
 
     @model_validator(mode="after")
     def _as_many_figures_as_columns(self) -> "Table":

@@ -4,18 +4,20 @@ import html
 import json
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel
 
+from eval.runs.store import Store, glance
 from odqa.files import open_regular, read_whole
 from retrieval import UsageError
 
-__all__ = ["Found", "ReportFile", "StateFile", "find", "find_runs", "read_report", "read_state"]
+__all__ = ["Found", "ReportFile", "StateFile", "find", "find_runs", "read_report", "read_state", "same_run"]
 
+_NO_QUESTION = {"task", "limit", "sample_seed", "metrics", "judge_api_base", "rescored", *Store.OWN}
 _HEAD = 10_000  # bytes of a page in which its generator and its title stand
 
 
@@ -81,6 +83,30 @@ def find_runs(folder: str | Path) -> list[Path]:
         UsageError: there is no such folder.
     """
     return [path for path in _paths(folder) if path.is_dir()]
+
+
+def same_run(manifest: Mapping[str, Any], folders: Iterable[Path]) -> Path | None:
+    """A finished run that asked the same of the same questions; None where there is none.
+
+    Args:
+        manifest: As `eval.runs.runner.whole_manifest` gives it.
+        folders: Where to look, at any depth; one that is not there holds none.
+    """
+    wanted = _asked(manifest)
+    for path in (path for folder in folders if folder.is_dir() for path in find_runs(folder)):
+        try:
+            found = glance(path)
+        except UsageError:
+            continue  # a damaged one is none
+        if found.gap is None and _asked(found.manifest.entries()) == wanted:
+            return path
+    return None
+
+
+def _asked(manifest: Mapping[str, Any]) -> str:
+    """What was asked of whom: the entries of a manifest that no name of the questions and no metric changes."""
+    entries = {name: value for name, value in manifest.items() if name not in _NO_QUESTION}
+    return json.dumps({**entries, "state": (manifest.get("state") or {}).get("sha256")}, sort_keys=True)
 
 
 def read_state(path: Path) -> StateFile | None:

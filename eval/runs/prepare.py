@@ -30,11 +30,15 @@ from retrieval import OdqaError, Retriever, UsageError
 from retrieval import load as load_retriever
 
 __all__ = [
-    "Opened", "Prepared", "adapter", "ask", "demonstrate", "load_lm", "load_metrics", "manifest_of", "metric_names",
-    "prepare", "run",
+    "AllFailed", "Opened", "Prepared", "adapter", "ask", "demonstrate", "load_lm", "load_metrics",
+    "manifest_of", "metric_names", "prepare", "run",
 ]  # fmt: skip
 
 _OF_ALL_LMS = {"api_base", "temperature", "max_tokens"}  # settings that the oracle ignores
+
+
+class AllFailed(OdqaError):
+    """All questions that were asked failed: the fault is not in the questions."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +78,7 @@ def run(request: Request, directory: str | Path) -> Run:
 
     Raises:
         UsageError: the request or the directory cannot be used.
-        OdqaError: all questions that were asked failed.
+        AllFailed: all questions that were asked failed.
     """
     with adapter(request):
         ready = prepare(request)
@@ -83,8 +87,9 @@ def run(request: Request, directory: str | Path) -> Run:
 
 
 def adapter(request: Request) -> AbstractContextManager[None]:
-    """A block in which LMs are asked in the form that the request names."""
-    return dspy.context(adapter=load_adapter(request.adapter, request.structured))  # type: ignore[no-any-return]
+    """A block in which LMs are asked in the form that the request names; a local model as JSON where it names none."""
+    name = request.adapter or ("json" if lms.is_local(request.lm) else None)
+    return dspy.context(adapter=load_adapter(name, request.structured))  # type: ignore[no-any-return]
 
 
 def prepare(request: Request, opened: Opened | None = None) -> Prepared:
@@ -207,7 +212,8 @@ def ask(
     """Ask the program the questions; goes on with the run that the directory holds.
 
     Raises:
-        OdqaError: all questions that were asked failed, or the directory cannot be used.
+        AllFailed: all questions that were asked failed.
+        UsageError: the directory cannot be used.
     """
     pace = ready.request.pace
     with dspy.context(lm=ready.lm):
@@ -227,5 +233,5 @@ def ask(
             clean=without_secrets,
         )
     if summary.total.n and summary.total.failed == summary.total.n:
-        raise OdqaError(f"all {summary.total.n} questions that were asked failed, the first with {summary.first_error}")
+        raise AllFailed(f"all {summary.total.n} questions that were asked failed, the first with {summary.first_error}")
     return summary

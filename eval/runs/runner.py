@@ -34,7 +34,7 @@ from eval.runs.store import Store, making
 from odqa.cluster import Workers
 from retrieval import Passage, UsageError
 
-__all__ = ["evaluate", "fingerprint", "questions_at_once"]
+__all__ = ["evaluate", "fingerprint", "questions_at_once", "whole_manifest"]
 
 logger = logging.getLogger(__name__)
 
@@ -113,12 +113,7 @@ def evaluate(
     if retries < 0:
         raise UsageError(f"retries must be 0 or more, not {retries}")
     _check(examples)
-    full_manifest = {
-        **plain(manifest or {}),
-        "metrics": [metric.__name__ for metric in metrics],
-        "questions": fingerprint(examples),
-        "versions": {"python": platform.python_version(), **{name: version(name) for name in ("dspy", "dspy-odqa")}},
-    }
+    full_manifest = {**whole_manifest(manifest or {}, examples), "metrics": [metric.__name__ for metric in metrics]}
     tests = {metric.__name__: test for metric in metrics if (test := self_test_of(metric))}
     with making(directory):
         store = Store(directory, full_manifest, asked=len(examples), self_tests=tests, resumable=manifest is not None)
@@ -312,6 +307,12 @@ def _check(examples: Sequence[dspy.Example]) -> None:
         raise UsageError("every question needs an id")
     if repeated := [id_ for id_, count in ids.items() if count > 1]:
         raise UsageError(f"every question needs its own id, but several have {repeated[0]!r}")
+
+
+def whole_manifest(manifest: Mapping[str, Any], examples: Sequence[dspy.Example]) -> dict[str, Any]:
+    """The manifest with what every run records but its metrics: a hash of the questions, and the versions."""
+    versions = {"python": platform.python_version(), **{name: version(name) for name in ("dspy", "dspy-odqa")}}
+    return {**plain(manifest), "questions": fingerprint(examples), "versions": versions}
 
 
 def fingerprint(examples: Sequence[dspy.Example]) -> str:

@@ -26,6 +26,7 @@ __all__ = [
     "add_environment",
     "add_lm",
     "add_settings",
+    "assignment",
     "environment",
     "lm_settings",
     "load_lm",
@@ -97,7 +98,7 @@ def add_lm(parser: argparse._ActionsContainer, *, by_role: bool = False) -> None
     parser.add_argument(
         "--lm-arg",
         dest="lm_args",
-        type=_assignment,
+        type=assignment,
         action="append",
         default=[],
         metavar="NAME=VALUE",
@@ -193,8 +194,7 @@ def adapter_of(args: argparse.Namespace) -> dspy.Adapter:
         UsageError: It does not fit --structured.
     """
     specs = [args.lm] if isinstance(args.lm, str) else args.lm or ["auto"]  # a list may say for which role
-    named = [os.environ.get("ODQA_LM", "") if spec == "auto" else spec for spec in specs]
-    local = any(re.match(r"(\w+=)?gguf:", spec.strip()) for spec in named)
+    local = any(lms.is_local(re.sub(r"^[\w.-]+=", "", spec.strip())) for spec in specs)
     return load_adapter(args.adapter or ("json" if local else None), args.structured)
 
 
@@ -241,12 +241,12 @@ def _timeout(text: str) -> tuple[str, float]:
         raise argparse.ArgumentTypeError(f"a time-out is a number of seconds, not {text}") from None
 
 
-def _assignment(text: str) -> tuple[str, Any]:
-    """Name and value, from NAME=VALUE."""
+def assignment(text: str) -> tuple[str, Any]:
+    """Name and value, from NAME=VALUE; the value is JSON or a word."""
     name, equals, value = text.partition("=")
     if not (name and equals):
         raise argparse.ArgumentTypeError(f"it is given as NAME=VALUE, not {text!r}")
     try:
-        return name, json.loads(value)
+        return name, json.loads(value.lower() if value in ("True", "False") else value)
     except ValueError:
         return name, value

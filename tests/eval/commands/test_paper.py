@@ -36,7 +36,7 @@ def test_each_run_is_named_on_stderr_and_an_interrupt_says_how_to_go_on(
     def interrupted(*_: Any, **__: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("eval.papers.running.evaluate", interrupted)
+    monkeypatch.setattr("eval.runs.prepare.evaluate", interrupted)
     assert exit_code(main, ["paper", *chosen, "--retriever", "sample"]) == 130
     assert "interrupted; to continue, repeat the command\n" in capsys.readouterr().err
 

@@ -19,7 +19,7 @@ def ran(table: str, row: str, rows: int = 1, own: Any = None, lm: dspy.LM | None
     answered = [a_row(str(n), scores={}, prediction={"answer": "Rome", "own": own or {}}) for n in range(rows)]
     reader = how_asked(lm or dspy.LM("openai/a", temperature=0.5))
     summary = summarise(answered, 2, seen)
-    return RowRun(chosen, summary, a_run("r", answered), Questions(asked, "somewhere"), reader, None)
+    return RowRun(chosen, str(seen.task), summary, a_run("r", answered), Questions(asked, "somewhere"), reader, None)
 
 
 def models(table: str, row: str, **settings: Any) -> list[str]:

@@ -1,4 +1,3 @@
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -7,10 +6,8 @@ from support.records import a_manifest, a_row
 from eval.figures.statistics import ratio_interval
 from eval.figures.summary import Summary, summarise
 from eval.papers.measuring import Measured, NotRun, check_judge, compute, measure, metrics_for, needs_answers
-from eval.papers.setup import Setup
 from eval.papers.tables import Table, all_tables, find
 from eval.runs.record import Row
-from lms.extractive import extractive_lm
 
 ROWS = [
     a_row("1", prediction={"answer": "Rome", "own": {"external_tokens": 4}}, scores={"em": 1.0}, cost={"lm_calls": 3}),
@@ -18,14 +15,10 @@ ROWS = [
 ]
 
 
-def setup(**more: Any) -> Setup:
-    return Setup(lms={"": lambda *_: extractive_lm()}, retrievers={}, directory=Path("runs"), **more)
-
-
-def column_of(table: Table, name: str, rows: list[Row] = ROWS, **more: Any) -> Measured:
+def column_of(table: Table, name: str, rows: list[Row] = ROWS, judge: str | None = None) -> Measured:
     (column,) = (column for column in table.columns if column.name == name)
     summary: Summary = summarise(rows, len(rows), a_manifest())
-    return measure(table, table.rows[0], column, summary, rows, setup(**more))
+    return measure(table, table.rows[0], column, summary, rows, judge)
 
 
 def of_all(value: float, n: int = 10) -> Measured:
@@ -63,28 +56,55 @@ def test_a_number_that_the_program_reports_for_every_question() -> None:
         column_of(ways, "NQ # Tokens", [*ROWS, a_row("3")])
 
 
+def numbers(**own: Any) -> Row:
+    return a_row(prediction={"answer": "", "own": own})
+
+
+def test_ratios_and_totals_are_of_sums_over_all_questions() -> None:
+    table = find("migres:table10")
+    rows = [
+        numbers(
+            returned=2, positive=1, negative=1, returned_against=3, positive_against=1, negative_against=2, gain=-1
+        ),
+        numbers(returned=1, positive=1, negative=0, returned_against=3, positive_against=2, negative_against=1, gain=1),
+        numbers(returned=0, positive=0, negative=0, returned_against=0, positive_against=0, negative_against=0, gain=1),
+        a_row(error="LMError: no"),
+    ]
+    figures = {name: column_of(table, f"NQ {name}", rows) for name in ("RR", "RC (BM25)", "RC (Mixture)", "WR")}
+    assert {name: figure.value for name, figure in figures.items()} == {
+        "RR": 6 / 3,
+        "RC (BM25)": 2 / 1,
+        "RC (Mixture)": 3 / 3,
+        "WR": 1.0,
+    }
+    assert all((f.low or 0) <= f.value <= (f.high or 0) for f in figures.values())
+    with pytest.raises(NotRun, match="negative is 0, and so the ratio is undefined here"):
+        column_of(table, "NQ RC (BM25)", [numbers(positive=1, negative=0)])
+    with pytest.raises(NotRun, match="the program reports no gain"):
+        column_of(table, "NQ WR", [a_row(error="LMError: no")])
+
+
 def test_a_judge_is_named_by_the_caller() -> None:
     ways = find("migres:table5")
     (accuracy,) = (column for column in ways.columns if column.name == "NQ Acc")
-    check_judge(accuracy, setup(judge="openai/gpt-4o"))
+    check_judge(accuracy, "openai/gpt-4o")
     with pytest.raises(NotRun, match="needs --judge LM"):
-        check_judge(accuracy, setup())
+        check_judge(accuracy, None)
     rows = [a_row("1", scores={"acc_judge:openai/gpt-4o": 1.0, "acc_judge_cover:openai/gpt-4o": 0.0})]
     columns = {"WikiHop Acc": 100, "Musique Acc": 100, "NQ Acc": 0}  # where an answer that contains one is right
     assert {name: column_of(ways, name, rows, judge="openai/gpt-4o").value for name in columns} == columns
 
 
 def test_one_run_has_the_metrics_of_all_tables_for_its_task() -> None:
-    names = [metric.__name__ for metric in metrics_for("hotpotqa:blendfilter", "cot", setup())]
+    names = metrics_for("hotpotqa:blendfilter", "cot", None)
     assert names == ["em", "hotpot_f1", "precision_evidence", "recall_evidence", "s_precision_evidence"]
-    assert [metric.__name__ for metric in metrics_for("nq:migres", "migres", setup())] == [
+    assert metrics_for("nq:migres", "migres", None) == [
         "migres_em",
         "knowledge_accuracy",
     ]
-    searched = [metric.__name__ for metric in metrics_for("hotpotqa:blendfilter", "cot", setup(), answers=False)]
+    searched = metrics_for("hotpotqa:blendfilter", "cot", None, answers=False)
     assert searched == ["precision_evidence", "recall_evidence", "s_precision_evidence"]
-    of_study = metrics_for("musique:study", "study_missing", setup())
-    assert [metric.__name__ for metric in of_study] == ["migres_em", "partial", "match"]
+    assert metrics_for("musique:study", "study_missing", None) == ["migres_em", "own:partial", "own:match"]
 
 
 def test_which_tables_look_at_searches_alone() -> None:

@@ -11,17 +11,16 @@ from typing import Any
 import dspy
 import pytest
 from support.prompt_reading import inputs
-from support.records import a_row
 from support.scripted import Function, Reply, engine_lm, render, scripted
 
 from eval.figures.summary import Summary
+from eval.papers.measuring import load_metric, metrics_for
 from eval.papers.migres_studies import STUDIES, Extraction, FirstSearch, Missing, prepared
 from eval.papers.printing import beside
 from eval.papers.running import run as run_table
 from eval.papers.setup import Setup
 from eval.papers.tables import find
 from eval.runs.ceiling import load_oracle
-from eval.runs.record import Row
 from eval.runs.runner import evaluate
 from eval.tasks import load
 from programs.instruments.cost import measured
@@ -70,6 +69,11 @@ def saying(statements: dict[str, str], useful: str = "[]") -> tuple[dspy.LM, lis
     return engine_lm(Function(reply)), asked
 
 
+def scores(seen: dspy.Prediction, *names: str) -> dict[str, float | None]:
+    wanted = names or ("precision", "recall", "precision_entailed", "recall_entailed", "useful")
+    return {name: seen[name] for name in wanted}
+
+
 class TestExtraction:
     def ask(self, lm: dspy.LM, **options: Any) -> dspy.Prediction:
         with dspy.context(lm=lm):
@@ -87,7 +91,7 @@ class TestExtraction:
             seen = self.ask(lm)
         assert {p.id for p in seen.evidence} == {"zorx", "ada", "ada-2", "bo", "rain"}
         assert seen.positive == ["ada", "zorx"]
-        assert seen.scores == {
+        assert scores(seen) == {
             "precision": 2 / 3,
             "recall": 1.0,
             "precision_entailed": 1.0,
@@ -113,7 +117,7 @@ class TestExtraction:
         assert drawn[0] == drawn[1] != drawn[2]
 
     def test_what_there_is_no_share_of_is_undefined(self) -> None:
-        nothing = self.ask(saying({})[0]).scores
+        nothing = scores(self.ask(saying({})[0]))
         assert nothing == {
             "precision": None,
             "recall": 0.0,
@@ -123,7 +127,7 @@ class TestExtraction:
         }
         with dspy.context(lm=saying({"It": "It rains often."}, useful="[1, 1, 9]")[0]):
             rainy = Extraction(Memory([Passage("rain", "It rains often.")]))(question="rains", steps=STEPS, titles=[])
-        assert rainy.scores == {
+        assert scores(rainy) == {
             "precision": 0.0,
             "recall": None,
             "precision_entailed": 0.0,
@@ -134,9 +138,9 @@ class TestExtraction:
     def test_unparsable_replies_are_data(self) -> None:
         with scripted(*[Reply(ExtractStatements, "Zorx!")] * 2), measured() as cost:
             seen = Extraction(retriever())(question=QUESTION, steps=STEPS, titles=[])
-        assert (seen.scores["precision"], seen.scores["recall"], cost.unparsable) == (None, 0.0, 1)
+        assert (seen.precision, seen.recall, cost.unparsable) == (None, 0.0, 1)
         lm, _ = saying({"Zorx |": "Ada Quill found the planet Zorx."}, useful="some")
-        assert self.ask(lm).scores["useful"] is None
+        assert self.ask(lm).useful is None
 
     @pytest.mark.parametrize("name", ["m", "shown"])
     def test_counts_below_one_are_refused(self, name: str) -> None:
@@ -169,7 +173,7 @@ class TestMissing:
         assert seen.known == 1  # by lot
         assert {prompt["facts"] for prompt in prompts[:2]} == {FACTS, FACTS.splitlines()[0]}
         assert prompts[2] == {"missing": "Where she was born.", "questions": "[1] Where was Ada Quill born?"}
-        assert (seen.answer, seen.scores) == ("Lund", {"partial": 1.0, "match": 1.0})
+        assert (seen.answer, (seen.partial, seen.match)) == ("Lund", (1.0, 1.0))
         assert (cost.lm_calls, cost.searches) == (3, 0)
 
     def test_how_many_steps_are_known_is_drawn_from_none_to_all_but_the_last(self) -> None:
@@ -184,23 +188,24 @@ class TestMissing:
     @pytest.mark.parametrize("said", ["Lund", "", "no", "It is not said, but it is Lund."])
     def test_only_unanswerable_is_unanswerable(self, said: str) -> None:
         seen, prompts = self.ask(detects("unanswerable", "x", when="[2] Where was"), detects(said, "x"))
-        assert (seen.scores, len(prompts)) == ({"partial": 0.0, "match": None}, 2)
+        assert ((seen.partial, seen.match), len(prompts)) == ((0.0, None), 2)
         assert seen.answer == "unanswerable"
 
     def test_nothing_missing_is_no_match_and_not_asked_about(self) -> None:
         seen, prompts = self.ask(detects("Lund", "", when="[2] Where was"), detects("unanswerable", " "))
-        assert (seen.scores, len(prompts)) == ({"partial": 1.0, "match": 0.0}, 2)
+        assert ((seen.partial, seen.match), len(prompts)) == ((1.0, 0.0), 2)
 
     def test_unparsable_replies_are_data(self) -> None:
         with measured() as cost:
             seen, _ = self.ask(*[Reply(DetectMissing, "Lund!")] * 4)
-        assert (seen.answer, seen.scores, cost.unparsable) == ("", {"partial": 0.0, "match": None}, 2)
+        assert (seen.answer, (seen.partial, seen.match), cost.unparsable) == ("", (0.0, None), 2)
         replies = [
             detects("Lund", "", when="[2] Where was"),
             detects("unanswerable", "all"),
             *[Reply(AlignMissing, "It does.")] * 2,
         ]
-        assert self.ask(*replies)[0].scores == {"partial": 1.0, "match": None}
+        seen, _ = self.ask(*replies)
+        assert (seen.partial, seen.match) == (1.0, None)
 
 
 MIXTURE = [ZORX, ADA, BO]
@@ -226,15 +231,15 @@ class TestFirstSearch:
 
     def test_what_passes_the_filter_and_has_an_answer(self) -> None:
         seen, calls = self.ask(threshold=-6.0)
-        assert [sorted(ids) for ids in seen.returned] == [["bo"], ["ada", "bo", "zorx"]]
-        assert [sorted(ids) for ids in seen.positive] == [[], ["ada", "zorx"]]
-        assert (seen.won, seen.knowledge, calls) == ([False, True], [], 0)
+        assert (seen.returned, seen.positive, seen.negative) == (1, 0, 1)  # bo
+        assert (seen.returned_against, seen.positive_against, seen.negative_against) == (3, 2, 1)  # ada, zorx; bo
+        assert (seen.won, seen.gain, seen.knowledge, calls) == ([False, True], 1, [], 0)
 
     def test_where_nothing_passes_the_lm_is_asked(self) -> None:
         knows = Reply(WriteKnowledgeOrNone, {"knowledge": "She was born in Lund."})
         seen, calls = self.ask(knows, threshold=0.0)
-        assert seen.returned == [[], ["zorx"]]
-        assert (seen.won, calls) == ([True, True], 1)
+        assert (seen.returned, seen.returned_against) == (0, 1)
+        assert (seen.won, seen.gain, calls) == ([True, True], 0, 1)
         assert [passage.text for passage in seen.knowledge] == ["She was born in Lund."]
 
     def test_an_lm_that_declines_wins_nothing(self) -> None:
@@ -257,36 +262,6 @@ class TestFirstSearch:
             FirstSearch(Memory([]), against="mixture", **options)
 
 
-def row(returned: list[list[str]], positive: list[list[str]], won: list[bool]) -> Row:
-    return a_row(prediction={"answer": "", "own": {"returned": returned, "positive": positive, "won": won}})
-
-
-def test_ratios_are_of_sums_over_all_questions() -> None:
-    ratios = STUDIES["study_first_search"].ratios
-    rows = [
-        row([["a", "b"], ["a", "b", "c"]], [["a"], ["a"]], [True, False]),
-        row([["d"], ["d", "e", "f"]], [["d"], ["d", "e"]], [False, True]),
-        row([[], []], [[], []], [False, True]),
-        a_row(error="LMError: no"),
-    ]
-    values = {name: ratio(rows) for name, ratio in ratios.items()}
-    assert {name: value and value.value for name, value in values.items()} == {
-        "rr": 6 / 3,
-        "rc": 2 / 1,
-        "rc_against": 3 / 3,
-        "wr": 1.0,
-    }
-    assert all(value and value.low <= value.value <= value.high for value in values.values())
-    nothing = [row([[], ["a"]], [[], ["a"]], [False, False])]
-    assert {name: ratio(nothing) and "there" for name, ratio in ratios.items()} == {
-        "rr": None,
-        "rc": None,
-        "rc_against": None,
-        "wr": "there",
-    }
-    assert all(ratio([]) is None for ratio in ratios.values())
-
-
 class TestPrepared:
     def test_examples_are_asked_with_their_gold(self) -> None:
         (example,) = prepared(STUDIES["study_extraction"], [EXAMPLE])
@@ -302,16 +277,15 @@ class TestPrepared:
         assert left == {"study_extraction": [], "study_missing": [], "study_first_search": ["2"]}
 
 
-def run(name: str, examples: list[dspy.Example], directory: Path, reply: Callable[[str, str], str]) -> Summary:
-    study = STUDIES[name]
-    module = study.module(None) if name == "study_missing" else study.module(retriever())
+def run(examples: list[dspy.Example], directory: Path, reply: Callable[[str, str], str]) -> Summary:
+    names = metrics_for("musique:study", "study_missing", None)
     with dspy.context(lm=engine_lm(Function(reply))):
         return evaluate(
-            module,
-            prepared(study, examples),
-            metrics=list(study.metrics.values()),
+            Missing(None),
+            prepared(Missing, examples),
+            metrics=[load_metric(name) for name in names],
             directory=directory,
-            manifest={"study": name},
+            manifest={"study": "missing"},
         )
 
 
@@ -322,14 +296,14 @@ def test_a_failed_question_counts_0_and_is_counted(tmp_path: Path) -> None:
         return render({"answer": "Lund", "explanation": "", "missing": ""})
 
     broken = EXAMPLE.copy(id="2", question="Broken?")
-    summary = run("study_missing", [EXAMPLE, broken], tmp_path / "run", reply)
+    summary = run([EXAMPLE, broken], tmp_path / "run", reply)
     assert (summary.total.n, summary.total.failed) == (2, 1)
     assert {name: (score.mean, score.n) for name, score in summary.total.scores.items()} == {
         "migres_em": (0.5, 2),
-        "partial": (0.0, 2),
+        "own:partial": (0.0, 2),
     }
     # It is taken up like any run: what was answered is not asked again.
-    again = run("study_missing", [EXAMPLE, broken], tmp_path / "run", lambda *_: render({"answer": "unanswerable"}))
+    again = run([EXAMPLE, broken], tmp_path / "run", lambda *_: render({"answer": "unanswerable"}))
     assert (again.total.failed, again.total.scores["migres_em"].mean) == (0, 0.5)
 
 

@@ -1,6 +1,7 @@
 import json
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +12,17 @@ from support.faulty_server import Provider
 from support.scripted import Function, engine_lm, render
 
 import programs
+from eval.papers.measuring import metrics_for
 from eval.papers.printing import beside
 from eval.papers.running import run
-from eval.papers.setup import Setup, assigned, states
+from eval.papers.setup import Setup
 from eval.papers.tables import Table, TableRow, find
 from eval.papers.tables import choose as choose_parts
 from eval.runs.budget import Budget
 from eval.runs.limits import Limits
+from eval.runs.prepare import adapter
+from eval.runs.prepare import run as run_one
+from eval.runs.request import Request
 from eval.tasks import choose, load
 from eval.tasks.demonstrations.training import Shown
 from lms.extractive import extractive_lm
@@ -91,7 +96,7 @@ def test_runs_on_the_sample_and_takes_up_what_was_run(sample: Retriever, data: P
 
 
 def test_settings_reach_the_programs(sample: Retriever, data: Path, tmp_path: Path) -> None:
-    made = setup(tmp_path / "runs", sample, limit=1, data=data, settings=assigned(["k=3"]))
+    made = setup(tmp_path / "runs", sample, limit=1, data=data, settings={"k": 3})
     run_and_print(find("blendfilter:table5"), made)
     manifests = [json.loads(path.read_text()) for path in (tmp_path / "runs").glob("*/manifest.json")]
     assert len(manifests) == 4  # the same for both retrievers
@@ -108,7 +113,7 @@ def test_demonstrations_are_shown_where_the_paper_shows_some(sample: Retriever, 
     program = programs.load("direct")(sample)
     program.answer.demos = [dspy.Example(context="[1] Orm: a river", question="What is the Orm?", answer="a river")]
     save_state(program, tmp_path / "state.json", {})
-    files = states([f"direct:hotpotqa={tmp_path / 'state.json'}"])
+    files = {"direct:hotpotqa": str(tmp_path / "state.json")}
     made = setup(tmp_path / "runs", sample, limit=1, data=data, states=files)
     printed = run_and_print(table, made)
     assert "Four: needs --demonstrations N, or --state cot=FILE" in printed
@@ -119,7 +124,7 @@ def test_demonstrations_are_shown_where_the_paper_shows_some(sample: Retriever, 
         shown = json.loads((directory / "manifest.json").read_text())["state"] is not None
         tokens[shown] = json.loads((directory / "rows.jsonl").read_text())["cost"]["input_tokens"]
     assert tokens[False] < tokens[True]
-    files = states([f"cot={tmp_path / 'state.json'}"])
+    files = {"cot": str(tmp_path / "state.json")}
     of_another = setup(tmp_path / "others", sample, limit=1, data=data, states=files)
     assert "is a state of Direct, not of CoT" in run_and_print(table, of_another)
 
@@ -199,7 +204,7 @@ def test_the_best_of_several_answers(data: Path, tmp_path: Path) -> None:
     ours = [line.split()[4] for line in printed.splitlines() if line.endswith(" 1") and "Exact Match" in line]
     assert ours == ["0.000", "1.000"]
     manifests = [json.loads(path.read_text()) for path in (tmp_path / "runs").glob("*/manifest.json")]
-    assert {manifest["top_p"] for manifest in manifests} == {None, 0.0, 0.5, 1.0}
+    assert {manifest["lm_args"].get("top_p") for manifest in manifests} == {None, 0.0, 0.5, 1.0}
 
 
 def manifests(directory: Path) -> list[Any]:
@@ -270,7 +275,7 @@ def test_a_rows_own_settings_win_over_the_callers(sample: Retriever, data: Path,
     table = with_rows(
         {"name": "Own", "program": "iter_retgen", "settings": {"k": 3}}, {"name": "Any", "program": "iter_retgen"}
     ).model_copy(update={"settings": {"k": 4, "turns": 1}})
-    made = setup(tmp_path / "runs", sample, limit=1, data=data, settings=assigned(["k=2"]))
+    made = setup(tmp_path / "runs", sample, limit=1, data=data, settings={"k": 2})
     run_and_print(table, made)
     assert {(m["settings"]["k"], m["settings"]["turns"]) for m in manifests(tmp_path)} == {(3, 1), (2, 1)}
 
@@ -474,3 +479,42 @@ def test_a_judge_and_weights_have_to_be_given(sample: Retriever, tmp_path: Path)
     runs = [json.loads(path.read_text()) for path in (tmp_path / "runs").glob("react-strategyqa*/manifest.json")]
     assert [run["settings"]["style"] for run in runs] == ["yesno"]
     assert "needs --set upr=…" in run_and_print(find("chain_of_rewrite:table4"), made)
+
+
+def test_a_run_of_eval_that_asked_the_same_stands_for_a_row(
+    sample: Retriever, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has another name for the questions and other metrics; one with another setting does not stand for it."""
+    usual = Request(task=f"file:{data}/hotpotqa.dev.jsonl", program="cot", lm="extractive", limit=2, metrics=("em",))
+    for name, request in {"other": replace(usual, settings={"k": 3}), "same": usual}.items():
+        run_one(request, tmp_path / "known" / name)
+    before = {path: path.read_bytes() for path in (tmp_path / "known").rglob("*.json*")}
+    taken: list[Path] = []
+    known = [tmp_path / "nowhere", tmp_path / "known"]
+    made = setup(tmp_path / "runs", sample, limit=2, data=data, known=known, on_run=lambda *run: taken.append(run[2]))
+    (table,) = choose_parts([find("blendfilter:table4")], ["CoT"], ["F1"])
+    with monkeypatch.context() as patched, adapter(usual):
+        patched.setattr("eval.papers.running.ask", lambda *_, **__: pytest.fail("the program is asked again"))
+        printed = run_and_print(table, made)
+        assert run_and_print(table, made) == printed
+    assert "Not run" not in printed
+    assert taken[0] == tmp_path / "known" / "same"
+    (rescored,) = manifests(tmp_path)
+    assert "hotpot_f1" in rescored["metrics"]
+    assert rescored["rescored"]["metrics"] == ["em"]
+    assert {path: path.read_bytes() for path in (tmp_path / "known").rglob("*.json*")} == before
+    with adapter(usual):
+        run_and_print(table, replace(made, limit=1))  # other questions
+    assert len(manifests(tmp_path)) == 2
+
+
+def test_a_run_of_eval_with_all_metrics_is_taken_as_it_is(sample: Retriever, data: Path, tmp_path: Path) -> None:
+    task = f"file:{data}/hotpotqa.dev.jsonl"
+    names = metrics_for("hotpotqa:blendfilter", "direct", None)
+    request = Request(task=task, program="direct", lm="extractive", limit=1, metrics=(*names, "rouge_l"))
+    run_one(request, tmp_path / "known" / "same")
+    made = setup(tmp_path / "runs", sample, limit=1, data=data, known=[tmp_path])
+    (table,) = choose_parts([find("blendfilter:table4")], ["Direct"], ["F1"])
+    with adapter(request):
+        assert "Not run" not in run_and_print(table, made)
+    assert manifests(tmp_path) == []

@@ -1,31 +1,29 @@
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from eval.papers.setup import Setup, State, assigned, check_settings, states
+from eval.papers.setup import Setup, check_settings, check_states
 from eval.papers.tables import choose, find
 from lms.extractive import extractive_lm
 from retrieval import UsageError
 
 
-def test_settings_are_read_as_numbers_truth_values_or_words() -> None:
-    assert assigned(["top-k=3", "a=False", "b=x=y"]) == {"top_k": 3, "a": False, "b": "x=y"}
-    with pytest.raises(UsageError, match="NAME=VALUE"):
-        assigned(["k"])
-
-
 @pytest.mark.parametrize(
-    ("assignment", "complaint"),
+    ("given", "complaint"),
     [
-        ("nosuch=1", "no program here has the setting 'nosuch'; there are: external, filter, hops, internal, k, orig"),
-        ("k=zero", "BlendFilter: k must be a valid integer, not 'zero'"),
-        ("k=2.5", "BlendFilter: k must be a valid integer, not 2.5"),
-        ("filter=nosuch", "BlendFilter: filter must be 'each', 'union' or 'off', not 'nosuch'"),
+        (
+            {"nosuch": 1},
+            "no program here has the setting 'nosuch'; there are: external, filter, hops, internal, k, orig",
+        ),
+        ({"k": "zero"}, "BlendFilter: k must be a valid integer, not 'zero'"),
+        ({"k": 2.5}, "BlendFilter: k must be a valid integer, not 2.5"),
+        ({"filter": "nosuch"}, "BlendFilter: filter must be 'each', 'union' or 'off', not 'nosuch'"),
     ],
 )
-def test_settings_are_such_as_the_programs_have(assignment: str, complaint: str) -> None:
+def test_settings_are_such_as_the_programs_have(given: dict[str, Any], complaint: str) -> None:
     with pytest.raises(UsageError, match=complaint):
-        check_settings(assigned([assignment]), [find("blendfilter:table5")])
+        check_settings(given, [find("blendfilter:table5")])
 
 
 @pytest.mark.parametrize(
@@ -48,38 +46,32 @@ def test_what_makes_a_row_what_it_is_cannot_be_set(table: str, rows: list[str], 
 
 
 def test_what_only_some_rows_fix_can_be_set_for_the_others() -> None:
-    check_settings(assigned(["upr=upr:any"]), [find("chain_of_rewrite:table4")])
+    check_settings({"upr": "upr:any"}, [find("chain_of_rewrite:table4")])
 
 
 def test_a_setting_may_be_what_a_row_that_has_it_itself_could_not_take() -> None:
     (table,) = choose([find("qpaug:table2")], ["rerank"], [])
     (row,) = table.rows
-    check_settings(assigned(["upr=none", "k=3"]), [table])
+    check_settings({"upr": "none", "k": 3}, [table])
     others = [{"program": "direct", "settings": {}}, {"program": "alce", "settings": {"style": "short"}}]
     own = table.model_copy(update={"rows": tuple(row.model_copy(update=other) for other in others)})
-    check_settings(assigned(["style=entity"]), [own])  # which alce does not have
+    check_settings({"style": "entity"}, [own])  # which alce does not have
 
 
-def test_states_are_of_programs_and_tasks_that_exist() -> None:
-    assert states(["migres=a.json", "cot:hotpotqa=b.json"]) == [
-        State("migres", None, "a.json"),
-        State("cot", "hotpotqa", "b.json"),
-    ]
-    with pytest.raises(UsageError, match="no program 'nosuch'"):
-        states(["nosuch=a.json"])
-    with pytest.raises(UsageError, match="PROGRAM"):
-        states(["migres"])
-    with pytest.raises(UsageError, match="nosuch"):
-        states(["migres:nosuch=a.json"])
+def test_states_are_of_programs_and_tasks_that_exist(tmp_path: Path) -> None:
+    file = tmp_path / "a.json"
+    file.touch()
+    check_states({"migres": str(file), "cot:hotpotqa": str(file)})
+    for name, complaint in {"nosuch": "no program 'nosuch'", "migres:nosuch": "nosuch"}.items():
+        with pytest.raises(UsageError, match=complaint):
+            check_states({name: str(file)})
+    with pytest.raises(UsageError, match="there is no state file nowhere"):
+        check_states({"migres": "nowhere"})
 
 
 def test_a_state_for_a_task_comes_before_one_for_all(tmp_path: Path) -> None:
-    setup = Setup(
-        lms={"": lambda *_: extractive_lm()},
-        retrievers={},
-        directory=tmp_path,
-        states=states(["cot:hotpotqa=of-hotpotqa.json", "cot=first.json", "cot=last.json"]),
-    )
+    states = {"cot:hotpotqa": "of-hotpotqa.json", "cot": "usual.json"}
+    setup = Setup(lms={"": lambda *_: extractive_lm()}, retrievers={}, directory=tmp_path, states=states)
     assert setup.state_file("cot", "hotpotqa") == "of-hotpotqa.json"
-    assert setup.state_file("cot", "nq") == "last.json"
+    assert setup.state_file("cot", "nq") == "usual.json"
     assert setup.state_file("direct", "nq") is None

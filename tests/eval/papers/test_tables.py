@@ -3,8 +3,7 @@ from decimal import Decimal
 import pytest
 
 import programs
-from eval import metrics
-from eval.papers.migres_studies import STUDIES
+from eval.papers.measuring import load_metric
 from eval.papers.setup import program_of, settings_of
 from eval.papers.tables import PAPERS, Table, TableRow, all_tables, choose, find, paper, parse
 from eval.tasks import choose as choose_task
@@ -35,18 +34,15 @@ def test_every_row_can_be_run(name: str) -> None:
     assert len({row.name for row in table.rows}) == len(table.rows)
     assert len({column.name for column in table.columns}) == len(table.columns)
     for row in table.rows:
-        assert {*row.settings, *row.needs} <= settings_of(row.program), row
+        assert {*row.settings, *row.needs} <= settings_of(row.program).keys(), row
         program = program_of(row.program)
         check(program.__init__, row.name, {**table.settings, **row.settings})
-    studies = [STUDIES[row.program] for row in table.rows if row.program in STUDIES]
     for column in table.columns:
         if column.task:
             task, variant = choose_task(column.task)
             assert variant in task.variants
-        if column.ratio:
-            assert all(column.ratio in study.ratios for study in studies)
         if column.metric and not column.metric.startswith("acc_judge"):
-            assert any(column.metric in study.metrics for study in studies) or metrics.load(column.metric)
+            assert load_metric(column.metric)
 
 
 @pytest.mark.parametrize("name", PAPERS)
