@@ -98,7 +98,7 @@ def test_all_are_the_programs_that_are_not_named_besides(tmp_path: Path) -> None
             'tasks = "sample"\nprograms = { program = "cot", tasks = "nq" }',
             ": no task here is 'nq'; there are: sample",
         ),
-        ('tasks = "sample"\nprograms = "dirct"', ": there is no program 'dirct'; there are: "),
+        ('tasks = "sample"\nprograms = "dirct"', ": there is no program 'dirct'; did you mean direct? There are: "),
         (
             'tasks = "sample"\nprograms = "direct"\nsettings = { kk = 3 }',
             ": no program here has the setting 'kk'; there",
