@@ -14,13 +14,27 @@ In a corpus that is small beside `k` all rows are summed at once instead.
 That is MAXSCORE (Turtle & Flood 1995) with bounds by windows of rows (Dimopoulos, Nepomnyachiy & Suel, SIGIR 2013).
 """
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any
 
 import numpy as np
-from numba import njit
-from numpy.typing import NDArray
+
+from retrieval.bm25.compiled import (
+    Bounds,
+    Bytes,
+    Columns,
+    Floats,
+    Ints,
+    Matrix,
+    Sizes,
+    Sums,
+    compiled,
+    first_from,
+    gallop,
+    inlined,
+    push,
+    push_all,
+)
 
 __all__ = ["Bounds", "Matrix", "Sizes", "best_rows", "is_compiled"]
 
@@ -32,137 +46,14 @@ _MORE = 8  # windows scored first, beside k
 _LEVELS = 1 << 16  # of bounds, when the highest are looked for
 _ROUNDING = 1e-6  # more than what a sum of float32 is off by, relative, per addend
 
-Bytes: TypeAlias = NDArray[np.uint8]
-Ints: TypeAlias = NDArray[np.int32] | NDArray[np.int64]
-Starts: TypeAlias = NDArray[np.uint32]
-Floats: TypeAlias = NDArray[np.float32]
 
-
-class Matrix(NamedTuple):
-    """The scores of all passages, column by column: a compressed sparse matrix."""
-
-    indptr: Ints
-    rows: Ints
-    scores: Floats
-
-
-class Bounds(NamedTuple):
-    """Bounds on the scores of windows of rows: see `retrieval.bm25.bounds`."""
-
-    columns: Ints
-    tops: Ints
-    values: Bytes
-    starts: Starts
-    step: float
-
-
-class Sizes(NamedTuple):
-    """How many passages there are; and rows of a window, from one of the starts to the next, and of a block, as powers
-    of two, ascending."""
-
-    passages: int
-    window: int
-    span: int
-    block: int
-
-
-class Columns(NamedTuple):
-    """The columns of a query, each once."""
-
-    of_word: Ints
-    """For each word of the query, which of them it is."""
-    begins: Ints
-    ends: Ints
-    """Where the scores of each begin and end in the matrix."""
-    times: Ints
-    """How often the query has each."""
-    bounded: Ints
-    """Where its bounds are, or -1."""
-
-
-class Sums(NamedTuple):
-    """What is known of the block of rows at hand."""
-
-    summed: Floats
-    """For each row, the sum of the columns that are not put aside."""
-    places: Ints
-    after: Ints
-    """Where the scores of each column begin and end that are in the block."""
-    row: Floats
-    """For one row, its score in each column."""
-
-
-def _compiled(function: Callable[..., Any]) -> Any:
-    try:
-        return njit(nogil=True, cache=True)(function)
-    except RuntimeError:  # numba has no place where it could keep what it compiled
-        return njit(nogil=True)(function)
-
-
-_inlined = njit(nogil=True, inline="always")  # for what runs for each row: its many arguments cost more than its work
-
-
-@_compiled
-def _first_from(rows: Ints, begin: int, end: int, row: int) -> int:
-    """The first place from `begin` to before `end` whose row is at least `row`, or `end`."""
-    while begin < end:
-        middle = (begin + end) >> 1
-        if rows[middle] < row:
-            begin = middle + 1
-        else:
-            end = middle
-    return begin
-
-
-@_compiled
-def _gallop(rows: Ints, begin: int, end: int, row: int) -> int:
-    """`_first_from`, quick when the place is near `begin`."""
-    step = 1
-    while begin < end and rows[begin] < row:
-        if begin + step >= end or rows[begin + step] >= row:
-            return int(_first_from(rows, begin + 1, min(begin + step, end), row))
-        begin += step
-        step <<= 1
-    return begin
-
-
-@_compiled
-def _behind(score: float, row: int, other_score: float, other_row: int) -> bool:
-    return score < other_score or (score == other_score and row > other_row)
-
-
-@_compiled
-def _push(best_scores: Floats, best: Ints, size: int, score: float, row: int) -> int:
-    """Put a row on the heap of the best, whose worst is at the top; the heap's new size."""
-    if size < len(best):
-        place = size
-        while place > 0 and _behind(score, row, best_scores[(place - 1) >> 1], best[(place - 1) >> 1]):
-            best_scores[place], best[place] = best_scores[(place - 1) >> 1], best[(place - 1) >> 1]
-            place = (place - 1) >> 1
-        best_scores[place], best[place] = score, row
-        return size + 1
-    if not _behind(best_scores[0], best[0], score, row):
-        return size
-    place = 0
-    while 2 * place + 1 < size:
-        child = 2 * place + 1
-        if child + 1 < size and _behind(best_scores[child + 1], best[child + 1], best_scores[child], best[child]):
-            child += 1
-        if not _behind(best_scores[child], best[child], score, row):
-            break
-        best_scores[place], best[place] = best_scores[child], best[child]
-        place = child
-    best_scores[place], best[place] = score, row
-    return size
-
-
-@_compiled
+@compiled
 def _add_bounds(sums: Ints, bounds: Bytes, times: int) -> None:
     for window in range(len(sums)):
         sums[window] += times * np.int32(bounds[window])
 
 
-@_compiled
+@compiled
 def _add_highest(sums: Ints, rows: Ints, scores: Floats, factor: float, window_bits: int) -> None:
     """Add the bounds of a column that has none on disk: the highest score in each window, rounded up."""
     window, highest = -1, np.float32(0)
@@ -178,7 +69,7 @@ def _add_highest(sums: Ints, rows: Ints, scores: Floats, factor: float, window_b
         sums[window] += np.int32(highest * factor) + 1
 
 
-@_compiled
+@compiled
 def _highest_windows(sums: Ints, count: int) -> Ints:
     """The windows with the highest bounds, ascending: `count`, or all that have a bound."""
     top, shift = sums.max(), 0
@@ -201,7 +92,7 @@ def _highest_windows(sums: Ints, count: int) -> Ints:
     return chosen[:size]
 
 
-@_compiled
+@compiled
 def _best_of_all(query: Ints, matrix: Matrix, passages: int, k: int) -> tuple[Ints, Floats]:
     """What `best_rows` gives, without bounds."""
     summed = np.zeros(passages, np.float32)
@@ -209,22 +100,11 @@ def _best_of_all(query: Ints, matrix: Matrix, passages: int, k: int) -> tuple[In
         for place in range(matrix.indptr[column], matrix.indptr[column + 1]):
             summed[matrix.rows[place]] += matrix.scores[place]
     best, best_scores = np.empty(min(k, passages), np.int64), np.empty(min(k, passages), np.float32)
-    size = _push_all(best_scores, best, 0, summed, 0)
+    size = push_all(best_scores, best, 0, summed, 0)
     return best[:size], best_scores[:size]
 
 
-@_compiled
-def _push_all(best_scores: Floats, best: Ints, size: int, totals: Floats, first: int) -> int:
-    """`_push` neighbouring rows with scores above 0, of which the first is `first`; the heap's new size."""
-    least = best_scores[0] if size == len(best) else np.float32(0)  # rows ascend: one with no more is behind the worst
-    for offset in range(len(totals)):
-        if totals[offset] > least:
-            size = _push(best_scores, best, size, totals[offset], first + offset)
-            least = best_scores[0] if size == len(best) else least
-    return size
-
-
-@_compiled
+@compiled
 def _columns_of(query: Ints, matrix: Matrix, bounds: Bounds) -> Columns:
     columns = np.unique(query)
     times, bounded = np.zeros(len(columns), np.int64), np.empty(len(columns), np.int64)
@@ -232,13 +112,13 @@ def _columns_of(query: Ints, matrix: Matrix, bounds: Bounds) -> Columns:
     for number in of_word:
         times[number] += 1
     for number in range(len(columns)):
-        place = _first_from(bounds.columns, 0, len(bounds.columns), columns[number])
+        place = first_from(bounds.columns, 0, len(bounds.columns), columns[number])
         there = place < len(bounds.columns) and bounds.columns[place] == columns[number]
         bounded[number] = place if there else -1
     return Columns(of_word, matrix.indptr[columns], matrix.indptr[columns + 1], times, bounded)
 
 
-@_compiled
+@compiled
 def _window_bounds(columns: Columns, matrix: Matrix, bounds: Bounds, sizes: Sizes) -> Ints:
     """Step 1: the bound on the scores of each window."""
     sums = np.zeros(((sizes.passages - 1) >> sizes.window) + 1, np.int32)
@@ -252,7 +132,7 @@ def _window_bounds(columns: Columns, matrix: Matrix, bounds: Bounds, sizes: Size
     return sums
 
 
-@_compiled
+@compiled
 def _window_totals(windows: Ints, columns: Columns, matrix: Matrix, bounds: Bounds, sizes: Sizes) -> Any:
     """Step 2: the scores of all rows of these windows, which ascend."""
     totals = np.zeros((len(windows), 1 << sizes.window), np.float32)
@@ -264,14 +144,14 @@ def _window_totals(windows: Ints, columns: Columns, matrix: Matrix, bounds: Boun
                 if bounds.values[bounded, windows[n]] == 0:
                     continue
                 place = max(place, columns.begins[number] + np.int64(bounds.starts[bounded, first >> sizes.span]))
-            place = _gallop(matrix.rows, place, end, first)
+            place = gallop(matrix.rows, place, end, first)
             while place < end and matrix.rows[place] < first + (1 << sizes.window):
                 totals[n, matrix.rows[place] - first] += matrix.scores[place]
                 place += 1
     return totals
 
 
-@_compiled
+@compiled
 def _put_aside(columns: Columns, bounds: Bounds, floor: float) -> tuple[Ints, Ints]:
     """Step 3: the columns that together lift no row to the floor, the weightiest first, and the others."""
     weights = np.full(len(columns.times), np.inf)
@@ -285,7 +165,7 @@ def _put_aside(columns: Columns, bounds: Bounds, floor: float) -> tuple[Ints, In
     return by_weight[:count][::-1].copy(), by_weight[count:].copy()
 
 
-@_compiled
+@compiled
 def _sum_block(
     block: int, others: Ints, columns: Columns, matrix: Matrix, bounds: Bounds, sizes: Sizes, sums: Sums
 ) -> None:
@@ -298,14 +178,14 @@ def _sum_block(
             sums.places[number] = columns.begins[number] + np.int64(bounds.starts[bounded, block >> sizes.span])
             sums.after[number] = columns.begins[number] + np.int64(bounds.starts[bounded, last])
         else:
-            sums.places[number] = _gallop(matrix.rows, sums.after[number], columns.ends[number], block)
-            sums.after[number] = _gallop(matrix.rows, sums.places[number], columns.ends[number], block_end)
+            sums.places[number] = gallop(matrix.rows, sums.after[number], columns.ends[number], block)
+            sums.after[number] = gallop(matrix.rows, sums.places[number], columns.ends[number], block_end)
         often = np.float32(columns.times[number])
         for place in range(sums.places[number], sums.after[number]):
             sums.summed[matrix.rows[place] - block] += often * matrix.scores[place]
 
 
-@_inlined
+@inlined
 def _reaches(
     row: int,
     score: float,
@@ -332,7 +212,7 @@ def _reaches(
         if window_bound:
             span, begin = row >> sizes.span, columns.begins[number]
             end = begin + np.int64(bounds.starts[bounded, span + 1])
-            place = _first_from(matrix.rows, begin + np.int64(bounds.starts[bounded, span]), end, row)
+            place = first_from(matrix.rows, begin + np.int64(bounds.starts[bounded, span]), end, row)
             if place < end and matrix.rows[place] == row:
                 found = matrix.scores[place]
             score += columns.times[number] * found
@@ -341,11 +221,11 @@ def _reaches(
     return score > 0 and score + rest >= floor
 
 
-@_inlined
+@inlined
 def _total(row: int, others: Ints, columns: Columns, matrix: Matrix, sums: Sums) -> Any:
     """The score of a row whose scores in the columns put aside are noted, summed in the order of the query's words."""
     for number in others:
-        place = _first_from(matrix.rows, sums.places[number], sums.after[number], row)
+        place = first_from(matrix.rows, sums.places[number], sums.after[number], row)
         there = place < sums.after[number] and matrix.rows[place] == row
         sums.row[number] = matrix.scores[place] if there else np.float32(0)
     total = np.float32(0)
@@ -354,7 +234,7 @@ def _total(row: int, others: Ints, columns: Columns, matrix: Matrix, sums: Sums)
     return total
 
 
-@_compiled
+@compiled
 def best_rows(query: Ints, matrix: Matrix, bounds: Bounds, sizes: Sizes, k: int, small: int) -> tuple[Ints, Floats]:
     """The at most `k` rows with the highest scores above 0, and the scores, in no order; of equal ones the first rows.
 
@@ -376,7 +256,7 @@ def best_rows(query: Ints, matrix: Matrix, bounds: Bounds, sizes: Sizes, k: int,
     most = min(k, sizes.passages)
     size, best, best_scores = 0, np.empty(most, np.int64), np.empty(most, np.float32)
     for n in range(len(promising)):
-        size = _push_all(best_scores, best, size, totals[n], promising[n] << sizes.window)
+        size = push_all(best_scores, best, size, totals[n], promising[n] << sizes.window)
         window_sums[promising[n]] = 0  # done
     floor = exact * best_scores[0] if size == len(best) else 0.0
     aside, others = _put_aside(columns, bounds, floor)
@@ -411,7 +291,7 @@ def best_rows(query: Ints, matrix: Matrix, bounds: Bounds, sizes: Sizes, k: int,
                 if score + bound < floor:
                     continue
                 if _reaches(row, score, bound, floor, aside, columns, matrix, bounds, sizes, sums):
-                    size = _push(best_scores, best, size, _total(row, others, columns, matrix, sums), row)
+                    size = push(best_scores, best, size, _total(row, others, columns, matrix, sums), row)
                     floor = exact * best_scores[0] if size == len(best) else 0.0
         rows[:] = 0
     return best[:size], best_scores[:size]
