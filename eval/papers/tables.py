@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, PositiveInt, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, PositiveInt
 
 from retrieval import UsageError
 
@@ -72,14 +72,6 @@ class Column(_Model):
     """What another row gains over this one."""
     mean: tuple[str, ...] | None = None
     """The columns of the same row whose mean this is."""
-
-    @model_validator(mode="after")
-    def _one_measure(self) -> "Column":
-        measured = [m for m in (self.metric, self.ratio, self.total, self.count, self.reported) if m is not None]
-        computed = [c for c in (self.gain, self.mean) if c is not None]
-        if (len(measured), len(computed)) != ((1, 0) if self.task else (0, 1)):
-            raise ValueError(f"the column {self.name!r} needs a task and one measure, or else a gain or a mean")
-        return self
 
     def rests_on(self) -> tuple[str, ...]:
         """The names of the columns that it is computed from."""
@@ -166,33 +158,6 @@ class Table(_Model):
         fixed = self.fixed_in(row)
         return {**own, **{name: value for name, value in given.items() if name not in fixed}, **row.settings}
 
-    @model_validator(mode="after")
-    def _as_many_figures_as_columns(self) -> "Table":
-        if wrong := [row.name for row in self.rows if len(row.figures) != len(self.columns)]:
-            raise ValueError(
-                f"{self.name}: the row {wrong[0]!r} needs {len(self.columns)} figures, one for each column"
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _computed_from_what_is_there(self) -> "Table":
-        rows, columns = {row.name for row in self.rows}, {column.name for column in self.columns}
-        for column in self.columns:
-            missing = {*column.rests_on()} - columns | ({column.gain.of} if column.gain else set()) - rows
-            if missing:
-                raise ValueError(
-                    f"{self.name}: the column {column.name!r} rests on {missing.pop()!r}, which is not there"
-                )
-        return self
-
-    @model_validator(mode="after")
-    def _means_are_of_different_questions(self) -> "Table":
-        tasks = {column.name: column.task for column in self.columns}
-        for column in self.columns:
-            if len({tasks[name] for name in column.mean or ()}) < len(column.mean or ()):
-                raise ValueError(f"{self.name}: the column {column.name!r} is a mean of two columns of one task")
-        return self
-
 
 class Paper(_Model):
     """A paper, with the tables and figures of it that are evaluations."""
@@ -204,15 +169,6 @@ class Paper(_Model):
     retrievers: tuple[str, ...]
     """What `retriever` can be, besides "none" and "oracle"."""
     tables: tuple[Table, ...]
-
-    @model_validator(mode="after")
-    def _roles_exist(self) -> "Paper":
-        for table in self.tables:
-            for row in table.rows:
-                lms = {row.reader, row.planner} - {None, *self.lms}
-                if unknown := sorted(map(str, lms | {row.retriever} - {"none", "oracle", *self.retrievers})):
-                    raise ValueError(f"{table.name}: the row {row.name!r} has the unknown role {unknown[0]!r}")
-        return self
 
 
 @cache
@@ -274,36 +230,33 @@ def choose(tables: Sequence[Table], rows: Sequence[str], columns: Sequence[str])
     Raises:
         UsageError: no row or column of the tables has such a name.
     """
-    found = []
-    for table in tables:
-        row_at, column_at = _named(rows, table.rows), _named(columns, table.columns)
-        needed = {name for m in column_at for name in table.columns[m].rests_on()}
-        column_at = [m for m, column in enumerate(table.columns) if m in column_at or column.name in needed]
-        chosen = []
-        for n in row_at:
-            figures = tuple(table.rows[n].figures[m] for m in column_at)
-            chosen.append(table.rows[n].model_copy(update={"figures": figures}))
-        kept = tuple(table.columns[m] for m in column_at)
-        if chosen and kept:
-            found.append(table.model_copy(update={"rows": tuple(chosen), "columns": kept}))
     for kind, texts, named in (
-        ("row", rows, [row for table in tables for row in table.rows]),
-        ("column", columns, [column for table in tables for column in table.columns]),
+        ("row", rows, [row.name for table in tables for row in table.rows]),
+        ("column", columns, [column.name for table in tables for column in table.columns]),
     ):
         if unknown := [text for text in texts if not _named([text], named)]:
-            names = "; ".join(dict.fromkeys(one.name for one in named))
-            raise UsageError(f"there is no {kind} {unknown[0]!r}; there are: {names}")
+            raise UsageError(f"there is no {kind} {unknown[0]!r}; there are: {'; '.join(dict.fromkeys(named))}")
+    found = []
+    for table in tables:
+        at = _named(columns, [column.name for column in table.columns])
+        needed = {name for m in at for name in table.columns[m].rests_on()}
+        at = [m for m, column in enumerate(table.columns) if m in at or column.name in needed]
+        chosen = [table.rows[n] for n in _named(rows, [row.name for row in table.rows])]
+        if chosen and at:
+            cut = [row.model_copy(update={"figures": tuple(row.figures[m] for m in at)}) for row in chosen]
+            kept = tuple(table.columns[m] for m in at)
+            found.append(table.model_copy(update={"rows": tuple(cut), "columns": kept}))
     if not found:
         raise UsageError("no table has both such a row and such a column")
     return found
 
 
-def _named(texts: Sequence[str], items: Sequence[TableRow] | Sequence[Column]) -> list[int]:
-    """Where the items are that the texts name; all of them if there is no text."""
-    names = [item.name.casefold() for item in items]
-    wanted: set[int] = set() if texts else set(range(len(names)))
+def _named(texts: Sequence[str], names: Sequence[str]) -> list[int]:
+    """Where the names are that the texts name; all of them if there is no text."""
+    known = [name.casefold() for name in names]
+    wanted: set[int] = set() if texts else set(range(len(known)))
     for text in map(str.casefold, texts):
-        wanted |= {n for n, name in enumerate(names) if (name == text if text in names else text in name)}
+        wanted |= {n for n, name in enumerate(known) if (name == text if text in known else text in name)}
     return sorted(wanted)
 
 

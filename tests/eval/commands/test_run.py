@@ -100,7 +100,10 @@ GOOD = ["sample", "--program", "blendfilter", "--lm", "extractive"]
         (["sample"], "the following arguments are required: --program"),
         (["sample", "--program", ""], "there is no program ''"),
         (["sample", "--program"], "argument --program: expected one argument"),
-        (["sample", "--program", "blendfiltre"], "there is no program 'blendfiltre'; did you mean blendfilter? There are: "),
+        (
+            ["sample", "--program", "blendfiltre"],
+            "there is no program 'blendfiltre'; did you mean blendfilter? ",
+        ),
         (["simple", *GOOD[1:]], "there is no task 'simple': use sample, file:QUESTIONS.jsonl[.gz], or hotpotqa, "),
         (["file:missing.jsonl", *GOOD[1:]], "cannot read missing.jsonl: No such file or directory"),
         ([*GOOD, "--retriever", "elastic:x"], "there is no retriever 'elastic:x'"),

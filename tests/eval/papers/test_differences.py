@@ -146,6 +146,6 @@ def test_what_the_caller_set_is_named_and_what_a_row_did_not_take() -> None:
     found = differences(table, rows, {"m": 50, "upr": "upr:any", "k": 3, "turns": 1})
     assert [text for text in found if "set" in text] == [
         "BM25 + Rerank Feedback: --set upr is refused; the row has upr none",
-        "BM25 + Rerank Feedback: k 3, by --set (the table: 5)",
-        "BM25 + UPR: m 50, by --set (the table: 100)",
+        "BM25 + Rerank Feedback: k 3, by --set (without it: 5)",
+        "BM25 + UPR: m 50, by --set (without it: 100)",
     ]
