@@ -134,7 +134,8 @@ def _settings(table: Table, ran: RowRun, given: Mapping[str, Any]) -> Iterator[s
             if value != given[name]:
                 yield f"{row.name}: --set {name} is refused; the row has {name} {value}"
         elif name not in table.models and value != (own := usual[name]):
-            yield f"{row.name}: {name} {value}, by --set (without it: {"the program's own" if own is None else own})"
+            default = "the program's own" if own is None else own
+            yield f"{row.name}: {name} {value}, by --set (without it: {default})"
 
 
 _MEANS = {"lexical": ", which compares words", "none": ", which leaves it out"}
