@@ -34,8 +34,9 @@ try:
     from starlette.exceptions import HTTPException
     from starlette.requests import Request
     from starlette.responses import HTMLResponse, Response
-    from starlette.routing import Route
+    from starlette.routing import BaseRoute
 
+    from programs.serving.description import Endpoint
     from retrieval.serving.requests import json_reply
 except ModuleNotFoundError as error:
     raise UsageError(f"{error.name} is not installed, get it by: pip install 'dspy-odqa[serve]'") from error
@@ -48,7 +49,7 @@ _TOLD_APART_ELSEWHERE = ("program", "lm", "retriever", "fingerprints")  # entrie
 _Made = TypeVar("_Made")
 
 
-def run_routes(folder: str | Path) -> list[Route]:
+def run_routes(folder: str | Path) -> list[BaseRoute]:
     """Routes that show the runs in a folder and in the folders in it; whatever is wrong is an `HTTPException`.
 
     Raises:
@@ -65,9 +66,11 @@ def run_routes(folder: str | Path) -> list[Route]:
                 raise HTTPException(400, str(error)) from None
 
     async def all_runs(_: Request) -> Response:
+        """All runs at a glance."""
         return json_reply({"runs": await aside(_all, folder)})
 
     async def one(request: Request) -> Response:
+        """One run with its figures so far; with /report behind its name, its report."""
         name = request.path_params["name"]
         runs = await aside(_by_name, folder)
         if name in runs:
@@ -77,9 +80,11 @@ def run_routes(folder: str | Path) -> list[Route]:
         return _page(await aside(_report, [_named(runs, name)], [name]))
 
     async def leaderboard(_: Request) -> Response:
+        """Means with intervals, by questions and method."""
         return json_reply(await aside(_leaderboard, folder))
 
     async def compared(request: Request) -> Response:
+        """Two runs compared, a with b; the format is json or html."""
         names = [request.query_params.get(which, "") for which in ("a", "b")]
         runs = await aside(_by_name, folder)
         paths = [_named(runs, name) for name in names]
@@ -92,10 +97,10 @@ def run_routes(folder: str | Path) -> list[Route]:
                 raise HTTPException(400, f"the format is json or html, not {other!r}")
 
     return [
-        Route("/v1/runs", all_runs),
-        Route("/v1/runs/{name:path}", one),
-        Route("/v1/leaderboard", leaderboard),
-        Route("/v1/compare", compared),
+        Endpoint("/v1/runs", all_runs),
+        Endpoint("/v1/runs/{name:path}", one, kinds=["application/json", "text/html"]),
+        Endpoint("/v1/leaderboard", leaderboard),
+        Endpoint("/v1/compare", compared, query=["a", "b", "format"], kinds=["application/json", "text/html"]),
     ]
 
 

@@ -4,10 +4,11 @@ from collections.abc import AsyncIterator
 
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
+from starlette.routing import BaseRoute
 
 from programs.instruments.words import QUESTIONS
 from programs.serving.answering import Answering, Asking
+from programs.serving.description import Endpoint
 from programs.serving.events import Events, event, unless_gone
 from programs.serving.forms import Ask, form_of
 from programs.serving.problems import Problem
@@ -22,10 +23,11 @@ _ANYTHING = "name year people country city world work company product history"  
 _EXAMPLES = 3
 
 
-def answer_routes(answering: Answering) -> list[Route]:
+def answer_routes(answering: Answering) -> list[BaseRoute]:
     """The routes."""
 
     async def answers(request: Request) -> Response:
+        """A question's answer, with every step that led to it."""
         ask = await form_of(request, Ask, answering.limits)
         question = answering.begin(Asking(ask.question, ask.method, ask.settings, ask.retriever, ask.prompts))
         if ask.stream:
@@ -47,6 +49,7 @@ def answer_routes(answering: Answering) -> list[Route]:
         return known.get(name, [])
 
     async def methods(_: Request) -> Response:
+        """What there is to ask."""
         return json_reply(
             {
                 "methods": answering.methods.described(),
@@ -59,15 +62,16 @@ def answer_routes(answering: Answering) -> list[Route]:
         )
 
     async def prompts(request: Request) -> Response:
-        method = request.path_params["method"]
+        """What a method's predictors are shown, as served and before compiling."""
+        method = request.path_params["method"].partition("@")[0]
         if method not in answering.methods.names:
             raise Problem(404, f"there is no method {method!r}", "not_found")
         return json_reply({"method": method, "predictors": answering.methods.prompts(method)})
 
     return [
-        Route("/v1/answers", answers, methods=["POST"]),
-        Route("/v1/methods", methods),
-        Route("/v1/prompts/{method}", prompts),
+        Endpoint("/v1/answers", answers, takes=Ask, gives=Record, kinds=["application/json", "text/event-stream"]),
+        Endpoint("/v1/methods", methods),
+        Endpoint("/v1/prompts/{method}", prompts),
     ]
 
 

@@ -3,8 +3,10 @@
 from collections.abc import Sequence
 from http import HTTPStatus
 from pathlib import Path
+from typing import Literal
 
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+from pydantic import BaseModel
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
@@ -16,7 +18,7 @@ from starlette.staticfiles import StaticFiles
 from programs.serving.answering import Answering
 from programs.serving.answers import answer_routes
 from programs.serving.chat import chat_routes
-from programs.serving.description import description_routes
+from programs.serving.description import Endpoint, description_routes
 from programs.serving.guard import Admission, Guard
 from programs.serving.mcp import mcp_routes
 from programs.serving.problems import Problem, as_problem, refusal
@@ -30,6 +32,14 @@ __all__ = ["make_app"]
 _PAGE = Path(__file__).parent / "page"
 
 
+class Health(BaseModel):
+    """That the server answers, and whether it can be asked now."""
+
+    status: Literal["ok", "busy"]
+    free: int
+    """How many more questions may be in flight; at 0 the server is busy, and any more get 503."""
+
+
 def make_app(answering: Answering, admission: Admission, routes: Sequence[BaseRoute] = ()) -> Starlette:
     """The server as an ASGI application.
 
@@ -41,25 +51,26 @@ def make_app(answering: Answering, admission: Admission, routes: Sequence[BaseRo
     registry = answering.metrics.registry
 
     async def health(_: Request) -> Response:
+        """Whether the server answers, and whether it can be asked now."""
         free = answering.places.free
         return json_reply({"status": "ok" if free else "busy", "free": free})
 
     async def metrics(_: Request) -> Response:
+        """Counts and times, as Prometheus reads them; no word of any question."""
         return Response(generate_latest(registry), headers={"Content-Type": CONTENT_TYPE_LATEST})
 
+    served: list[BaseRoute] = [
+        *answer_routes(answering),
+        *chat_routes(answering),
+        *response_routes(answering),
+        *mcp_routes(answering),
+        Endpoint("/health", health, gives=Health),
+        Endpoint("/metrics", metrics, kinds=["text/plain"]),
+        *routes,
+    ]
     page = [Route("/", _first_page), Mount("/page", StaticFiles(directory=_PAGE))]
     return Starlette(
-        routes=[
-            *answer_routes(answering),
-            *chat_routes(answering),
-            *response_routes(answering),
-            *mcp_routes(answering),
-            *description_routes(answering.methods.names),
-            Route("/health", health),
-            Route("/metrics", metrics),
-            *routes,
-            *page,
-        ],
+        routes=[*served, *description_routes(served, {"method": answering.models, "model": answering.models}), *page],
         middleware=[
             Middleware(Counted, registry=registry, name="answers"),
             Middleware(Guard, admission=admission),

@@ -8,12 +8,13 @@ from typing import Any, Literal
 from pydantic import BaseModel
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
+from starlette.routing import BaseRoute
 
 from programs.instruments.cost import Cost
 from programs.instruments.words import Words
 from programs.serving.answering import Answering
 from programs.serving.cited import Cited, cited
+from programs.serving.description import Endpoint
 from programs.serving.events import Events, event, unless_gone
 from programs.serving.forms import ModelForm, form_of
 from programs.serving.messages import Message, conversation
@@ -39,7 +40,7 @@ class Completion(ModelForm):
     n: Literal[1] | None = None
 
 
-def chat_routes(answering: Answering) -> list[Route]:
+def chat_routes(answering: Answering) -> list[BaseRoute]:
     """The routes."""
     made = int(time.time())
 
@@ -47,15 +48,18 @@ def chat_routes(answering: Answering) -> list[Route]:
         return {"id": name, "object": "model", "created": made, "owned_by": "dspy-odqa"}
 
     async def models(_: Request) -> Response:
+        """The methods, and each over each retriever, as models."""
         return json_reply({"object": "list", "data": [model(name) for name in answering.models]})
 
     async def one_model(request: Request) -> Response:
+        """One of them."""
         name = request.path_params["model"]
         if name not in answering.models:
             raise Problem(404, f"there is no model {name!r} here", "model_not_found", param="model")
         return json_reply(model(name))
 
     async def completions(request: Request) -> Response:
+        """OpenAI's chat completions: a method is a model."""
         asked = await form_of(request, Completion, answering.limits)
         text, earlier = conversation(asked.messages, "messages")
         question = answering.begin(asked.asking(answering.methods, text, earlier))
@@ -66,9 +70,11 @@ def chat_routes(answering: Answering) -> list[Route]:
         return json_reply(_completion(record, asked.model) if record else None)
 
     return [
-        Route("/v1/chat/completions", completions, methods=["POST"]),
-        Route("/v1/models", models),
-        Route("/v1/models/{model:path}", one_model),
+        Endpoint(
+            "/v1/chat/completions", completions, takes=Completion, kinds=["application/json", "text/event-stream"]
+        ),
+        Endpoint("/v1/models", models),
+        Endpoint("/v1/models/{model:path}", one_model),
     ]
 
 

@@ -15,7 +15,7 @@ from retrieval.serving.pages import PORTS, UNKNOWN_NAME, called_as, is_loopback,
 __all__ = ["Admission", "Guard"]
 
 _OPEN = ("/", "/health", "/docs", "/openapi.json")  # what is shown without a token; the page asks for one
-_OPEN_BELOW = ("/page/", "/docs/")
+_OPEN_BELOW = "/page/"
 _BOUND = {
     "Content-Security-Policy": "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
     "X-Content-Type-Options": "nosniff",

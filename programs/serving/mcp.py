@@ -9,7 +9,7 @@ import json
 import signal
 from collections.abc import Awaitable, Callable
 from importlib.metadata import version
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 from urllib.parse import unquote
 
 from mcp import MCPError, types
@@ -19,12 +19,13 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from pydantic import BaseModel, ValidationError
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
+from starlette.routing import BaseRoute
 from starlette.types import Message, Receive, Scope, Send
 
 from programs import load
 from programs.serving.answering import Answering
 from programs.serving.cards import card
+from programs.serving.description import Endpoint
 from programs.serving.problems import Problem, as_problem
 from programs.serving.tools import PASSAGE, Answered, Ask, Document, Fetch, Results, Search, Tools
 from retrieval.serving.requests import as_json, first_fault, json_body
@@ -113,14 +114,24 @@ def make_server(answering: Answering) -> Server:
     )
 
 
-def mcp_routes(answering: Answering) -> list[Route]:
+class Exchanged(BaseModel):
+    """A message of JSON-RPC, as the protocol has it."""
+
+    jsonrpc: Literal["2.0"]
+    method: str
+
+
+def mcp_routes(answering: Answering) -> list[BaseRoute]:
     """The route of the protocol's transport over HTTP. Each request stands by itself: no session is kept."""
     server = make_server(answering)
 
     async def exchange(request: Request) -> Response:
+        """The Model Context Protocol: a message of JSON-RPC."""
         return _Exchange(server, await json_body(request, answering.limits.arrival))
 
-    return [Route("/mcp", exchange, methods=["POST"])]
+    return [
+        Endpoint("/mcp", exchange, takes=Exchanged, kinds=["application/json", "text/event-stream"], own_errors=False)
+    ]
 
 
 def serve_stdio(answering: Answering) -> None:

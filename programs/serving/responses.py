@@ -7,12 +7,13 @@ from typing import Any, Literal
 from pydantic import BaseModel
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
+from starlette.routing import BaseRoute
 
 from programs.instruments.cost import Cost
 from programs.instruments.words import Words
 from programs.serving.answering import Answering
 from programs.serving.cited import cited
+from programs.serving.description import Endpoint
 from programs.serving.events import Events, event, unless_gone
 from programs.serving.forms import ModelForm, form_of
 from programs.serving.messages import Message, conversation
@@ -39,10 +40,11 @@ class ResponseForm(ModelForm):
     conversation: None = None
 
 
-def response_routes(answering: Answering) -> list[Route]:
+def response_routes(answering: Answering) -> list[BaseRoute]:
     """The routes."""
 
     async def responses(request: Request) -> Response:
+        """OpenAI's responses: a method is a model."""
         asked = await form_of(request, ResponseForm, answering.limits)
         said: Sequence[Message | Item] = (
             [Message(role="user", content=asked.input)] if isinstance(asked.input, str) else asked.input
@@ -55,7 +57,7 @@ def response_routes(answering: Answering) -> list[Route]:
         record = await unless_gone(request, question)
         return json_reply(response.completed(record) if record else None)
 
-    return [Route("/v1/responses", responses, methods=["POST"])]
+    return [Endpoint("/v1/responses", responses, takes=ResponseForm, kinds=["application/json", "text/event-stream"])]
 
 
 class _Response:

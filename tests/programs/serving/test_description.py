@@ -6,13 +6,17 @@ import httpx
 import pytest
 from support.answers_server import answering_with, serving
 from support.described_api import ask_all
+from support.runs_on_disk import make_run
 
 import lms
+from eval.reports.served import run_routes
 
 
 @pytest.fixture(scope="module")
-def url() -> Iterator[str]:
-    with serving(answering_with(lms.load("extractive"), "direct", "genread")) as url:
+def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    runs = tmp_path_factory.mktemp("runs")
+    make_run(runs / "one", 1, 0)
+    with serving(answering_with(lms.load("extractive"), "direct", "genread"), run_routes(runs)) as url:
         yield url
 
 
@@ -22,9 +26,21 @@ def test_it_describes_itself(url: str) -> None:
     for path, operations in document["paths"].items():
         for verb in operations:
             assert f"{verb.upper()} {path}" in page
-    assert {"/v1/answers", "/v1/chat/completions", "/v1/responses", "/v1/models", "/v1/methods"} <= set(
-        document["paths"]
-    )
+    assert list(document["paths"]) == [
+        "/v1/answers", "/v1/methods", "/v1/prompts/{method}",
+        "/v1/chat/completions", "/v1/models", "/v1/models/{model}", "/v1/responses", "/mcp", "/health", "/metrics",
+        "/v1/runs", "/v1/runs/{name}", "/v1/leaderboard", "/v1/compare",
+    ]  # fmt: skip
+    schemas = document["components"]["schemas"]
+    assert schemas["Completion"]["properties"]["model"]["enum"][2:] == [
+        "direct@table",
+        "direct@none",
+        "genread@table",
+        "genread@none",
+    ]
+    assert {"retriever", "settings", "messages"} <= set(schemas["Completion"]["properties"])
+    assert {"supports"} <= set(schemas["Source"]["properties"])
+    assert document["paths"]["/v1/compare"]["get"]["parameters"][2]["name"] == "format"
 
 
 @pytest.mark.parametrize("mode", ["positive", "negative"])

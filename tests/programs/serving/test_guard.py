@@ -83,7 +83,7 @@ def test_pages_load_nothing_from_elsewhere(url: str) -> None:
     page = httpx.get(f"{url}/docs")
     assert page.headers["content-security-policy"].startswith("default-src 'self'")
     assert "://" not in page.text
-    assert httpx.get(f"{url}/docs/style.css").headers["content-type"].startswith("text/css")
+    assert httpx.get(f"{url}/page/base.css").headers["content-type"].startswith("text/css")
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "192.0.2.1", "::", "answers.example"])
