@@ -88,6 +88,20 @@ def test_each_lm_is_made_with_its_own_address_and_the_settings_of_all(
     assert made == {("a/all", "http://one", 0.5), ("a/plans", "http://two", 0.5), ("a/reads", None, 0.5)}
 
 
+def test_a_setting_is_read_as_a_truth_value_a_number_or_a_word(
+    data: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    chosen = ["chain_of_rewrite:table3", "--rows", "Baseline", "--columns", "NQ R@5", "--lm", "extractive", *data]
+    (tmp_path / "nq.dev.jsonl").write_text(json.dumps({"id": "1", "question": "Which river?", "answers": ["Orm"]}))
+    printed(capsys, *chosen, "--retriever", "sample", "--set", "style=entity")
+    (manifest,) = (tmp_path / "runs").glob("*/manifest.json")
+    assert json.loads(manifest.read_text())["settings"]["style"] == "entity"
+    for false in ("False", "false", "0.5"):
+        flags = ["--rows", "BlendFilter, BM25", "--retriever", "sample", "--set", f"filter={false}", *data]
+        assert exit_code(main, ["paper", "blendfilter:table5", *flags]) == 2
+        assert f"not {json.loads(false.lower())!r}" in capsys.readouterr().err
+
+
 def test_limits_hold_for_all_runs_together(data: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     rows = ["--rows", "Direct", "--rows", "CoT", "--columns", "F1", "--lm", "extractive", "--retriever", "sample"]
     limited = ["blendfilter:table4", *rows, *data, "--max-calls", "1"]

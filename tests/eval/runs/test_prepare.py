@@ -2,12 +2,15 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
+import dspy
 import pytest
 
 from eval import Request, report, run
 from eval.runs.prepare import Opened, adapter, load_lm, prepare
 from eval.tasks import load
+from programs.instruments.adapters import adapter_name
 from retrieval import UsageError
 
 
@@ -34,6 +37,17 @@ def test_what_runs_share_is_opened_once() -> None:
     assert first.retriever is second.retriever
     assert first.lm is second.lm
     assert type(first.module) is not type(second.module)
+
+
+def test_a_local_model_is_asked_as_json_where_the_request_names_no_form(monkeypatch: pytest.MonkeyPatch) -> None:
+    def form(**asked: Any) -> str:
+        with adapter(Request(task="sample", program="direct", **asked)):
+            return adapter_name(dspy.settings.adapter)
+
+    assert (form(lm="gguf:model.gguf"), form(lm="gguf:model.gguf", adapter="chat")) == ("json", "chat")
+    assert form(lm="openai/x") == "chat"
+    monkeypatch.setenv("ODQA_LM", "gguf:model.gguf")
+    assert form() == "json"
 
 
 def test_the_oracle_is_made_for_the_questions() -> None:
