@@ -14,6 +14,7 @@ class PromptEngine:
     """Answers the last user message of a request. Usage counts words between blanks, as no tokenizer is at hand."""
 
     usd_per_token = 0.0
+    computes_here = True  # at once, so that no thread need wait for it
 
     def reply(self, system: str, user: str) -> str:
         """The reply to a system message and a user message, whatever their text; subclasses write it."""

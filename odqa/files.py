@@ -6,9 +6,11 @@ import os
 import pickle
 import shutil
 import stat
+import threading
 import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from io import BufferedIOBase, BufferedReader
 from pathlib import Path
 from tokenize import TokenError
@@ -34,10 +36,12 @@ __all__ = [
     "resolved",
     "undamaged",
     "write_whole",
+    "writing_lines",
 ]
 
 _LARGEST = 2**28  # bytes of a file that is read at once
 _LONGEST_LINE = 2**26  # bytes
+_BLOCK = 2**16  # bytes that are looked through at once
 
 # What libraries raise at a file that is damaged; NumPy reads the header of an array as Python.
 DAMAGE = (
@@ -128,6 +132,63 @@ def lines_of(file: BufferedIOBase) -> Iterator[bytes]:
         if len(line) > _LONGEST_LINE:
             raise LongLine(number)
         yield line
+
+
+@contextmanager
+def writing_lines(path: Path) -> Iterator[Callable[[bytes], None]]:
+    """Gives a function that appends a line to the file, whole or not at all; when it returns, the line outlives this
+    process. One that could not be written is tried again with the next, and once more when the block ends.
+
+    First removes a last line that is cut off, so only one process at a time may append. Any thread may, but not after
+    the block: that raises ValueError.
+
+    Raises:
+        OSError: the file cannot be written; also from the function.
+    """
+    file, lock, left = path.open("ab", buffering=0), threading.Lock(), deque[bytes]()
+    end = _whole_lines(path)
+    os.truncate(path, end)
+
+    def write_what_is_left() -> None:
+        nonlocal end
+        while left:
+            rest = left[0]
+            try:
+                while rest:  # a disk that is nearly full takes a part, and refuses the rest
+                    rest = rest[file.write(rest) :]
+            except OSError:
+                with suppress(OSError):
+                    os.truncate(path, end)
+                raise
+            end += len(left.popleft())
+
+    def write(line: bytes) -> None:
+        with lock:
+            if file.closed:
+                raise ValueError(f"{path} is closed")
+            left.append(line)
+            write_what_is_left()
+
+    try:
+        yield write
+    finally:
+        with lock:  # closed under a writer, the file's number could be another file's by the time it writes
+            with suppress(OSError):  # which the one who wrote the line was told
+                write_what_is_left()
+            file.close()
+
+
+def _whole_lines(path: Path) -> int:
+    """Bytes of the file up to the end of its last whole line."""
+    with path.open("rb") as file:
+        end = file.seek(0, os.SEEK_END)
+        while end:
+            start = max(0, end - _BLOCK)
+            file.seek(start)
+            if (found := file.read(end - start).rfind(b"\n")) >= 0:
+                return start + found + 1
+            end = start
+    return 0
 
 
 def json_line(value: Any) -> bytes:

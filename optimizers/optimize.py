@@ -2,15 +2,13 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import dspy
-from dspy.clients import base_lm
 from dspy.utils.exceptions import AdapterParseError
 
 from eval.figures.summary import Figures, Score, Summary
@@ -213,7 +211,6 @@ def _compiled(
             calls.recording(),
             calls.for_question("compiling"),
             measured() as cost,
-            _short_history(),
             dspy.context(callbacks=[*dspy.settings.callbacks, failures]),
         ):
             try:
@@ -237,22 +234,6 @@ def _compiled(
         raise trouble
     assert compiled is not None
     return compiled, cost, calls.paid, clean(str(failures))
-
-
-@contextmanager
-def _short_history() -> Iterator[None]:
-    """Limit what DSPy keeps of prompts to the last one, to save memory.
-
-    Otherwise every copy of every predictor keeps 10,000 prompts, and a trace as many calls. No optimizer reads that
-    trace; each makes its own.
-    """
-    usual = base_lm.MAX_HISTORY_SIZE
-    base_lm.MAX_HISTORY_SIZE = 1
-    try:
-        with dspy.context(max_history_size=1, trace=None):
-            yield
-    finally:
-        base_lm.MAX_HISTORY_SIZE = usual
 
 
 def _fingerprint(program: dspy.Module) -> str:

@@ -1,36 +1,21 @@
 """Asking an LM, and carrying on when its reply cannot be parsed: for programs, and for retrievers that ask one."""
 
-from traceback import walk_tb
 from typing import Any
 
 import dspy
-from dspy.utils.exceptions import AdapterParseError
 
+from odqa.bridge import bound, is_bound, is_unparsable, modules_alone, watchers
 from retrieval.passage import plain
-from retrieval.watching import only_lm_calls
-from signatures.adapters import ChatAdapter
+from signatures.adapters import ChatAdapter, is_tolerant
 
-__all__ = ["adapter_in_use", "ask", "is_unparsable"]
+__all__ = ["adapter_in_use", "ask"]
 
 _ADAPTER = ChatAdapter()
 
 
-def is_unparsable(error: BaseException | None) -> bool:
-    """Whether the error says that a reply cannot be parsed: whatever an adapter raises while it reads one.
-
-    DSPy's own adapters raise more than AdapterParseError: ValueError, RecursionError and MemoryError come from the
-    parsers of JSON and Python behind them, as for brackets that open without end.
-    """
-    if error is None or isinstance(error, AdapterParseError):
-        return error is not None
-    return isinstance(error, Exception) and any(
-        frame.f_code.co_name == "parse" and isinstance(frame.f_locals.get("self"), dspy.Adapter)
-        for frame, _ in walk_tb(error.__traceback__)
-    )
-
-
 def adapter_in_use() -> dspy.Adapter:
-    """DSPy's adapter; where none is configured, the tolerant `signatures.adapters.ChatAdapter`."""
+    """DSPy's adapter; where none is configured, the tolerant `signatures.adapters.ChatAdapter`, whatever DSPy would
+    take by itself."""
     return dspy.settings.adapter or _ADAPTER
 
 
@@ -47,14 +32,22 @@ def ask(predictor: dspy.Module, **inputs: Any) -> dspy.Prediction:
             marker.
     """
     cleaned = {name: plain(value) if isinstance(value, str) else value for name, value in inputs.items()}
-    settings, watchers = only_lm_calls(predictor)
+    adapter = adapter_in_use()
+    single = predictor.predict if type(predictor) is dspy.ChainOfThought else predictor
+    lm = bound(getattr(single, "lm", None) or dspy.settings.lm)
+    alone = isinstance(single, dspy.Predict) and is_bound(lm)
+    settings: dict[str, Any] = {"adapter": adapter}
+    if alone:
+        settings |= modules_alone(tolerant=is_tolerant(adapter))
+        given = cleaned if single.lm else settings
+        given["lm"] = lm
     try:
-        with dspy.context(adapter=adapter_in_use(), **settings):
+        with dspy.context(**settings):
             return predictor(**cleaned)
     except Exception as error:
         if not is_unparsable(error):
             raise
-        for watcher in watchers:
+        for watcher in watchers() if alone else ():
             watcher.on_unparsable()
-        (single,) = predictor.predictors()
-        return dspy.Prediction(**dict.fromkeys(single.signature.output_fields))
+        (asked,) = predictor.predictors()
+        return dspy.Prediction(**dict.fromkeys(asked.signature.output_fields))

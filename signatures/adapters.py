@@ -8,25 +8,21 @@ and replies cut off at the token limit. The classes have DSPy's names, by which 
 import html
 import json
 import re
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import dspy
-from dspy.adapters.utils import apply_output_field_defaults, parse_value
 from dspy.utils.exceptions import AdapterParseError
 
+from odqa.bridge import apply_output_field_defaults, parse_value
 from signatures.replies.as_written import Reply
 from signatures.replies.cleaning import LONGEST, breaks_off, json_in, repaired, without_fence, without_thinking
 
-__all__ = ["ChatAdapter", "JSONAdapter", "XMLAdapter"]
+__all__ = ["ChatAdapter", "JSONAdapter", "XMLAdapter", "is_tolerant"]
 
 _SCHEMA_TYPES = ("string", "array", "object", "number", "integer", "boolean")
 _LONGEST_REPLY = 200_000  # characters; what goes beyond is cut off
-_GAP = "\0"  # stands around the name of a field whose text is put in
-_MOST_KEPT = 500  # texts of one signature
-_kept: WeakKeyDictionary[type[dspy.Signature], dict[Hashable, str]] = WeakKeyDictionary()  # parts of prompts
 
 _Found = tuple[dict[str, Any], str]  # the fields, and the text before them
 _Finder = Callable[[type[dspy.Signature], str], _Found]
@@ -39,47 +35,6 @@ class _Tolerant:
 
     def format(self, signature: type[dspy.Signature], *args: Any, **kwargs: Any) -> Any:
         return super().format(_plain(signature), *args, **kwargs)  # type: ignore[misc,arg-type]
-
-    def format_system_message(self, signature: type[dspy.Signature]) -> str:
-        return self._once(signature, (), super().format_system_message)  # type: ignore[misc]
-
-    def format_user_message_content(
-        self,
-        signature: type[dspy.Signature],
-        inputs: dict[str, Any],
-        prefix: str = "",
-        suffix: str = "",
-        main_request: bool = False,
-    ) -> str:
-        how = prefix, suffix, main_request
-        texts = {name: inputs[name] for name in signature.input_fields if name in inputs}
-        if not all(type(text) is str for text in texts.values()):
-            return super().format_user_message_content(signature, inputs, *how)  # type: ignore[misc,no-any-return]
-        gaps = {name: f"{_GAP}{name}{_GAP}" for name in texts}
-        form = self._once(signature, (*gaps, *how), super().format_user_message_content, gaps, *how)  # type: ignore[misc]
-        parts = form.split(_GAP)
-        parts[1::2] = [texts[name] for name in parts[1::2]]
-        return "".join(parts).strip()
-
-    def format_assistant_message_content(
-        self, signature: type[dspy.Signature], outputs: dict[str, Any], missing_field_message: str | None = None
-    ) -> str:
-        given = outputs, missing_field_message
-        values = tuple(outputs.get(name, missing_field_message) for name in signature.output_fields)
-        if not all(type(value) is str for value in values):
-            return super().format_assistant_message_content(signature, *given)  # type: ignore[misc,no-any-return]
-        return self._once(signature, values, super().format_assistant_message_content, *given)  # type: ignore[misc]
-
-    def _once(self, signature: type[dspy.Signature], key: Hashable, make: Callable[..., str], *args: Any) -> str:
-        """`make(signature, *args)`, kept under the key: DSPy makes a type adapter or a schema for each field, each
-        time, which takes a third of a call."""
-        known = _kept.setdefault(signature, {})
-        whole = type(self), make.__name__, signature.__doc__, key
-        if whole not in known:
-            if len(known) >= _MOST_KEPT:
-                known.clear()
-            known[whole] = make(signature, *args)
-        return known[whole]
 
     def parse(self, signature: type[dspy.Signature], completion: str) -> dict[str, Any]:
         def unparsable(message: str | None = None) -> AdapterParseError:
@@ -101,6 +56,11 @@ class _Tolerant:
             use_native_function_calling=self.use_native_function_calling,  # type: ignore[attr-defined]
             parallel_tool_calls=self.parallel_tool_calls,  # type: ignore[attr-defined]
         )
+
+
+def is_tolerant(adapter: Any) -> bool:
+    """Whether the adapter is one of these, or made from one."""
+    return isinstance(adapter, _Tolerant)
 
 
 def _fields(signature: type[dspy.Signature], reply: str, finders: Iterable[_Finder]) -> dict[str, Any]:

@@ -13,9 +13,9 @@ from eval.runs.ceiling import standing
 from eval.runs.limits import Limits
 from eval.runs.request import Pace, Request
 from eval.runs.store import Run, read
+from odqa.bridge import price
 from odqa.cluster import Workers
 from programs.commands import flags
-from programs.instruments.plan import price
 from programs.instruments.settings import settings_of
 from retrieval import UsageError
 

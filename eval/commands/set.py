@@ -33,9 +33,10 @@ from eval.runs.request import Request
 from eval.runs.runner import fingerprint
 from eval.runs.sets import LMEntry, RunSet, combinations, read_set
 from eval.runs.store import Run, answered, is_finished, read_begun
+from odqa.bridge import price
 from odqa.console import output, say
 from programs.commands.flags import environment, say_sample
-from programs.instruments.plan import Amount, plan, price
+from programs.instruments.plan import Amount, plan
 from retrieval import OdqaError, UsageError
 
 _LONGEST_NAME = 100  # characters of a directory's name before its hash

@@ -1,9 +1,7 @@
 """Accuracy as an LM judges it: MIGRES's Acc†, as in the evaluator that its authors released."""
 
-import warnings
 from collections.abc import Sequence
 from typing import Any, NamedTuple
-from zlib import crc32
 
 import dspy
 from dspy import Example, Prediction
@@ -65,10 +63,8 @@ def acc_judge(
     """
     if most_calls is not None and most_calls < len(_KNOWN):
         raise UsageError(f"the test of a judge takes {len(_KNOWN)} LM calls, and the limit is {most_calls}: raise it")
-    with measured() as cost, warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "rollout_id has no effect")  # on what it draws, but it has on DSPy's cache
-        tested = _by_server(lm)
-        wrong = [known for known in _KNOWN if _implied(tested, *known[:2], [known.right]) is not known.implied]
+    with measured() as cost:
+        wrong = [known for known in _KNOWN if _implied(lm, *known[:2], [known.right]) is not known.implied]
     if wrong:
         question, prediction, right, implied = wrong[0]
         raise UsageError(
@@ -93,13 +89,6 @@ def acc_judge(
 def self_test_of(metric: Metric) -> Spent | None:
     """The cost of testing the metric's judge; None if the metric has no judge."""
     return getattr(metric, "self_test", None)
-
-
-def _by_server(lm: dspy.LM) -> dspy.LM:
-    """The LM with a rollout id of its server: DSPy's cache, which leaves the server out of its keys, then has the test
-    of this judge only, and no other judge of the same name passes by it."""
-    server = lm.kwargs.get("api_base") or lm.kwargs.get("base_url")
-    return lm.copy(rollout_id=crc32(server.encode())) if server else lm
 
 
 def _implied(lm: dspy.LM, question: str, prediction: str, golds: Sequence[str]) -> bool | None:

@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from eval.figures.outcomes import reason
 from eval.reports.formats import heading
 from eval.runs.record import PaidCall, Row, Shown
-from eval.runs.replies import texts
 from odqa.printable import unbroken
 from programs.instruments.trace import Dropped, Found, Kept, Query, Statement
 from retrieval import Passage
@@ -40,9 +39,8 @@ def calls_text(calls: Sequence[PaidCall]) -> str:
     """Prompts and replies, in the order in which they were answered; ends without a line break."""
     parts = []
     for number, call in enumerate(calls, 1):
-        prompt = [f"[{message.role}]\n{message.text}" for message in call.prompt or ()]
-        said = [f"[reply]\n{text}" for text in texts(call.reply)]
-        parts.append("\n".join([f"--- call {number}: {call.predictor or 'not kept who asked'}", *prompt, *said]))
+        prompt = [f"[{message.role}]\n{message.text}" for message in call.prompt]
+        parts.append("\n".join([f"--- call {number}: {call.predictor}", *prompt, f"[reply]\n{call.text()}"]))
     return "\n\n".join(parts) or "no call is recorded: its replies came from a cache, or it made none"
 
 

@@ -7,6 +7,7 @@ import dspy
 
 from eval.runs.ceiling import label, standing
 from eval.runs.record import plain
+from odqa.bridge import unbound
 from odqa.secrets import public
 from programs.instruments.adapters import adapter_name
 
@@ -45,7 +46,7 @@ class Asking:
 
 def how_asked(lm: dspy.LM) -> Asking:
     """How programs ask this LM with the adapter of DSPy's settings."""
-    adapter = dspy.settings.adapter
+    adapter, lm = dspy.settings.adapter, unbound(lm)
     engine: dict[str, Any] = getattr(lm.engine, "dump_state", dict)()
     apart = {name: value for name, usual in _USUAL.items() if (value := getattr(lm, name)) != usual}
     known = public(plain({**lm.kwargs, **engine, **apart}))  # no secret changes a reply
@@ -63,6 +64,7 @@ def how_asked(lm: dspy.LM) -> Asking:
 
 def draws(lm: dspy.LM) -> bool:
     """Whether another seed may give other replies. At temperature 0, a local model's default, it does not."""
+    lm = unbound(lm)
     if what := standing(lm.model):
         return what == "ceiling" and lm.model.startswith("oracle/error-rate")
     temperature = lm.kwargs.get("temperature")

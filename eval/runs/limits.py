@@ -4,10 +4,9 @@ import math
 import threading
 import time
 from dataclasses import dataclass
-from typing import Any
 
+from odqa.bridge import Call, Watcher
 from retrieval import UsageError
-from retrieval.watching import Watcher
 
 __all__ = ["Allowance", "Limits", "Stopped"]
 
@@ -54,16 +53,21 @@ class Allowance(Watcher):
         at_once: LM calls under way at the same time.
     """
 
+    waits = True
+    stopping: threading.Event
+
     def __init__(self, limits: Limits, at_once: int) -> None:
         self.stopped: str | None = None
         """Why no more calls are made, if so."""
+        self.trouble: Exception | None = None
+        """What is wrong with the run, if that is why."""
         self.paid = 0
         self.paid_usd: float | None = 0.0
         """None when the price of a call was unknown."""
         self._limits = limits
         self._at_once = at_once
-        self._end = None if limits.minutes is None else time.monotonic() + 60 * limits.minutes
-        self._stop = threading.Event()
+        self.ends = None if limits.minutes is None else time.monotonic() + 60 * limits.minutes
+        self.stopping = threading.Event()
         self._changed = threading.Condition()  # guards `paid` and what follows
         self._under_way = 0
         self._dearest: float | None = None  # call so far
@@ -82,13 +86,23 @@ class Allowance(Watcher):
         """Make no more calls."""
         with self._changed:
             self.stopped = self.stopped or reason
-            self._stop.set()
+            self.stopping.set()
             self._changed.notify_all()
+
+    def fail(self, trouble: Exception) -> None:
+        """Make no more calls, because the run cannot go on.
+
+        Raises:
+            Stopped: always; it ends the question.
+        """
+        self.trouble = self.trouble or trouble
+        self.stop(str(trouble))
+        raise Stopped
 
     def exhausted(self) -> bool:
         """Whether a limit is reached, or `stop` was called."""
         limits = self._limits
-        if self._end is not None and time.monotonic() >= self._end:
+        if self.ends is not None and time.monotonic() >= self.ends:
             self.stop(f"the limit of {limits.minutes:g} minutes is reached")
         if limits.calls is not None and self.paid >= limits.calls:
             self.stop(f"the limit of {limits.calls} LM calls is reached")
@@ -111,19 +125,29 @@ class Allowance(Watcher):
 
     def pause(self, seconds: float) -> None:
         """Sleep, but return at once when the run stops."""
-        self._stop.wait(seconds)
+        self.stopping.wait(seconds)
 
-    # What DSPy asks of a callback.
+    def begin(self) -> None:
+        """Wait until a call may begin, which is under way from now on.
 
-    def on_lm_start(self, call_id: str, instance: Any, inputs: dict[str, Any]) -> None:
+        Raises:
+            Stopped: no more calls are made. It is no `Exception`, so that nothing handles it on its way.
+        """
         with self._changed:
             while not self.exhausted() and self._under_way >= self.allowed(self._at_once):
-                self._changed.wait()
+                self._changed.wait(None if self.ends is None else max(0.0, self.ends - time.monotonic()))
             if self.stopped:
-                raise Stopped  # DSPy swallows only Exception from callbacks; a BaseException reaches the caller
+                raise Stopped
             self._under_way += 1
 
-    def on_lm_end(self, call_id: str, outputs: Any, exception: BaseException | None = None) -> None:
+    def end(self) -> None:
+        """A call that had begun has ended; `count` was told before whether it was paid for."""
         with self._changed:
             self._under_way -= 1
             self._changed.notify()
+
+    def on_call_start(self, call: Call) -> None:
+        self.begin()
+
+    def on_call_end(self, call: Call) -> None:
+        self.end()

@@ -21,6 +21,7 @@ from eval.runs.record import Error, Prediction, Row
 from eval.runs.record import prediction as recorded
 from eval.runs.recorded_calls import RecordedCalls
 from eval.runs.scoring import defined, score
+from odqa.bridge import unbound
 from odqa.secrets import keep_secret, without_url_secrets
 from programs.instruments.cost import Cost, PredictorNames, Spent, measured
 from programs.instruments.searches import Search, observed
@@ -145,7 +146,7 @@ class Questioner:
         return self._hold_passages(found)
 
     def _error(self, error: Exception) -> Error:
-        keep_secret(dspy.settings.lm.kwargs if dspy.settings.lm else {})
+        keep_secret(unbound(dspy.settings.lm).kwargs if dspy.settings.lm else {})
         line = without_url_secrets(" ".join(str(error).split()))
         line = re.sub(r"[^\s/:@('\"]+:[^\s/@]+@", "***@", line)  # DSPy writes addresses without their scheme, too
         return Error(kind=type(error).__name__, message=self._clean(line)[:_LONGEST_ERROR])

@@ -21,7 +21,7 @@ from pydantic import (
 )
 from pydantic_core import to_jsonable_python
 
-from eval.runs import replies
+from odqa.bridge import readable, said_in
 from programs.instruments.cost import Cost, Spent
 from programs.instruments.trace import Trace
 from programs.steps.text import as_text
@@ -159,16 +159,23 @@ class PaidCall(_Record):
     usd: _Usd | None
     """None where the price is unknown."""
     reply: dict[str, Any]
-    """As DSPy's cache holds it."""
-    predictor: str | None = None
-    """Who asked, by the name in the program; None in runs of earlier versions, as for `prompt`."""
-    prompt: tuple[Message, ...] | None = None
+    """As `odqa.bridge.recordable` makes it."""
+    predictor: str
+    """Who asked, by the name in the program."""
+    prompt: tuple[Message, ...]
 
     @field_validator("reply")
     @classmethod
     def _readable(cls, reply: dict[str, Any]) -> dict[str, Any]:
-        replies.check(reply)
+        try:
+            readable(reply)
+        except (KeyError, TypeError, AttributeError) as error:
+            raise ValueError(f"it is no reply of an LM: {error}") from error
         return reply
+
+    def text(self) -> str:
+        """What was said; what an LM thought before comes first."""
+        return said_in(readable(self.reply))
 
 
 class Manifest(BaseModel):

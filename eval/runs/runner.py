@@ -192,8 +192,8 @@ class _Run:
                         self._interrupted(interrupts)
         if interrupts:
             raise KeyboardInterrupt
-        if self._trouble:
-            raise self._trouble
+        if trouble := self._trouble or self._calls.trouble:
+            raise trouble
 
     def _do(self, task: Callable[[], object]) -> None:
         try:
@@ -241,7 +241,7 @@ class _Run:
         """A question is no longer in flight: keep its row, or what went wrong."""
         try:
             row = make_row()
-            if row.error is not None and self._calls.stopped:
+            if row.error is not None and self._calls.exhausted():
                 raise Stopped  # the stop may have caused the error
             with self._state:
                 self._keep(row)

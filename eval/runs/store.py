@@ -11,7 +11,6 @@ When a process is killed while it writes, its last line is cut off: readers leav
 removes it.
 """
 
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, fields, replace
@@ -25,7 +24,7 @@ from eval.figures.summary import Figures, Summary, summarise
 from eval.runs.call_log import CallLog
 from eval.runs.parsing import ELSEWHERE, Damaged, lines, page, reading, say_left_out
 from eval.runs.record import Manifest, PaidCall, Row, jsonable
-from odqa.files import json_line, json_page, locked, open_regular, replaced, write_whole
+from odqa.files import json_line, json_page, locked, open_regular, replaced, write_whole, writing_lines
 from programs.instruments.cost import Cost
 from programs.instruments.trace import Trace
 from retrieval import Passage, UsageError, union
@@ -34,7 +33,7 @@ __all__ = ["Glance", "Run", "Store", "answered", "glance", "is_finished", "makin
 
 _Parsed = TypeVar("_Parsed")
 
-_FORMAT = 1
+_FORMAT = 2  # 1 had replies as DSPy's cache holds them
 _MANIFEST, _LOCK = "manifest.json", "lock"
 
 
@@ -233,8 +232,8 @@ class Store:
 
     def add(self, row: Row) -> None:
         """Write a row; when this returns, the row outlives this process."""
-        with self._usable(), open(self._rows_file, "ab") as file:
-            file.write(json_line(row.model_dump()))
+        with self._usable(), writing_lines(self._rows_file) as write:
+            write(json_line(row.model_dump()))
         self.rows.append(_figures_of(row))
 
     def whole_rows(self) -> Iterator[Row]:
@@ -250,8 +249,8 @@ class Store:
         """
         new = [passage for passage in union(passages) if passage.id not in self._texts]
         if new:
-            with self._usable(), open(self._passages_file, "ab") as file:
-                file.write(b"".join(json_line({"id": p.id, "title": p.title, "text": p.text}) for p in new))
+            with self._usable(), writing_lines(self._passages_file) as write:
+                write(b"".join(json_line({"id": p.id, "title": p.title, "text": p.text}) for p in new))
             self._texts.update((passage.id, hash(passage.text)) for passage in new)
         return {(p.id, p.text) for p in passages if self._texts[p.id] == hash(p.text)}
 
@@ -275,12 +274,11 @@ class Store:
                     "directory"
                 )
             self._drop_failed()
-            end = 0
-            for passage, line in lines(self._passages_file, _passage):
-                end += len(line)
+            for passage, _ in lines(self._passages_file, _passage):
                 self._texts[passage.id] = hash(passage.text)
             if self._passages_file.exists():
-                os.truncate(self._passages_file, end)
+                with writing_lines(self._passages_file):
+                    pass  # a last line that is cut off is gone
         return old
 
     def _drop_failed(self) -> None:
@@ -295,7 +293,9 @@ class Store:
         try:
             yield
         except OSError as error:
-            raise UsageError(f"cannot use the directory {self._directory}: {error.strerror}") from error
+            raise UsageError(
+                f"cannot write to the directory {self._directory}: {error.strerror}; make room and start again"
+            ) from error
 
 
 class _Concluded(BaseModel):

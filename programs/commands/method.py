@@ -14,12 +14,13 @@ from typing import NoReturn
 import dspy
 
 import lms
+from odqa.bridge import price, watching
 from odqa.console import Parser, output, run, say, status
 from programs.commands.flags import adapter_of, add_environment, add_settings, load_lm, load_retriever, make
 from programs.commands.way import NEXT, way
-from programs.instruments.cost import PredictorNames, measured, recording
+from programs.instruments.cost import PredictorNames, measured
 from programs.instruments.live import Live, Step
-from programs.instruments.plan import QUESTIONS, plan, price, promise
+from programs.instruments.plan import QUESTIONS, plan, promise
 from programs.instruments.words import Words, no_answer
 from retrieval import UsageError
 
@@ -146,7 +147,7 @@ def _steps(*, shown: bool) -> Iterator[None]:
         tell, PredictorNames(), before_search=nothing, before_call=nothing, read=nothing, paid=nothing, prompts=False
     )
     try:
-        with recording(live):
+        with watching(live):
             yield
     finally:
         status("")

@@ -20,6 +20,7 @@ from dspy.utils.exceptions import (
     LMUnsupportedFeatureError,
 )
 
+from odqa.bridge import unbound
 from retrieval import UsageError
 from signatures import adapters as tolerant
 
@@ -87,7 +88,7 @@ class JSONAdapter(tolerant.JSONAdapter):
 
     def _schema(self, lm: Any, signature: type[dspy.Signature]) -> dict[str, Any] | None:
         """What to ask of the LM as response_format."""
-        engine = getattr(lm, "engine", "auto")
+        engine = getattr(unbound(lm), "engine", "auto")
         declared = isinstance(engine, str) or getattr(engine, "supports_response_schema", False)
         if self.structured == "off" or (self.structured == "auto" and (not declared or _server(lm) in _refusing)):
             return None
@@ -145,7 +146,8 @@ def adapter_name(adapter: dspy.Adapter | None) -> str:
 
 
 def _server(lm: Any) -> tuple[str, str | None]:
-    return lm.model, lm.kwargs.get("api_base") or lm.kwargs.get("base_url")
+    given = unbound(lm).kwargs
+    return lm.model, given.get("api_base") or given.get("base_url")
 
 
 @contextmanager

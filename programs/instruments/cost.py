@@ -1,36 +1,20 @@
-"""What a program costs, measured from outside by a DSPy callback."""
+"""What a program costs, measured from outside: by the calls that pass the boundary in front of the LM."""
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from math import fsum
 from typing import Any, NamedTuple
+from uuid import uuid4
 
 import dspy
 
-from programs.steps.ask import is_unparsable
+from odqa.bridge import Call, Watcher, is_unparsable, watching
 from programs.steps.side_by_side import chained
 from retrieval import Retriever
-from retrieval.watching import Watcher, watching
 
-__all__ = [
-    "REPLAYED",
-    "Cost",
-    "PredictorNames",
-    "Recorder",
-    "Reply",
-    "Spent",
-    "caller",
-    "measured",
-    "read_record",
-    "recording",
-    "stated_price",
-    "without_history",
-]
-
-REPLAYED = "replayed"
-"""Key in a cached reply's cost details. The reply was paid for earlier in the same run, and counts as paid now."""
+__all__ = ["Cost", "PredictorNames", "Reply", "Spent", "measured", "reply_to"]
 
 
 @dataclass(slots=True)
@@ -42,9 +26,7 @@ class Spent:
     cached_calls: int = 0
     """The calls among them that DSPy's cache answered, for which nothing was paid now."""
     input_tokens: int = 0
-    """Prompt tokens as the provider reported them; for a cached reply, the tokens of the call that was paid for. DSPy's
-    LiteLLM engine forgets these, so its cached replies count 0, except in a run: `eval.runs.recorded_calls` looks into
-    the cache."""
+    """Prompt tokens as the provider reported them; for a cached reply, the tokens of the call that was paid for."""
     output_tokens: int = 0
     """Likewise for the replies."""
     usd: float | None = 0.0
@@ -81,8 +63,12 @@ class PredictorNames:
     def __init__(self) -> None:
         self._known: dict[int, tuple[dspy.Module, dict[int, tuple[str, dspy.Predict]]]] = {}  # by the objects' ids
 
-    def __call__(self, program: dspy.Module, caller: dspy.Module) -> str:
-        """The predictor's key in the program's saved state; the name of its class where it has none."""
+    def __call__(self, modules: Sequence[dspy.Module]) -> str:
+        """The name of the last of these modules in the first one: its key in that program's saved state, else the name
+        of its class. Without any module it is "no module"."""
+        if not modules:
+            return "no module"
+        program, caller = modules[0], modules[-1]
         known = self._known.get(id(program))
         if known is None or id(caller) not in known[1]:
             named = {id(predictor): (name, predictor) for name, predictor in reversed(program.named_predictors())}
@@ -104,7 +90,7 @@ def measured(names: PredictorNames | None = None) -> Iterator[Cost]:
     meter = _Meter(names or PredictorNames())
     started = time.perf_counter()
     try:
-        with recording(meter):
+        with watching(meter):
             yield cost
     finally:
         cost.seconds = time.perf_counter() - started
@@ -118,42 +104,6 @@ def measured(names: PredictorNames | None = None) -> Iterator[Cost]:
             _add_up(cost.predictors[name], calls, [reply for reply in meter.replies if reply.predictor == name])
 
 
-class Recorder(Watcher):
-    """A watcher that, while it is `recording`, is given DSPy's record of each LM call too, before the call ends.
-
-    DSPy appends the record to the history of every calling module: the recorder poses as one.
-    """
-
-    def __init__(self) -> None:
-        self.history = _History(self.on_record)
-
-    def on_record(self, record: dict[str, Any]) -> None:
-        """An LM call was answered: the record, as DSPy's history has it."""
-
-
-@contextmanager
-def recording(recorder: Recorder, **settings: Any) -> Iterator[None]:
-    """`watching`, for a recorder."""
-    with watching(recorder, caller_modules=[*(dspy.settings.caller_modules or []), recorder], **settings):
-        yield
-
-
-def without_history(lm: dspy.LM) -> dspy.LM:
-    """A copy of the LM that gives the records of its calls to recorders alone.
-
-    DSPy keeps the last 10,000 prompts and replies of a process, which is for people at a prompt, not for a server.
-    """
-    copied = lm.copy()
-
-    def hand_on(record: dict[str, Any]) -> None:
-        for module in dspy.settings.caller_modules or ():
-            if isinstance(module, Recorder):
-                module.history.append(record)
-
-    copied.update_history = hand_on
-    return copied
-
-
 class Reply(NamedTuple):
     """What an LM call cost."""
 
@@ -165,22 +115,10 @@ class Reply(NamedTuple):
     usd: float | None
 
 
-class _History(list[Any]):
-    """Passes records on and keeps none, because DSPy drops the oldest records of a full history."""
-
-    def __init__(self, take: Callable[[dict[str, Any]], object]) -> None:
-        super().__init__()
-        self._take = take
-
-    def append(self, record: dict[str, Any]) -> None:
-        self._take(record)
-
-
-class _Meter(Recorder):
+class _Meter(Watcher):
     """Many threads add to its lists; they only use `append`, which is safe."""
 
     def __init__(self, names: PredictorNames) -> None:
-        super().__init__()
         self._names = names
         self.calls: list[str] = []  # the predictors' names
         self.replies: list[Reply] = []
@@ -188,18 +126,19 @@ class _Meter(Recorder):
         self.unparsable: list[None] = []
         self.depths: list[int] = []  # how many calls of the block led to each call, itself included
         self._before, _ = chained.get()
+        self._outside = len(dspy.settings.caller_modules or ())  # modules that the block is in
         self._predictors: set[str] = set()
 
-    def on_record(self, record: dict[str, Any]) -> None:
-        self.replies.append(read_record(self._caller(), record))
+    def on_call_start(self, call: Call) -> None:
+        self._begin(self._name(call), call.id)
 
-    def on_lm_start(self, call_id: str, instance: Any, inputs: dict[str, Any]) -> None:
-        self.calls.append(self._caller())
-        count, last = chained.get()
-        if last != call_id:  # no other meter has counted it
-            count += 1
-            chained.set((count, call_id))
-        self.depths.append(count - self._before)
+    def on_call_end(self, call: Call) -> None:
+        if call.error is None:
+            self.replies.append(reply_to(call, self._name(call)))
+
+    def on_unbound(self, lm: Any) -> None:
+        self._begin("no boundary", uuid4().hex)
+        self.replies.append(Reply("no boundary", False, 0, 0, None))
 
     def on_module_start(self, call_id: str, instance: Any, inputs: dict[str, Any]) -> None:
         if isinstance(instance, Retriever):
@@ -214,55 +153,23 @@ class _Meter(Recorder):
     def on_unparsable(self) -> None:
         self.unparsable.append(None)
 
-    def _caller(self) -> str:
-        modules = dspy.settings.caller_modules
-        return _name_of_caller(modules[modules.index(self) + 1 :], self._names)
+    def _name(self, call: Call) -> str:
+        return self._names(call.modules[self._outside :])
+
+    def _begin(self, name: str, call_id: str) -> None:
+        self.calls.append(name)
+        count, last = chained.get()
+        if last != call_id:  # no other meter has counted it
+            count += 1
+            chained.set((count, call_id))
+        self.depths.append(count - self._before)
 
 
-def _name_of_caller(modules: Sequence[Any], names: PredictorNames) -> str:
-    """The innermost of these modules, by its name in the outermost one."""
-    inside = [module for module in modules if not isinstance(module, Recorder)]
-    return names(inside[0], inside[-1]) if inside else "no module"
-
-
-def read_record(predictor: str, record: dict[str, Any]) -> Reply:
-    """What a call cost, from its record in an LM's history.
-
-    On a cache hit DSPy leaves the record's usage empty. The native engine's stored response still has it; LiteLLM's is
-    marked as a hit instead. The record's cost is there in both cases.
-    """
-    responses = record["response"] if isinstance(record["response"], tuple | list) else [record["response"]]
-    usages = [getattr(response, "usage", None) for response in responses]
-    input_tokens = sum(_tokens(usage, "input_tokens", "prompt_tokens") for usage in usages)
-    output_tokens = sum(_tokens(usage, "output_tokens", "completion_tokens") for usage in usages)
-    replayed = REPLAYED in record.get("cost_details", {}) or any(getattr(r, REPLAYED, False) for r in responses)
-    hit = any(getattr(r, "cache_hit", False) for r in responses) or (
-        input_tokens + output_tokens and not record["usage"]
-    )
-    usd = record["cost"]
-    if usd is None:
-        usd = stated_price(getattr(response, "provider_data", None) for response in responses)
-    return Reply(predictor, bool(hit) and not replayed, input_tokens, output_tokens, usd)
-
-
-def caller(names: PredictorNames) -> str:
-    """The predictor that calls the LM now, by its name in the outermost program."""
-    return _name_of_caller(dspy.settings.caller_modules or (), names)
-
-
-def stated_price(provider_data: Iterable[Any]) -> float | None:
-    """US dollars for replies whose engine states them, as `usd` in each reply's provider data.
-
-    DSPy's price list knows the models of its own engines only. None where a reply has no price with it.
-    """
-    prices = [data.get("usd") if isinstance(data, dict) else None for data in provider_data]
-    return None if not prices or None in prices else fsum(prices)  # type: ignore[arg-type]
-
-
-def _tokens(usage: Any, *names: str) -> int:
-    """The first of these counts that the usage has: DSPy's native engine and LiteLLM name them differently."""
-    found = (usage.get(name) if isinstance(usage, dict) else getattr(usage, name, None) for name in names)
-    return next((int(value) for value in found if value), 0)
+def reply_to(call: Call, predictor: str) -> Reply:
+    """What a call of this predictor cost, which was answered."""
+    assert call.response is not None
+    usage = call.response.usage
+    return Reply(predictor, call.cached, usage.input_tokens or 0, usage.output_tokens or 0, call.usd)
 
 
 def _add_up(spent: Spent, calls: Sequence[str], replies: Sequence[Reply]) -> None:

@@ -3,12 +3,13 @@
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, model_serializer
 
-from programs.instruments.cost import Cost, PredictorNames, Recorder, Reply, caller, read_record
+from odqa.bridge import Call, Watcher, prompt_of, said_in
+from programs.instruments.cost import Cost, PredictorNames, Reply, reply_to
 from programs.instruments.trace import Answer, Dropped, Kept, Query, Statement, Turn
 from retrieval import Passage, Retriever
 
@@ -108,17 +109,7 @@ def shown(passage: Passage) -> PassageShown:
     return PassageShown(id=passage.id, title=passage.title, text=passage.text, score=passage.score)
 
 
-@dataclass(slots=True)
-class _Call:
-    """An LM call that is under way."""
-
-    predictor: str
-    began: float
-    reply: Reply | None = None
-    prompt: Prompt | None = None
-
-
-class Live(Recorder):
+class Live(Watcher):
     """Tells the steps of one question, each when it happens; the calls may come from many threads.
 
     Args:
@@ -142,11 +133,9 @@ class Live(Recorder):
         paid: Callable[[Reply], object],
         prompts: bool,
     ) -> None:
-        super().__init__()
         self._tell, self._names, self._prompts = tell, names, prompts
         self._before_search, self._before_call, self._read, self._paid = before_search, before_call, read, paid
-        self._calls: dict[str, _Call] = {}
-        self._current = threading.local()  # the call that each thread makes
+        self._began: dict[str, float] = {}  # when each LM call began that is under way
         self._searches: dict[str, int] = {}  # the numbers of the queries that are under way
         self._queries = 0
         self._lock = threading.Lock()  # guards the number of queries, and the order in which steps are told
@@ -156,34 +145,33 @@ class Live(Recorder):
         with self._lock:
             self._tell(step)
 
-    def on_lm_start(self, call_id: str, instance: Any, inputs: dict[str, Any]) -> None:
+    def on_call_start(self, call: Call) -> None:
         self._before_call()
-        self._calls[call_id] = self._current.call = _Call(caller(self._names), time.perf_counter())
+        self._began[call.id] = time.perf_counter()
 
-    def on_record(self, record: dict[str, Any]) -> None:
-        call: _Call = self._current.call
-        call.reply = reply = read_record(call.predictor, record)
-        self._paid(reply)
-        self._read(sum(map(_length, _messages(record))) + sum(len(_text(output)) for output in record["outputs"]))
-        if self._prompts:
-            call.prompt = Prompt(
-                predictor=call.predictor,
-                messages=tuple(_messages(record)),
-                reply="\n".join(map(_text, record["outputs"])),
-                input_tokens=reply.input_tokens,
-                output_tokens=reply.output_tokens,
-            )
-
-    def on_lm_end(self, call_id: str, outputs: Any, exception: BaseException | None = None) -> None:
-        call = self._calls.pop(call_id)
-        reply = call.reply
+    def on_call_end(self, call: Call) -> None:
+        predictor, began = self._names(call.modules), self._began.pop(call.id)
+        reply, prompt = None, None
+        if call.response is not None:
+            reply = reply_to(call, predictor)
+            prompted = prompt_of(call.request)
+            self._paid(reply)
+            self._read(sum(len(text) for _, text in prompted) + len(said_in(call.response)))
+            if self._prompts:
+                prompt = Prompt(
+                    predictor=predictor,
+                    messages=tuple({"role": role, "content": text} for role, text in prompted),
+                    reply=said_in(call.response),
+                    input_tokens=reply.input_tokens,
+                    output_tokens=reply.output_tokens,
+                )
         self.tell(
             Asked(
-                predictor=call.predictor,
-                seconds=time.perf_counter() - call.began,
+                predictor=predictor,
+                seconds=time.perf_counter() - began,
                 input_tokens=reply.input_tokens if reply else 0,
                 output_tokens=reply.output_tokens if reply else 0,
-                prompt=call.prompt,
+                prompt=prompt,
             )
         )
 
@@ -200,17 +188,3 @@ class Live(Recorder):
         if number is not None:
             self._read(sum(len(passage.text) for passage in outputs or ()))
             self.tell(Passages(query=number, passages=None if outputs is None else tuple(map(shown, outputs))))
-
-
-def _messages(record: dict[str, Any]) -> list[dict[str, Any]]:
-    """What an LM was shown."""
-    return record["messages"] or [{"role": "user", "content": record["prompt"]}]
-
-
-def _length(message: dict[str, Any]) -> int:
-    return len(str(message.get("content") or ""))
-
-
-def _text(output: Any) -> str:
-    """The text of one of a call's outputs, which has more than that where the reply had reasoning or the like."""
-    return str(output.get("text") or "" if isinstance(output, dict) else output)

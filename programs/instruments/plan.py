@@ -11,13 +11,12 @@ from statistics import median
 from typing import Any
 
 import dspy
-from dspy.clients.capabilities import resolve
-from dspy.clients.costs import estimate_cost
-from dspy.lm15 import LM15Error, Message, Request, Response, TextPart, Usage
+from dspy.lm15 import Message, Request, Response, TextPart, Usage
 
+from odqa.bridge import unbound
 from programs.instruments.cost import measured
 
-__all__ = ["QUESTIONS", "Amount", "plan", "price", "promise"]
+__all__ = ["QUESTIONS", "Amount", "plan", "promise"]
 
 QUESTIONS = (
     "Where was the chemist born who discovered samarium?",
@@ -50,7 +49,7 @@ def plan(program: dspy.Module, reader: dspy.LM, questions: Sequence[str] = QUEST
         reader: A stand-in that replies in every format, such as the extractive reader.
         questions: At least one.
     """
-    answered = [_counts(program, _StandIn(reader.engine), question) for question in questions]
+    answered = [_counts(program, _StandIn(unbound(reader).engine), question) for question in questions]
     unanswered = [_counts(program, _StandIn(None), question) for question in questions]
     return {
         name: Amount(
@@ -60,23 +59,6 @@ def plan(program: dspy.Module, reader: dspy.LM, questions: Sequence[str] = QUEST
         )
         for name in answered[0]
     }
-
-
-def price(lm: dspy.LM, input_tokens: float, output_tokens: float) -> float | None:
-    """US dollars for so many tokens, by DSPy's price list or the engine's `usd_per_token`; None if neither has it."""
-    if not isinstance(lm.engine, str):
-        rate = getattr(lm.engine, "usd_per_token", None)
-        return None if rate is None else rate * (input_tokens + output_tokens)
-    provider, _, model = lm.model.partition("/")
-    try:
-        route = resolve(lm)
-        provider, model = route.provider, route.model
-    except LM15Error:
-        pass  # LiteLLM has the LM, and the price list is by its names
-    tokens = round(input_tokens), round(output_tokens)
-    usage = Usage(input_tokens=tokens[0], output_tokens=tokens[1], total_tokens=sum(tokens))
-    usd, _ = estimate_cost(_response(model, "", usage), provider=provider, requested_model=model)
-    return usd  # type: ignore[no-any-return]
 
 
 def promise(program: type[dspy.Module]) -> str:
@@ -99,6 +81,8 @@ def _counts(program: dspy.Module, stand_in: "_StandIn", question: str) -> dict[s
 
 class _StandIn:
     """An engine that gives another engine's replies, or empty ones, and reports estimated tokens."""
+
+    computes_here = True
 
     def __init__(self, engine: Any | None) -> None:
         self._engine = engine

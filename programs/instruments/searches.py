@@ -5,8 +5,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from odqa.bridge import Watcher, watching
 from retrieval import Passage, Retriever
-from retrieval.watching import Watcher, watching
 
 __all__ = ["Search", "observed"]
 

@@ -9,7 +9,8 @@ from typing import Any
 
 import dspy
 
-from programs.instruments.cost import Cost, measured, recording, without_history
+from odqa.bridge import bound, watching
+from programs.instruments.cost import Cost, measured
 from programs.instruments.live import AloneQuestion, Asked, Live, Source, Spending, Step, shown
 from programs.instruments.searches import observed
 from programs.instruments.trace import Answer, Call, Found, Kept, Query, Statement, Trace, trace
@@ -76,7 +77,7 @@ class Answering:
         self.lm_name = str(lm.model)
         self.language_model = not self.lm_name.startswith("extractive/")
         self.metrics = Metrics()
-        self._lm, self._adapter = without_history(lm), adapter
+        self._lm, self._adapter = bound(lm), adapter
         self._alone = StandAlone() if rewrite and self.language_model else None
         self._day = Day(limits)
         self.places = Places(limits.at_once)
@@ -220,8 +221,8 @@ class Answering:
         cost = Cost()
         outcome: Record | Problem
         try:
-            settings = {"lm": self._lm, "adapter": self._adapter, "trace": None}
-            with recording(live, **settings), observed() as searches, measured(program.names) as cost:
+            settings = {"lm": self._lm, "adapter": self._adapter, "trace": None, "disable_history": True}
+            with watching(live, **settings), observed() as searches, measured(program.names) as cost:
                 asked = self._stand_alone(asking, live)
                 prediction = program.module(question=asked)
             found = {p.id: p for p in union(*(search.found or () for search in searches))}

@@ -2,9 +2,9 @@
 
 import dspy
 
-from retrieval.asking import ask, is_unparsable
+from retrieval.asking import ask
 
-__all__ = ["ask", "chain_of_thought", "is_unparsable"]
+__all__ = ["ask", "chain_of_thought"]
 
 
 def chain_of_thought(signature: type[dspy.Signature], reasoning: str = "${reasoning}") -> dspy.ChainOfThought:

@@ -7,9 +7,9 @@ from typing import Any
 
 import dspy
 
+from odqa.bridge import price
 from programs.commands.flags import adapter_of, add_lm, load_lm
 from programs.instruments.cost import Cost, measured
-from programs.instruments.plan import price
 
 __all__ = ["add_lm_flags", "asking", "bill", "given_lm_flags", "measured", "price"]
 

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 import dspy
-from dspy.utils.callback import BaseCallback
 from dspy.utils.exceptions import LMError
 
+from odqa.bridge import Call, Watcher, unbound, watching
 from odqa.errors import OdqaError, RetrievalError
 from odqa.files import json_line, open_regular
 from odqa.secrets import public
@@ -223,6 +223,7 @@ def as_lines(entities: list[str]) -> str:
 
 def identity(lm: dspy.LM) -> dict[str, Any]:
     """What decides the LM's replies: its name and its settings, without secrets."""
+    lm = unbound(lm)
     settings = {**lm.kwargs, **getattr(lm.engine, "dump_state", dict)()}
     settings.pop("timeout", None)
     known: dict[str, Any] = public(json.loads(json.dumps({"model": lm.model, **settings}, default=repr)))
@@ -236,10 +237,10 @@ def prompts(*asked: type[dspy.Signature]) -> str:
 
 
 class _LimitReached(BaseException):
-    """Ends a passage. DSPy swallows only Exception from callbacks; a BaseException reaches the caller."""
+    """Ends a passage. It is no Exception, so that nothing handles it on its way."""
 
 
-class _Calls(BaseCallback):
+class _Calls(Watcher):
     """Counts the LM calls, and lets none begin above the limit."""
 
     def __init__(self, made: int, limit: int | None) -> None:
@@ -247,7 +248,7 @@ class _Calls(BaseCallback):
         self._lock = threading.Lock()
         self._own = threading.local()
 
-    def on_lm_start(self, call_id: str, instance: Any, inputs: dict[str, Any]) -> None:
+    def on_call_start(self, call: Call) -> None:
         with self._lock:
             if self._limit is not None and self._made >= self._limit:
                 raise _LimitReached
@@ -261,7 +262,7 @@ class _Calls(BaseCallback):
 @contextmanager
 def _counted(made: int, limit: int | None) -> Iterator[_Calls]:
     calls = _Calls(made, limit)
-    with dspy.context(callbacks=[calls, *dspy.settings.callbacks]):  # first: what is not made is not counted by others
+    with watching(calls, first=True):
         yield calls
 
 

@@ -24,8 +24,8 @@ from support.smollm2 import smollm2
 import lms
 from lms import local
 from lms.local import AsyncLocalModel, LocalModel
+from odqa.bridge import price
 from programs.instruments.cost import measured
-from programs.instruments.plan import price
 from programs.steps.logprobs import ask_with_logprobs, mean_probability, word_probability
 from retrieval import UsageError
 
@@ -55,8 +55,8 @@ def text_of(events: list[Any]) -> str:
 def test_it_replies_the_same_again_and_its_tokens_are_counted_and_cost_nothing(lm: dspy.LM) -> None:
     predict = dspy.Predict("question -> answer")
     with dspy.context(lm=lm, adapter=dspy.ChatAdapter(use_json_adapter_fallback=False)), measured() as cost:
-        (first,) = lm(RIVERS)
-        (again,) = lm(RIVERS)
+        (first,) = dspy.settings.lm(RIVERS)
+        (again,) = dspy.settings.lm(RIVERS)
         with pytest.raises(dspy.utils.exceptions.AdapterParseError):  # 24 tokens are not enough for the markers
             predict(question="Why is the sky blue?")
     assert first == again

@@ -118,8 +118,8 @@ def ended_at(
     """Answer nothing from this request on, signal the process once all that was answered before is on disk, and wait
     for its end; the exit status."""
 
-    def kept() -> int:  # one call may have several replies
-        return sum(file.read_bytes().count(b'"chat.completion"') for file in run.rglob("calls.jsonl"))
+    def kept() -> int:
+        return sum(file.read_bytes().count(b"\n") for file in run.rglob("calls.jsonl"))
 
     provider.arrived = lambda number: number < request or provider.hold.set()
     eventually(lambda: provider.holds_all() and kept() == provider.paid.total())

@@ -137,8 +137,6 @@ def test_while_it_compiles_prompts_and_calls_do_not_pile_up(tmp_path: Path) -> N
         return em(example, prediction)
 
     compiled("bootstrap_random_search", BlendFilter(TABLE), LearningLM("Person 1"), tmp_path, metric=counted)
-    before, after = len(GLOBAL_HISTORY), kept[0][0]
     assert len(kept) > 2 * len(TRAIN)
-    assert {history for history, _ in kept} == {after}
-    assert before > after  # the questions held out came later
+    assert {history for history, _ in kept} == {len(GLOBAL_HISTORY)} == {0}
     assert max(trace or 0 for _, trace in kept) <= 7

@@ -4,8 +4,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from dspy.lm15 import Message, Response, TextPart, Usage
+
 from eval.runs.record import Manifest, Row
 from eval.runs.store import Run
+from odqa.bridge import recordable
 
 __all__ = ["a_manifest", "a_row", "a_run"]
 
@@ -33,7 +36,7 @@ def a_row(id: str = "q1", **fields: Any) -> Row:
 
 def a_manifest(**fields: Any) -> Manifest:
     usual = {
-        "format": 1,
+        "format": 2,
         "started": "2026-01-01T00:00:00+00:00",
         "asked": 1,
         "self_tests": {},
@@ -46,3 +49,10 @@ def a_manifest(**fields: Any) -> Manifest:
 
 def a_run(name: str, rows: Sequence[Row], manifest: Mapping[str, Any] | None = None, gap: str | None = None) -> Run:
     return Run(name, (Path(name),), a_manifest(**{"asked": len(rows), **(manifest or {})}), list(rows), gap)
+
+
+def a_reply(text: str = "so") -> dict[str, Any]:
+    """A reply of an LM, as a run records it."""
+    message = Message.assistant([TextPart(text)])
+    said = Response(id=None, model="m", message=message, finish_reason="stop", usage=Usage(input_tokens=1))
+    return recordable(said)

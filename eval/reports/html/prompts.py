@@ -14,7 +14,6 @@ from typing import Any, TypedDict
 from eval.reports.html.source import Source
 from eval.reports.html.visible import visible
 from eval.runs.record import PaidCall
-from eval.runs.replies import texts
 
 __all__ = ["PageCall", "packed"]
 
@@ -24,9 +23,9 @@ _ROOM = 20_000_000  # characters: more than that is more than one likes to mail
 class PageCall(TypedDict):
     """A call, as the script of the page reads it when it has unpacked it."""
 
-    predictor: str | None
-    prompt: list[tuple[str, str]] | None
-    """Roles and texts; None where the run did not keep them."""
+    predictor: str
+    prompt: list[tuple[str, str]]
+    """Roles and texts."""
     replies: list[str]
 
 
@@ -68,6 +67,6 @@ def _by_question(source: Source) -> Mapping[str, list[PaidCall]]:
 
 
 def _call(call: PaidCall) -> Any:
-    prompt = None if call.prompt is None else [(message.role, message.text) for message in call.prompt]
-    made: PageCall = {"predictor": call.predictor, "prompt": prompt, "replies": texts(call.reply)}
+    prompt = [(message.role, message.text) for message in call.prompt]
+    made: PageCall = {"predictor": call.predictor, "prompt": prompt, "replies": [call.text()]}
     return made

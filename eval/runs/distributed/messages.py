@@ -1,6 +1,6 @@
 """What the driver of a run and a worker tell each other."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import dspy
 
@@ -11,8 +11,8 @@ __all__ = ["Held", "Known", "News", "Orders"]
 
 Held = set[tuple[str, str]]
 """Ids and texts of passages that the run's directory has with just this text."""
-Known = dict[str, list[object]]
-"""The replies to a question that were paid for before, by the keys of their requests."""
+Known = dict[str, list[tuple[Any, float | None]]]
+"""The replies to a question that were paid for before, with their prices, by the keys of their requests."""
 
 
 class Orders(NamedTuple):

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from queue import SimpleQueue
-from typing import Any
 
 import dspy
 
@@ -162,10 +161,10 @@ class _Calls(RecordedCalls):
         super().__init__(_Sent(link.send_call), done=set(), at_once=at_once, limits=Limits(), cache=cache)
         self._link = link
 
-    def on_lm_start(self, call_id: str, instance: Any, inputs: dict[str, Any]) -> None:
+    def begin(self) -> None:
         self._link.begin_call()
 
-    def on_lm_end(self, call_id: str, outputs: Any, exception: BaseException | None = None) -> None:
+    def end(self) -> None:
         self._link.end_call()
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from support.records import a_manifest
+from support.records import a_manifest, a_reply
 
 from eval.runs.budget import Budget, NothingLeft
 from eval.runs.limits import Limits
@@ -14,7 +14,8 @@ from eval.runs.limits import Limits
 def paid(directory: Path, *dollars: float | None) -> Path:
     directory.mkdir(exist_ok=True)
     (directory / "manifest.json").write_text(json.dumps(a_manifest().entries()))
-    calls = [{"question": "q", "key": "k", "usd": usd, "reply": {}} for usd in dollars]
+    call = {"question": "q", "key": "k", "reply": a_reply(), "predictor": "p", "prompt": []}
+    calls = [{**call, "usd": usd} for usd in dollars]
     (directory / "calls.jsonl").write_text("".join(json.dumps(call) + "\n" for call in calls))
     return directory
 

@@ -23,7 +23,7 @@ class Calls:
 
     def _begin(self) -> None:
         try:
-            self.allowance.on_lm_start("", None, {})
+            self.allowance.begin()
             self.under_way += 1
         except Stopped:
             self.refused += 1
@@ -32,7 +32,7 @@ class Calls:
         self.under_way -= 1
         if paid:
             self.allowance.count(usd)
-        self.allowance.on_lm_end("", None)
+        self.allowance.end()
 
     def joined(self) -> None:
         for thread in self.threads:

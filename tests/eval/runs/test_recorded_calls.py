@@ -14,6 +14,7 @@ from typing import Any
 
 import dspy
 import pytest
+from dspy.lm15 import Message, Response, TextPart, ThinkingPart, ToolCallPart, Usage
 from support.faulty_server import FAULTS, Provider
 from support.patience import PATIENCE, eventually
 from support.scripted import Function, Priced, engine_lm, render
@@ -21,9 +22,9 @@ from support.scripted import Function, Priced, engine_lm, render
 from eval.figures.summary import Summary
 from eval.metrics import em
 from eval.runs.limits import Limits
-from eval.runs.replies import texts
 from eval.runs.runner import evaluate
 from eval.runs.store import read
+from odqa.bridge import readable, recordable, said_in
 from programs.steps.ask import ask
 from programs.steps.side_by_side import side_by_side
 from retrieval import UsageError
@@ -146,7 +147,7 @@ def test_a_run_killed_ten_times_pays_each_call_once_and_ends_as_if_it_had_not_be
 def test_failures_of_the_provider_leave_no_failed_question_and_no_silent_zero(
     num_retries: int, provider: Provider, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dspy.clients.execution.time.sleep", lambda seconds: None)  # between DSPy's own retries
+    monkeypatch.setattr("odqa.bridge.engine.time.sleep", lambda seconds: None)  # between DSPy's own retries
     faults = iter(FAULTS * 2)
     provider.fault = lambda number: next(faults, None) if number % 20 == 0 else None  # 5 %
     with dspy.context(lm=lm(provider.url, num_retries=num_retries, timeout=5)):
@@ -430,15 +431,16 @@ def test_the_record_has_who_asked_what_and_no_key(provider: Provider, tmp_path: 
             evaluate(FourCalls(), questions(1), metrics=[em], directory=tmp_path / f"{n}", manifest={}, threads=1)
         calls = list(read(tmp_path / f"{n}").calls())
         assert [call.predictor for call in calls] == ["draft", "check.predict", "check.predict", "draft"]
-        assert [message.role for message in calls[0].prompt or ()] == ["system", "user"]
-        assert "[[ ## question ## ]]\nQuestion 0?" in (calls[0].prompt or ())[1].text
-        assert texts(calls[1].reply) == [render({"reasoning": "so", "answer": "reply 0"})]
+        assert [message.role for message in calls[0].prompt] == ["system", "user"]
+        assert "[[ ## question ## ]]\nQuestion 0?" in calls[0].prompt[1].text
+        assert calls[1].text() == render({"reasoning": "so", "answer": "reply 0"})
         assert "sk-secret" not in (tmp_path / f"{n}" / "calls.jsonl").read_text()
 
 
-def test_replies_are_texts_whatever_the_engine() -> None:
-    ours = {"_dspy_format": "dspy-lm15-result-v1", "outputs": ["one", {"text": "two", "reasoning_content": "hm"}]}
-    assert texts(ours) == ["one", "hm\n\ntwo"]
-    theirs = {"choices": [{"message": {"content": "one"}}, {"message": {"content": None, "tool_calls": [{"id": 1}]}}]}
-    assert texts(theirs) == ["one", '[{"id": 1}]']
-    assert texts({"choices": [{"text": "completed"}]}) == ["completed"]
+def test_a_reply_is_its_thoughts_its_text_and_its_calls_of_tools() -> None:
+    parts = [ThinkingPart("hm"), TextPart("two"), ToolCallPart(id="1", name="look", input={"for": "it"})]
+    said = Response(
+        id=None, model="m", message=Message.assistant(parts), finish_reason="stop", usage=Usage(input_tokens=1)
+    )
+    assert said_in(said) == 'hm\n\ntwo\n\n{"name": "look", "arguments": {"for": "it"}}'
+    assert readable(recordable(said)) == said

@@ -116,7 +116,7 @@ def test_what_is_no_run(tmp_path: Path) -> None:
         ("rows.jsonl", "{\n"),
         ("manifest.json", "[]"),
         ("manifest.json", "{"),
-        ("manifest.json", '{"format": 1}'),
+        ("manifest.json", '{"format": 2}'),
     ],
 )
 def test_damage_is_said_in_one_line(tmp_path: Path, file: str, content: str) -> None:

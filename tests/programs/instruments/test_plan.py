@@ -3,10 +3,11 @@ import pytest
 from support.scripted import Function, Priced, engine_lm
 
 import lms
+from odqa.bridge import price
 from programs import load, names
 from programs.blendfilter import BlendFilter
 from programs.commands.method import main
-from programs.instruments.plan import QUESTIONS, Amount, plan, price, promise
+from programs.instruments.plan import QUESTIONS, Amount, plan, promise
 from programs.migres import MIGRES
 from retrieval import Memory, Passage
 

@@ -5,8 +5,8 @@ import dspy
 import pytest
 from support.scripted import Function, engine_lm, render
 
+from odqa.bridge import Call, Watcher, bound, unbound, watching
 from programs.steps.ask import ask, chain_of_thought
-from retrieval.watching import Watcher, watching
 
 
 class Told(Watcher):
@@ -17,11 +17,14 @@ class Told(Watcher):
     def on_unparsable(self) -> None:
         self.seen.append(f"{self.name}: unparsable")
 
-    def on_lm_start(self, call_id: str, instance: Any, inputs: dict[str, Any]) -> None:
+    def on_call_start(self, call: Call) -> None:
         self.seen.append(f"{self.name}: LM")
 
-    def on_lm_end(self, call_id: str, outputs: Any, exception: BaseException | None = None) -> None:
+    def on_call_end(self, call: Call) -> None:
         self.seen.append(f"{self.name}: end of LM")
+
+    def on_unbound(self, lm: Any) -> None:
+        self.seen.append(f"{self.name}: {lm.model} past the boundary")
 
     def on_module_start(self, call_id: str, instance: Any, inputs: dict[str, Any]) -> None:
         self.seen.append(f"{self.name}: module")
@@ -39,13 +42,14 @@ def test_watchers_are_told_in_turn_and_dspy_knows_of_one_callback_beside_the_use
             with watching(Told("inner", seen)):
                 assert len(dspy.settings.callbacks) == 2
                 dspy.Predict("question -> answer")(question="q")
+            bound(lm)("q")
             lm("q")
         assert dspy.settings.callbacks == [user]
-    events = ["module", "LM", "end of LM", "end of module"]
-    assert seen == [f"{name}: {event}" for event in events for name in ("outer", "inner")] + [
-        "outer: LM", "outer: end of LM"
-    ]  # fmt: skip
-    assert len(user.seen) == 6
+    events = [("module", "outer inner"), ("LM", "outer inner"), ("end of LM", "inner outer")]
+    events += [("end of module", "outer inner"), ("LM", "outer"), ("end of LM", "outer")]
+    events += [("test/scripted past the boundary", "outer")]
+    assert seen == [f"{name}: {event}" for event, names in events for name in names.split()]
+    assert sorted({*user.seen}) == ["user: end of module", "user: module"]
 
 
 @pytest.mark.parametrize("make", [dspy.Predict, chain_of_thought])
@@ -62,9 +66,9 @@ def test_a_predictor_that_is_asked_announces_its_lm_calls_alone_and_all_to_users
         assert seen == [*call, *call, "watcher: unparsable"]
         seen.clear()
         assert ask(predictor, question="q").answer == "a"
-        assert dspy.settings.lm is lm
+        assert unbound(dspy.settings.lm) is lm
     assert seen == call
-    assert sorted({*user.seen}) == ["user: LM", "user: end of LM", "user: end of module", "user: module"]
+    assert sorted({*user.seen}) == ["user: end of module", "user: module"]
     assert (len(lm.history), len(predictor.history), lm.callbacks) == (3, 3, [])
 
 
@@ -74,4 +78,4 @@ def test_a_predictor_with_an_lm_of_its_own_is_seen_too() -> None:
     predictor.lm = engine_lm(Function(lambda system, user: render({"answer": "a"})))
     with watching(Told("watcher", seen)):
         ask(predictor, question="q")
-    assert seen == [f"watcher: {event}" for event in ("module", "LM", "end of LM", "end of module")]
+    assert seen == ["watcher: LM", "watcher: end of LM"]

@@ -1,0 +1,386 @@
+"""The boundary: an engine in front of an LM's own, at which every call is seen, bounded and repeated.
+
+A call passes, in this order: the watchers of `odqa.bridge.calls` (who count, record, answer from a record, or hold it
+back), DSPy's cache, and the tries at the LM's own engine, which have one end together.
+"""
+
+import asyncio
+import logging
+import threading
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar, copy_context
+from queue import Empty, SimpleQueue
+from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
+
+import dspy
+from dspy.lm15 import (
+    RETRYABLE_ERRORS,
+    ProviderError,
+    RateLimitError,
+    Request,
+    Response,
+    materialize_response,
+    response_to_events,
+)
+from dspy.lm15 import TimeoutError as LateError
+from dspy.utils.callback import BaseCallback
+from dspy.utils.dummies import DummyLM
+from dspy.utils.exceptions import is_retryable_lm_error
+
+from odqa.bridge.calls import Call, Watcher, readable, recordable, watchers
+from odqa.bridge.own import CLIENT_KEYS, Own, own_engine
+from odqa.bridge.transport import remaining, until
+
+__all__ = ["TOTAL", "Boundary", "bound", "is_bound", "unbound", "within"]
+
+logger = logging.getLogger(__name__)
+T = TypeVar("T")
+
+TOTAL = 600.0
+"""Seconds that an LM call may take, with all its tries, where its LM's `total_seconds` does not say otherwise."""
+_LONGEST_WAIT = 60.0  # seconds that a server may ask us to wait
+_SAID = 5.0  # seconds of waiting from which on it is said
+_ENDS = "odqa_ends"  # a setting of DSPy's
+_asked: ContextVar[tuple[Any, bool | None]] = ContextVar("odqa_asked", default=(None, None))
+
+
+@contextmanager
+def within(seconds: float) -> Iterator[None]:
+    """The LM calls in the block have to end within so many seconds of now, whatever their own total time is."""
+    ends = time.monotonic() + seconds
+    outer = dspy.settings.get(_ENDS)
+    with dspy.context(**{_ENDS: ends if outer is None else min(ends, outer)}):
+        yield
+
+
+def bound(lm: Any) -> Any:
+    """The LM with the boundary in front of its engine: it is asked, answers and keeps its history as before.
+
+    Args:
+        lm: A `dspy.LM`. None, an LM that has the boundary, and one that has no engine are returned as they are: a class
+            with a `forward()` of its own, which DSPy 3.4 deprecates and 3.5 does not call.
+    """
+    if is_bound(lm) or not isinstance(lm, dspy.LM):
+        return lm
+    if not isinstance(lm, DummyLM) and type(lm).forward is not dspy.LM.forward:
+        return lm
+    state = (dict(lm.kwargs), lm.engine, lm.cache, lm.num_retries, lm.model)
+    known = _bound.get(lm)
+    if known is None or known[0] != state:
+        known = _bound[lm] = (state, _in_front_of(lm))
+    return known[1]
+
+
+def unbound(lm: Any) -> Any:
+    """The LM as the user made it, with all that it was given."""
+    return lm.engine.own.lm if is_bound(lm) else lm
+
+
+def is_bound(lm: Any) -> bool:
+    """Whether the LM has the boundary in front of its engine."""
+    return isinstance(getattr(lm, "engine", None), Boundary)
+
+
+def _in_front_of(lm: dspy.LM) -> dspy.LM:
+    own = own_engine(lm)
+    has_async = isinstance(lm.engine, str) or getattr(lm, "_async_engine_spec", None) is not None
+    clients = dict.fromkeys(name for name in lm.kwargs if name in CLIENT_KEYS)
+    made = lm.copy(
+        engine=Boundary(own),
+        async_engine=AsyncBoundary(own) if has_async else None,
+        cache=False,
+        num_retries=0,
+        **clients,
+    )
+    made.history, made.callbacks = lm.history, [*lm.callbacks, _Asked()]
+    return made
+
+
+_bound: WeakKeyDictionary[dspy.LM, tuple[Any, dspy.LM]] = WeakKeyDictionary()
+
+
+class _Asked(BaseCallback):
+    """Keeps what DSPy gives an LM and not its engine: the rollout id, and whether its cache may answer."""
+
+    def on_lm_start(self, call_id: str, instance: Any, inputs: dict[str, Any]) -> None:
+        given = inputs.get("kwargs") or {}
+        _asked.set((given.get("rollout_id", instance.kwargs.get("rollout_id")), given.get("cache")))
+
+
+class _Front:
+    """What the synchronous and the asynchronous boundary have in common. Copies and deep copies share it, so that they
+    share its connections; a pickle has the LM only."""
+
+    def __init__(self, own: Own) -> None:
+        self.own = own
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        return self
+
+    def __reduce__(self) -> Any:
+        return _again, (type(self), self.own.lm)
+
+    def __getattr__(self, name: str) -> Any:
+        """What the LM's own engine supports; found out once, since DSPy looks through its list of models each time."""
+        if name != "supported_params" and not name.startswith("supports_"):
+            raise AttributeError(name)
+        known = getattr(self.own.capabilities, name)
+        setattr(self, name, known)
+        return known
+
+    def dump_state(self) -> dict[str, Any]:
+        state: dict[str, Any] = self.own.lm.dump_state()
+        return state
+
+    @classmethod
+    def load_state(cls, state: dict[str, Any]) -> Any:
+        return cls(own_engine(dspy.BaseLM.load_state(state)))
+
+    def _call(self, request: Request) -> Call:
+        rollout, cache = _asked.get()
+        lm = self.own.lm
+        modules = dspy.settings.caller_modules or ()
+        return Call(self.own.server, request, rollout, lm.cache if cache is None else cache, modules)
+
+    def _ends(self, told: tuple[Watcher, ...]) -> float:
+        total = getattr(self.own.lm, "total_seconds", TOTAL)
+        ends = [time.monotonic() + total, dspy.settings.get(_ENDS), *(watcher.ends for watcher in told)]
+        return float(min(end for end in ends if end is not None))
+
+    def _late(self, ends: float, error: BaseException) -> LateError | None:
+        """What to raise in place of the error, where the call's time is over."""
+        if time.monotonic() < ends:
+            return None
+        total = getattr(self.own.lm, "total_seconds", TOTAL)
+        return LateError(f"no whole reply by the end of the call's time, which is at most {total:g} s ({error})")
+
+
+class Boundary(_Front):
+    """The engine in front of an LM's own, for synchronous calls."""
+
+    def complete(self, request: Request) -> Response:
+        call, told = self._call(request), watchers()
+        with _seen(call, told):
+            _start(call, told)
+            if call.response is None and not _from_cache(call):
+                call.paid(self._patiently(call, told))
+                _to_cache(call)
+        assert call.response is not None
+        return call.response
+
+    def stream(self, request: Request) -> Iterator[Any]:
+        """The events of the reply. What has begun to arrive is not asked for again."""
+        call, told = self._call(request), watchers()
+        with _seen(call, told):
+            _start(call, told)
+            if call.response is not None or _from_cache(call):
+                yield from response_to_events(call.response)
+                return
+            events = []
+            with until(self._ends(told)):
+                for event in self.own.sync().stream(request):
+                    events.append(event)
+                    yield event
+            call.paid(_whole(materialize_response(iter(events), request)))
+            _to_cache(call)
+
+    def close(self) -> None:
+        """Does nothing: the connections belong to the LM, and are closed when it is no longer used."""
+
+    def _patiently(self, call: Call, told: tuple[Watcher, ...]) -> Response:
+        ends = self._ends(told)
+        for attempt in range(self.own.lm.num_retries + 1):
+            try:
+                with until(ends):
+                    return _whole(self._once(call.request, ends))
+            except Exception as error:
+                if late := self._late(ends, error):
+                    raise late from error
+                wait = _wait(error, attempt, self.own.lm.num_retries, ends)
+            _pause(wait, told)
+        raise AssertionError("the last try returns or raises")
+
+    def _once(self, request: Request, ends: float) -> Response:
+        complete = self.own.sync().complete
+        if not self.own.is_remote:
+            return complete(request)
+        return _in_a_thread(lambda: complete(request), ends)
+
+
+class AsyncBoundary(_Front):
+    """The same for asynchronous calls."""
+
+    async def complete(self, request: Request) -> Response:
+        call, told = self._call(request), watchers()
+        with _seen(call, told):
+            await _astart(call, told)
+            if call.response is None and not await asyncio.to_thread(_from_cache, call):
+                call.paid(await self._patiently(call, told))
+                await asyncio.to_thread(_to_cache, call)
+        assert call.response is not None
+        return call.response
+
+    async def stream(self, request: Request) -> AsyncIterator[Any]:
+        """The events of the reply. What has begun to arrive is not asked for again."""
+        call, told = self._call(request), watchers()
+        with _seen(call, told):
+            await _astart(call, told)
+            if call.response is not None or await asyncio.to_thread(_from_cache, call):
+                for event in response_to_events(call.response):
+                    yield event
+                return
+            events = []
+            async with asyncio.timeout(remaining(self._ends(told))):
+                async for event in self.own.asynchronous().stream(request):
+                    events.append(event)
+                    yield event
+            call.paid(_whole(materialize_response(iter(events), request)))
+            await asyncio.to_thread(_to_cache, call)
+
+    async def aclose(self) -> None:
+        """Does nothing, as for synchronous calls."""
+
+    async def _patiently(self, call: Call, told: tuple[Watcher, ...]) -> Response:
+        ends = self._ends(told)
+        for attempt in range(self.own.lm.num_retries + 1):
+            try:
+                async with asyncio.timeout(remaining(ends)):
+                    return _whole(await self.own.asynchronous().complete(call.request))
+            except Exception as error:
+                if late := self._late(ends, error):
+                    raise late from error
+                wait = _wait(error, attempt, self.own.lm.num_retries, ends)
+            await asyncio.sleep(wait)
+        raise AssertionError("the last try returns or raises")
+
+
+def _again(kind: type[_Front], lm: dspy.LM) -> _Front:
+    return kind(own_engine(lm))
+
+
+@contextmanager
+def _seen(call: Call, told: tuple[Watcher, ...]) -> Iterator[None]:
+    """Tell the watchers that heard of the call how it ended, the last one first."""
+    try:
+        yield
+    except BaseException as error:
+        call.error = error
+        raise
+    finally:
+        for watcher in reversed(told[: call.heard]):
+            watcher.on_call_end(call)
+
+
+def _start(call: Call, told: tuple[Watcher, ...]) -> None:
+    for watcher in told:
+        watcher.on_call_start(call)
+        call.heard += 1
+
+
+async def _astart(call: Call, told: tuple[Watcher, ...]) -> None:
+    for watcher in told:
+        if watcher.waits:
+            await asyncio.to_thread(watcher.on_call_start, call)
+        else:
+            watcher.on_call_start(call)
+        call.heard += 1
+
+
+def _from_cache(call: Call) -> bool:
+    """Whether DSPy's cache had the reply, which the call now has."""
+    if not call.cache:
+        return False
+    known = dspy.cache.get(_cached_as(call))
+    if not isinstance(known, dict):
+        return False
+    call.answer(readable(known["reply"]), known["usd"], cached=True)
+    return True
+
+
+def _to_cache(call: Call) -> None:
+    if call.cache and call.response is not None:
+        dspy.cache.put(_cached_as(call), {"reply": recordable(call.response), "usd": call.usd})
+
+
+def _cached_as(call: Call) -> dict[str, Any]:
+    return {"_fn_identifier": "odqa", "key": call.key(), "run": call.run}
+
+
+def _whole(response: Response) -> Response:
+    """The response, if it is a completion.
+
+    Raises:
+        ProviderError: it is none. lm15 makes an empty text of JSON that has no choices or no message, such as a
+            gateway's; that is no answer of an LM.
+    """
+    if not isinstance(response, Response):
+        raise TypeError(f"an engine's complete returns a dspy.lm15.Response, not {type(response).__name__}")
+    data = response.provider_data
+    if response.text or response.tool_calls or not isinstance(data, dict):
+        return response
+    choices = data.get("choices")
+    first = choices[0] if isinstance(choices, list) and choices else None
+    said = isinstance(first, dict) and isinstance(first.get("message") or first.get("text"), dict | str)
+    if (
+        not said
+        and not data.get("output")
+        and not data.get("content")
+        and not data.get("candidates")
+        and "usd" not in data
+    ):
+        raise ProviderError("the server's reply is no completion: it has no message")
+    return response
+
+
+def _wait(error: Exception, attempt: int, retries: int, ends: float) -> float:
+    """Seconds until the next try.
+
+    Raises:
+        Exception: the error, where there is no next try; or one that says for how long the server wants to be left
+            alone.
+    """
+    if attempt >= retries or not (isinstance(error, RETRYABLE_ERRORS) or is_retryable_lm_error(error)):
+        raise error
+    asked = getattr(error, "retry_after", None)
+    wait = float(min(2 ** min(attempt, 6), 60)) if asked is None else float(asked)
+    left = ends - time.monotonic()
+    if asked is not None and wait > min(_LONGEST_WAIT, left):
+        bound = f"{_LONGEST_WAIT:g} s" if wait > _LONGEST_WAIT else "the time left for the call"
+        raise RateLimitError(f"the server asks to wait {wait:g} s (Retry-After), which is more than {bound}") from error
+    if wait > left:
+        raise error
+    if wait > _SAID:
+        asks = "the server asks for it (Retry-After)" if asked is not None else f"{type(error).__name__}"
+        logger.warning("waiting %g s before the LM is asked again: %s", wait, asks)
+    return wait
+
+
+def _pause(seconds: float, told: tuple[Watcher, ...]) -> None:
+    stopping = next((watcher.stopping for watcher in told if watcher.stopping), None)
+    if stopping is None:
+        time.sleep(seconds)
+    else:
+        stopping.wait(seconds)
+
+
+def _in_a_thread(make: Callable[[], T], ends: float) -> T:
+    """Make the call in a thread of its own, which is left behind when the time is over or somebody interrupts."""
+    outcome: SimpleQueue[tuple[bool, Any]] = SimpleQueue()
+
+    def run() -> None:
+        try:
+            outcome.put((True, make()))
+        except BaseException as error:  # whatever it is, the caller is to have it
+            outcome.put((False, error))
+
+    threading.Thread(target=copy_context().run, args=(run,), daemon=True).start()
+    try:
+        done, value = outcome.get(timeout=max(0.0, ends - time.monotonic()))
+    except Empty:
+        raise LateError("it has not answered") from None
+    if done:
+        return value  # type: ignore[no-any-return]
+    raise value
