@@ -191,7 +191,7 @@ class _Text:
 
 
 class _AsyncText(_Text):
-    async def complete(self, request: Request) -> Response:  # type: ignore[override]
+    async def complete(self, request: Request) -> Response:
         with dspy.track_usage() as used:
             said = await self._lm.acall(_prompt(request), **_options(request))
         return _completion(request, said, used)
