@@ -8,6 +8,7 @@ of it.
 
 import asyncio
 import json
+import os
 import queue
 import secrets
 import threading
@@ -21,6 +22,7 @@ from odqa.errors import UsageError
 __all__ = ["Model"]
 
 _PROMPT_CACHE = 512  # MiB of main memory for prompts that no slot has any more; llama.cpp would take 8192
+_SPIN = "GOMP_SPINCOUNT"
 _WORTH_WAITING = 400  # characters, about a hundred tokens; less is read again in the time that waiting takes
 
 
@@ -158,8 +160,16 @@ def _raised(chunk: Any) -> Any:
 
 
 def _xllamacpp() -> Any:
+    """The package. Its threads wait for each other hundreds of times per token, by GNU's OpenMP, which reads when it
+    is loaded how long a thread keeps its core while it waits: as a rule milliseconds, in which a thread that it waits
+    for may not get one. So it is told what it takes where there are more threads than cores."""
+    told = {} if {_SPIN, "OMP_WAIT_POLICY"} & os.environ.keys() else {_SPIN: "1000"}
+    os.environ.update(told)
     try:
         import xllamacpp
     except ImportError as error:
         raise UsageError(f"{error.name} is not installed, get it by: pip install 'dspy-odqa[local]'") from error
+    finally:
+        for name in told:
+            del os.environ[name]
     return xllamacpp

@@ -80,7 +80,7 @@ def local_lm(
             one brings nothing: replies that are written side by side take as long as one after the other.
         prompts: Prompts that are kept, so that the next one with the same beginning is read only from where it differs:
             one for each kind of call of a method. Memory for `context` times as many tokens is taken.
-        threads: Threads that compute; None for one per core.
+        threads: Threads that compute; None for one per core. Where other work has the cores, one is as fast as two.
         settings: Further arguments of dspy.LM, such as temperature (0 where none is given), max_tokens (512), seed.
 
     Raises:

@@ -9,7 +9,7 @@ import json
 import re
 from argparse import ArgumentParser, Namespace
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from hashlib import sha256
@@ -202,8 +202,13 @@ def _sign(value: Any) -> str:
     return sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:8]
 
 
-def make(planned: Sequence[Planned], args: Namespace) -> None:
+def make(planned: Sequence[Planned], args: Namespace, on_ended: Callable[[], object] = lambda: None) -> None:
     """Make the runs one after the other within the limits that the flags set, and print the table.
+
+    Args:
+        planned: The runs.
+        args: The flags of the set.
+        on_ended: Called when one of the runs has ended that was not finished before.
 
     Raises:
         OdqaError: at least one of them failed.
@@ -217,7 +222,10 @@ def make(planned: Sequence[Planned], args: Namespace) -> None:
         for number, each in enumerate(planned, 1):
             name = f"run {number} of {len(planned)}: {each.directory}"
             try:
+                finished = is_finished(each.directory)
                 states[each.directory] = _complete(each, budget, name)
+                if not finished:
+                    on_ended()
             except NothingLeft as error:
                 short = True
                 states[each.directory] = str(error)

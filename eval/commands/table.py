@@ -1,7 +1,7 @@
 """Make the page that compares all methods, from the runs of a set: what is missing is run, and the page written anew.
 
-The figures of every run stand in table.csv beside the page. Runs of another LM (--lm) are added to them, so that nobody
-has to repeat the runs of others.
+The figures of every run stand in table.csv beside the page, each as soon as the run has ended. Runs of another LM
+(--lm) are added to them, so that nobody has to repeat the runs of others.
 """
 
 from argparse import ArgumentParser, Namespace
@@ -44,18 +44,24 @@ def main(args: Namespace) -> None:
     if args.plan:
         set_of_runs.print_plan(runs)
         return
+
+    def write() -> None:
+        made = merged(lines, list(_lines(runs, args.file)))
+        write_lines(out.parent / _FIGURES, made)
+        _write(made, out)
+
     try:
-        set_of_runs.make(runs, args)
+        set_of_runs.make(runs, args, on_ended=write)
     finally:  # also of what there is before a limit, an interrupt or a failure
-        lines = merged(lines, list(_lines(runs, args.file)))
-        write_lines(out.parent / _FIGURES, lines)
-        _write(lines, out)
+        write()
 
 
 def _lines(runs: Sequence[Planned], file: str) -> Iterator[Line]:
     """A line for each run, also for those that are yet to be made."""
     of_task = {task.task: task.settings for task in read_set(file).tasks}
-    for each in runs:
+    made = [(each, set_of_runs.run_of(each)) for each in runs]
+    directs = {_like(each): run for each, run in reversed(made) if each.request.program == "direct"}
+    for each, run in made:
         about, own = each.about(), of_task.get(each.request.task, {})
         given = each.request.settings.items()
         what = Line(
@@ -67,7 +73,13 @@ def _lines(runs: Sequence[Planned], file: str) -> Iterator[Line]:
             retriever=about["retriever"],
             asked=len(each.examples),
         )
-        yield line_of(set_of_runs.run_of(each), what)
+        yield line_of(run, what, directs.get(_like(each)))
+
+
+def _like(each: Planned) -> tuple[str, ...]:
+    """What a run has in common with the run of `direct` that it is compared with."""
+    about = each.about()
+    return tuple(about[name] for name in ("task", "lm", "adapter", "structured", "temperature", "seed"))
 
 
 def _variant(about: Mapping[str, str], settings: str) -> str:
@@ -75,6 +87,7 @@ def _variant(about: Mapping[str, str], settings: str) -> str:
     form = {"on": "by schema", "off": "without schema"}.get(about["structured"]) or about["adapter"]
     parts = [
         settings,
+        "closed book" if about["retriever"] == "none" else "",
         "" if form == "chat" else form,
         "compiled" if about["state"] else "",
         f"demonstrations {about['demonstrations']}" if about["demonstrations"] else "",

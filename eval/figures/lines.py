@@ -2,7 +2,9 @@
 
 from collections.abc import Sequence
 
-from eval.figures.summary import Score, summarise
+from eval.figures.comparison import compare
+from eval.figures.outcomes import breakdown, reason
+from eval.figures.summary import Figures, Score, summarise
 from eval.runs.lines import Line
 from eval.runs.record import Row
 from eval.runs.store import Run
@@ -13,12 +15,13 @@ _STANDINGS = {"extractive/reader": "floor", "oracle/perfect": "ceiling"}
 _BY = {"_by_id": "ids", "": "titles"}  # ids first: titles can repeat
 
 
-def line_of(run: Run | None, what: Line) -> Line:
+def line_of(run: Run | None, what: Line, direct: Run | None = None) -> Line:
     """The run's line.
 
     Args:
         run: The run; None where there is none with figures.
         what: The line without figures: which run it is.
+        direct: The run of `direct` with the same LM.
     """
     total = None if run is None else summarise(run.rows, run.manifest.asked, run.manifest).total
     if run is None or total is None or not total.scores:
@@ -42,8 +45,29 @@ def line_of(run: Run | None, what: Line) -> Line:
         "searches": round(total.cost["searches"], 2),
         "tokens_in": round(total.cost["input_tokens"]),
         "tokens_out": round(total.cost["output_tokens"]),
+        **({} if what.lm in _STANDINGS.values() else _of_a_model(run, total, metric, direct)),
     }
     return Line.model_validate({**what.model_dump(), **figures})
+
+
+def _of_a_model(run: Run, total: Figures, metric: str, direct: Run | None) -> dict[str, float]:
+    """What is worth knowing of a language model beside its score."""
+    known = run.passages()
+    whys = [reason(row, known) for row in run.rows]
+    lost = breakdown(run.rows, metric, whys)
+    figures = {
+        **_entries("f1", total.scores.get("f1")),
+        "answered": sum(why not in ("failed", "unparsable", "refused") for why in whys),
+        "not_found": lost["gold not found"],
+        "dropped": lost["found but dropped"],
+        "misread": lost["kept but misread"],
+        "seconds": round(total.cost["seconds"], 1),
+    }
+    if direct is None or direct.name == run.name or not {row.id for row in run.rows} & {row.id for row in direct.rows}:
+        return figures
+    (difference,) = (each for each in compare([run, direct], [metric]).differences if each.type is None)
+    ends = {"to_direct_low": difference.low, "to_direct_high": difference.high, "to_direct_p": difference.p}
+    return {**figures, "to_direct": round(difference.mean, 4), **{name: round(end, 4) for name, end in ends.items()}}
 
 
 def name_of(lm: str) -> str:

@@ -50,7 +50,12 @@ Scores in percent, in brackets their 95 % confidence intervals: EM, or accuracy 
 **Found**, **kept**: the share of the gold passages that the searches found, and that the answering call was shown;
 (m) if only m questions have gold. *Notes*: the answering call is shown nothing but what the LM wrote, and that does
 not say of which passages it is. **Depth**: LM calls that wait for one another. Calls, depth, searches and tokens are
-per question; with floor and ceiling, tokens are estimates, and replies are shorter than a language model's."""
+per question; with floor and ceiling, tokens are estimates, and replies are shorter than a language model's.
+
+Language models have a table of their own. **To direct**: the difference in EM to `direct` with the same LM on the same
+questions, and how likely one as large is by chance. **Lost**: wrong answers for which a part of the gold was not found,
+was found and dropped, or was shown and misread. **Answered**: questions with an answer that is no refusal. Seconds are
+those of the machine, whatever else it did."""
 
 _NO_GOLD = "no gold passages are known: the oracle goes by whether passages state the answer"
 _NAMES = {"floor": "Floor", "ceiling": "Ceiling"}
@@ -73,7 +78,7 @@ def page(lines: Sequence[Line], programs: Sequence[str], cards: Collection[str])
     """
     tasks = list(dict.fromkeys(line.task for line in lines))
     made = [line for line in lines if line.n]
-    lms = sorted({line.lm for line in lines}, key=lambda lm: (lm != "ceiling", lm != "floor", lm))
+    lms = _order(lines)
     fitting = {(line.task, line.program) for line in lines}
     parts = [_OF_ALL, _ABOUT, _REPEAT] if set(programs) <= set(cards) else [_OF_A_SET, _ABOUT]
 
@@ -96,6 +101,12 @@ def page(lines: Sequence[Line], programs: Sequence[str], cards: Collection[str])
     for task in tasks:
         parts += [f"### {task}", "", *_task([line for line in made if line.task == task], named), ""]
     return "\n".join(parts)
+
+
+def _order(lines: Sequence[Line]) -> list[str]:
+    """The LMs: language models, the one with the best score first, then ceiling and floor."""
+    best = {lm: max(line.score for line in lines if line.lm == lm) for lm in {line.lm for line in lines}}
+    return sorted(best, key=lambda lm: (lm == "floor", lm == "ceiling", -best[lm], lm))
 
 
 def is_page(text: str) -> bool:
@@ -133,13 +144,46 @@ def _task(lines: Sequence[Line], named: Callable[..., str]) -> Iterable[str]:
     (metric, *_) = [heading(line.metric) for line in lines]
     yield f"{'. '.join(part[0].upper() + part[1:] for part in about)}."
     yield ""
+    if models := [line for line in lines if line.lm not in _NAMES]:
+        yield from _models(models, metric, named)
+        yield ""
+    lines = [line for line in lines if line.lm in _NAMES]
     yield from _head(["program", "LM", "n", metric, "found", "kept", *_COSTS.values(), "unparsable", "failed"], left=2)
     for line in lines:
-        n = f"{line.n}" if line.n == line.asked else f"{line.n} of {line.asked}"
+        n = _asked(line)
         costs = [_amount(name, getattr(line, name)) for name in _COSTS]
         counts = [str(line.unparsable or ""), str(line.failed or "")]
         score = _score(line.score, line.score_low, line.score_high)
         yield _row([named(line.program, line.variant), line.lm, n, score, *_gold(line), *costs, *counts])
+
+
+def _models(lines: Sequence[Line], metric: str, named: Callable[..., str]) -> Iterable[str]:
+    """The runs of language models, the best first."""
+    lost = "lost: not found, dropped, misread"
+    names = [metric, "F1", "to direct", "found", "kept", lost, "answered", "LM calls", "tokens in", "tokens out", "s"]
+    yield from _head(["program", "LM", "n", *names, "unparsable", "failed"], left=2)
+    for line in sorted(lines, key=lambda line: (line.lm, -line.score)):
+        gain = "" if line.to_direct is None else f"{100 * line.to_direct:+.0f} (p {line.to_direct_p:.2f})"
+        ways = (line.not_found, line.dropped, line.misread)
+        costs = [_amount(name, getattr(line, name)) for name in ("lm_calls", "tokens_in", "tokens_out")]
+        yield _row(
+            [
+                *(named(line.program, line.variant), line.lm, _asked(line)),
+                _score(line.score, line.score_low, line.score_high),
+                "" if line.f1 is None else _score(line.f1, line.f1_low, line.f1_high),
+                gain,
+                *_gold(line),
+                ", ".join("" if way is None else str(way) for way in ways),
+                "" if line.answered is None else str(line.answered),
+                *costs,
+                "" if line.seconds is None else f"{line.seconds:.0f}",
+                *(str(line.unparsable or ""), str(line.failed or "")),
+            ]
+        )
+
+
+def _asked(line: Line) -> str:
+    return f"{line.n}" if line.n == line.asked else f"{line.n} of {line.asked}"
 
 
 def _gold(line: Line) -> list[str]:

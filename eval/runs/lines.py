@@ -41,6 +41,24 @@ class Line(BaseModel):
     score: float = 0.0
     score_low: float = 0.0
     score_high: float = 0.0
+    f1: float | None = None
+    f1_low: float | None = None
+    f1_high: float | None = None
+    to_direct: float | None = None
+    """The score less that of `direct` with the same LM, over the questions that both were asked; with floor and ceiling
+    this and what follows is left out."""
+    to_direct_low: float | None = None
+    to_direct_high: float | None = None
+    to_direct_p: float | None = None
+    """How likely a difference as large as this one is by chance; see `eval.figures.statistics.paired_test`."""
+    answered: int | None = None
+    """Questions with an answer that is no refusal."""
+    not_found: int | None = None
+    """Wrong answers for which a part of the gold was not found."""
+    dropped: int | None = None
+    """Those for which all was found, and a part dropped on the way to the answering call."""
+    misread: int | None = None
+    """Those whose answering call was shown all gold."""
     gold: str = ""
     """What gold is compared by: titles or ids; empty where the questions have none or nothing is searched."""
     gold_n: int = 0
@@ -60,6 +78,7 @@ class Line(BaseModel):
     searches: float = 0.0
     tokens_in: float = 0.0
     tokens_out: float = 0.0
+    seconds: float | None = None
 
     @property
     def key(self) -> tuple[str, str, str, str]:

@@ -1,5 +1,8 @@
 """Which calls a model that is loaded computes when, and what it reads again. The model is SmolLM2-135M-Instruct."""
 
+import os
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -43,6 +46,20 @@ def test_each_kind_of_call_finds_its_own_beginning_again(path: Path) -> None:
         for kind in kinds:
             tokens, anew = read(model, kind + other)
             assert anew < 0.15 * tokens
+
+
+def test_threads_that_wait_for_each_other_give_their_core_away_soon(path: Path) -> None:
+    """GNU's OpenMP says what it was told, when it is loaded; the process's own environment stays as it was."""
+    load = f"import os; from lms.llama import Model; model = Model({str(path)!r}, 64, 1, 1, 1)"
+    code = f"{load}; print(*os.environ, flush=True); os._exit(0)"  # llama.cpp does not end well before its first call
+    for given, spin in (({}, "1000"), ({"GOMP_SPINCOUNT": "77"}, "77")):
+        own = {name: value for name, value in os.environ.items() if name not in ("GOMP_SPINCOUNT", "OMP_WAIT_POLICY")}
+        environment = {**own, **given, "OMP_DISPLAY_ENV": "verbose"}
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
+        if "OPENMP DISPLAY" not in done.stderr:
+            pytest.skip("this build of llama.cpp has another OpenMP than GNU's")
+        assert f"GOMP_SPINCOUNT = '{spin}'" in done.stderr
+        assert ("GOMP_SPINCOUNT" in done.stdout.split()) == bool(given)
 
 
 class Observed:

@@ -1,5 +1,6 @@
 """The page of all methods: made from runs, added to, limited, and written anew from its figures."""
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -7,7 +8,7 @@ from support.command_line import exit_code
 
 from eval.__main__ import main
 from eval.reports.methods import page
-from eval.runs.lines import read_lines
+from eval.runs.lines import Line, read_lines
 from programs import names
 
 METHODS = Path(__file__).parents[3] / "docs" / "methods"
@@ -70,6 +71,49 @@ def test_runs_of_another_lm_or_form_are_added_and_the_page_says_what_they_lack()
     assert "| direct, k 2, by schema |" in made
     assert "- oracle/error-rate-0.5: sample with genread, itrg." in made
     assert "- ceiling: " not in made
+
+
+def test_a_language_model_has_a_table_of_its_own_that_says_what_is_lost_and_how_it_stands_to_direct() -> None:
+    Path("more.toml").write_text(
+        'tasks = "sample"\nprograms = ["direct", "cot", { program = "cot", retrievers = "none" }]\nlimit = 6'
+    )
+    assert exit_code(main, ["table", "more.toml", "--lm", "oracle:0.5", "--lm", "oracle"]) == 0
+    lines = {(line.program, line.variant): line for line in read_lines(Path("table.csv")) if line.lm != "ceiling"}
+    direct, cot, closed = lines["direct", ""], lines["cot", ""], lines["cot", "closed book"]
+    assert direct.to_direct is None
+    for line in (cot, closed):
+        assert line.to_direct == pytest.approx(line.score - direct.score, abs=1e-4)
+        assert line.to_direct_low is not None
+        assert line.to_direct_high is not None
+        assert line.to_direct_low <= line.to_direct <= line.to_direct_high
+        assert line.to_direct_p is not None
+    for line in (direct, cot):
+        assert (line.dropped, line.answered) == (0, 6)
+        assert (line.not_found or 0) + (line.misread or 0) == round(6 * (1 - line.score)) > 0
+        assert line.f1 is not None
+        assert line.f1 >= line.score
+        assert line.seconds is not None
+    assert (closed.not_found, closed.dropped, closed.misread) == (0, 0, 0)  # nothing was to be found
+    (ceiling,) = (line for line in read_lines(Path("table.csv")) if (line.program, line.lm) == ("direct", "ceiling"))
+    assert (ceiling.f1, ceiling.seconds) == (None, None)
+    made = Path("README.md").read_text()
+    assert f"| cot | oracle/error-rate-0.5 | 6 | {100 * cot.score:.0f} [" in made
+    assert f"| {100 * (closed.to_direct or 0):+.0f} (p {closed.to_direct_p:.2f}) |" in made
+    assert made.index("## oracle/error-rate-0.5 at a glance") < made.index("## Ceiling at a glance")
+
+
+def test_each_run_is_in_the_figures_as_soon_as_it_has_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[int] = []
+
+    def write(file: Path, lines: Iterable[Line]) -> None:
+        made.append(sum(line.n > 0 for line in lines))
+
+    monkeypatch.setattr("eval.commands.table.write_lines", write)
+    assert call("--limit", "1") == 0
+    assert made == [1, 2, 3, 4, 5, 6, 6]
+    made.clear()
+    assert call("--limit", "1") == 0
+    assert made == [6]  # nothing was run
 
 
 def test_what_there_is_before_a_limit_is_on_the_page() -> None:
