@@ -8,11 +8,10 @@ import codecs
 import json
 import logging
 import os
-import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TextIO
 
 from tqdm import tqdm
 
@@ -20,7 +19,18 @@ from odqa.errors import OdqaError
 from odqa.printable import printable, written_out
 from odqa.secrets import without_secrets
 
-__all__ = ["Parser", "output", "progress_bar", "run", "say", "saying_on_interrupt", "status", "with_values"]
+__all__ = [
+    "Parser",
+    "bar_size",
+    "output",
+    "progress_bar",
+    "run",
+    "say",
+    "saying_on_interrupt",
+    "status",
+    "width",
+    "with_values",
+]
 
 
 class Parser(argparse.ArgumentParser):
@@ -120,8 +130,16 @@ codecs.register_error("as_json", _as_json)
 
 def status(line: str) -> None:
     """Show a line on a terminal's stderr in place of the one before, cut to its width; an empty one takes it away."""
-    width = shutil.get_terminal_size().columns  # 80 where the terminal reports none
-    print(f"\r\x1b[K{printable(without_secrets(line))[: width - 1]}", end="", file=sys.stderr, flush=True)
+    print(f"\r\x1b[K{printable(without_secrets(line))[: width() - 1]}", end="", file=sys.stderr, flush=True)
+
+
+def width(stream: TextIO | None = None) -> int:
+    """The columns of the terminal that a stream, by default stderr, goes to; 80 where none are reported."""
+    try:
+        reported = os.get_terminal_size((stream or sys.stderr).fileno()).columns
+    except OSError:
+        reported = 0  # no terminal; one in `script`, in a container or of a CI may report 0 itself
+    return reported or 80
 
 
 @contextmanager
@@ -134,6 +152,12 @@ def saying_on_interrupt(line: str) -> Iterator[None]:
         raise
 
 
-def progress_bar(*args: Any, **settings: Any) -> "tqdm[Any]":
-    """A progress bar of tqdm, with its arguments, on stderr; nothing is shown where that is no terminal."""
-    return tqdm(*args, file=sys.stderr, disable=None, **settings)
+def bar_size(stream: TextIO | None = None) -> dict[str, int]:
+    """What tqdm is to know of the terminal. It looks itself, but shows empty lines where it is told 0."""
+    return {"ncols": width(stream) - 1, "nrows": 20}
+
+
+def progress_bar(*args: Any, file: TextIO | None = None, **settings: Any) -> "tqdm[Any]":
+    """A progress bar of tqdm, with its arguments, by default on stderr; nothing is shown where that is no terminal."""
+    file = file or sys.stderr
+    return tqdm(*args, file=file, disable=None, **bar_size(file), **settings)

@@ -24,7 +24,7 @@ from eval.runs.asking import how_asked
 from eval.runs.limits import Limits
 from eval.runs.store import read
 from lms.extractive import READER
-from odqa.console import Parser, output, run, say, with_values
+from odqa.console import Parser, bar_size, output, run, say, with_values
 from odqa.heaps import give_back_memory
 from odqa.secrets import without_secrets, without_url_secrets
 from optimizers import check, filter_f1, load, names, needs_a_writer, why_no_state
@@ -225,7 +225,7 @@ def _quiet() -> Iterator[None]:
     original = tqdm.tqdm.__init__
 
     def on_terminals(bar: Any, *args: Any, **settings: Any) -> None:
-        original(bar, *args, **{**settings, "disable": settings.get("disable") or None})
+        original(bar, *args, **{**bar_size(), **settings, "disable": settings.get("disable") or None})
 
     tqdm.tqdm.__init__ = on_terminals
     try:

@@ -10,6 +10,7 @@ from tqdm import tqdm
 
 from eval.reports.formats import heading
 from eval.runs.record import Row
+from odqa.console import progress_bar
 
 __all__ = ["Progress"]
 
@@ -51,7 +52,7 @@ class Progress:
         self._calls = 0
         self._usd: float | None = 0.0
         self._at, self._asked_then = clock(), earlier
-        self._bar = tqdm(total=total, initial=earlier, unit="question", disable=None, file=self._file)
+        self._bar = progress_bar(total=total, initial=earlier, unit="question", file=self._file)
 
     def __enter__(self) -> Self:
         return self

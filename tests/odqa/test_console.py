@@ -1,6 +1,7 @@
 """The exit codes, messages and parser that all command lines share."""
 
 import os
+import pty
 import subprocess
 import sys
 
@@ -111,6 +112,19 @@ def test_an_error_of_the_parser_is_one_line_and_2(capsys: pytest.CaptureFixture[
 def test_talk_goes_to_stderr(capsys: pytest.CaptureFixture[str]) -> None:
     say("so it is")
     assert capsys.readouterr() == ("", "so it is\n")
+
+
+def test_a_bar_takes_80_columns_of_a_terminal_that_reports_no_width() -> None:
+    code = "from odqa.console import progress_bar, width\nlist(progress_bar('abc', desc='d' * 60)); print(width())"
+    end, terminal = pty.openpty()  # 0 columns: nobody has said how many
+    done = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=terminal, text=True)
+    seen = b""
+    while b"\n" not in seen:  # the bar's last act
+        seen += os.read(end, 4096)
+    os.close(terminal)
+    os.close(end)
+    bar = seen.decode().split("\r\n")[0].split("\r")[-1]
+    assert (done.stdout, len(bar), bar[:60]) == ("80\n", 79, "d" * 60)
 
 
 @pytest.mark.parametrize("module", ["eval", "programs.blendfilter", "optimizers", "retrieval"])
