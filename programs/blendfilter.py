@@ -73,6 +73,7 @@ class BlendFilter(Method):
         )
     }
     zero_shot: ClassVar[tuple[str, ...]] = ("recall", "topic", "select")  # no demonstrations in the paper's prompts
+    writes: ClassVar[str | None] = "answer"
 
     @checked
     def __init__(

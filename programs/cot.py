@@ -7,7 +7,7 @@ three examples.
 question -> k passages, unless closed book -> reasoning and answer
 """
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 import dspy
 
@@ -56,6 +56,8 @@ class CoT(Method):
         style: Form of the answers: "short" for a short phrase (HotPotQA, 2WikiMultiHopQA), "yesno" for yes or no
             (StrategyQA), "three-words" with the limit of QPaug's prompts (its Table 2).
     """
+
+    writes: ClassVar[str | None] = "answer"
 
     @checked
     def __init__(

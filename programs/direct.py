@@ -6,7 +6,7 @@ The first baseline of Wang et al., "BlendFilter", EMNLP 2024, appendix C and Tab
 question -> k passages, unless closed book -> answer
 """
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 import dspy
 
@@ -53,6 +53,8 @@ class Direct(Method):
             (StrategyQA), "three-words" for QPaug's prompts (its Figs 4 and 5), "entity" for Chain-of-Rewrite's (its
             appendix A.3; closed book, where that has none, the same as "short").
     """
+
+    writes: ClassVar[str | None] = "answer"
 
     @checked
     def __init__(

@@ -6,7 +6,7 @@ one document, written greedily. A closed-book row of Xin et al., "Chain-of-Rewri
 question -> background document from memory -> answer
 """
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 import dspy
 
@@ -41,6 +41,8 @@ class GenRead(Method):
             ones only with a trained reader.
         style: Form of the answers: "short" for an entity, as in the paper, "yesno" for yes or no (StrategyQA).
     """
+
+    writes: ClassVar[str | None] = "answer"
 
     @checked
     def __init__(self, retriever: AnyRetriever | None, *, style: Literal["short", "yesno"] = "short") -> None:

@@ -51,6 +51,7 @@ class Hop(Method):
     """
 
     reads: ClassVar[dict[str, Reading]] = {"notes": Statements(), "iterations": Turns()}
+    writes: ClassVar[str | None] = "answer"
 
     @checked
     def __init__(

@@ -59,6 +59,7 @@ class IRCoT(Method):
     """
 
     reads: ClassVar[dict[str, Reading]] = {"iterations": Turns()}
+    writes: ClassVar[str | None] = "answer"
 
     @checked
     def __init__(

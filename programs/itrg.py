@@ -50,6 +50,7 @@ class ITRG(Method):
     """
 
     reads: ClassVar[dict[str, Reading]] = {"found": Lists()}
+    writes: ClassVar[str | None] = "answer"
 
     @checked
     def __init__(

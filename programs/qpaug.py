@@ -8,7 +8,7 @@ question -> plan -> [passages for question + plan, passage from memory or none] 
 """
 
 from functools import partial
-from typing import Literal
+from typing import ClassVar, Literal
 
 import dspy
 
@@ -54,6 +54,8 @@ class QPaug(Method):
         generate_from: What the passage is written from: the question and its plan, as in Eq. 6, or the question alone,
             as in the released code.
     """
+
+    writes: ClassVar[str | None] = "answer"
 
     @checked
     def __init__(

@@ -51,6 +51,7 @@ class SelfAsk(Method):
     """
 
     reads: ClassVar[dict[str, Reading]] = {"iterations": Turns()}
+    writes: ClassVar[str | None] = "answer"
 
     @checked
     def __init__(

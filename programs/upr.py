@@ -53,6 +53,7 @@ class UPR(Method):
     """
 
     reads: ClassVar[dict[str, Reading]] = {"ranked": Ranking()}
+    writes: ClassVar[str | None] = "answer"
 
     @checked
     def __init__(

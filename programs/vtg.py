@@ -63,6 +63,7 @@ class VTG(Method):
     """
 
     reads: ClassVar[dict[str, Reading]] = {"known_facts": Statements()}
+    writes: ClassVar[str | None] = "answer"
 
     @checked
     def __init__(

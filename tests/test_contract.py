@@ -16,8 +16,10 @@ import pytest
 
 import lms
 import programs
+from odqa.bridge import watching
 from programs import load, names
-from programs.instruments.cost import measured
+from programs.instruments.cost import PredictorNames, measured
+from programs.instruments.live import Asked, Live, Step, Written
 from programs.steps.result import Filtered, Lists, PerPassage, Ranking, Reading, Statements, Turns
 from retrieval import Memory, Passage, Retriever, UsageError
 
@@ -54,6 +56,25 @@ def test_a_module_that_does_not_name_its_class_is_refused(tmp_path: Path, monkey
     monkeypatch.setattr(programs, "__path__", [*programs.__path__, str(tmp_path)])
     with pytest.raises(UsageError, match=r"programs/unfinished.py is no method: its __all__ must name"):
         load("unfinished")
+
+
+@pytest.mark.parametrize("name", [name for name in METHODS if load(name).writes])
+def test_an_answer_that_can_be_told_while_it_is_written_is_that_of_the_last_call(name: str) -> None:
+    steps: list[Step] = []
+
+    def nothing(*_: object) -> None:
+        pass
+
+    writes = load(name).writes
+    live = Live(
+        steps.append, PredictorNames(), before_search=nothing, before_call=nothing, read=nothing, paid=nothing,
+        prompts=False, writes=writes,
+    )  # fmt: skip
+    with dspy.context(lm=lms.load("extractive")), watching(live):
+        answer = method(name)(question=QUESTION).answer
+    asked = [step.predictor.removesuffix(".predict") for step in steps if isinstance(step, Asked)]
+    assert (asked[-1], asked.count(writes)) == (writes, 1)
+    assert "".join(step.text for step in steps if isinstance(step, Written)).strip() == answer
 
 
 @pytest.mark.parametrize("name", METHODS)

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from threading import Event
 from typing import Any
@@ -57,6 +57,9 @@ class Call:
     """Why there is no reply."""
     cached: bool = False
     """Whether the reply cost nothing now, because DSPy's cache or an earlier request had it."""
+    hear: Callable[[str], object] | None = None
+    """Takes the text of the reply while it is written, where the LM's engine can stream; a watcher sets it when the
+    call starts. Of a try that fails in the middle it has heard that much, and of the next one nothing."""
     heard: int = 0
     """How many watchers were told that it starts."""
     usd: float | None = None

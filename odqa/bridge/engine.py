@@ -11,6 +11,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
+from functools import partial
 from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
@@ -22,6 +23,8 @@ from dspy.lm15 import (
     RateLimitError,
     Request,
     Response,
+    StreamDeltaEvent,
+    TextDelta,
     materialize_response,
     response_to_events,
 )
@@ -195,7 +198,7 @@ class Boundary(_Front):
         for attempt in range(self.own.lm.num_retries + 1):
             try:
                 with until(ends):
-                    return _whole(self._once(call.request, ends))
+                    return _whole(self._once(call, ends))
             except Exception as error:
                 if late := self._late(ends, error):
                     raise late from error
@@ -203,11 +206,13 @@ class Boundary(_Front):
             _pause(wait, told)
         raise AssertionError("the last try returns or raises")
 
-    def _once(self, request: Request, ends: float) -> Response:
-        complete = self.own.sync().complete
-        if not self.own.is_remote:
-            return complete(request)
-        return _in_a_thread(lambda: complete(request), ends)
+    def _once(self, call: Call, ends: float) -> Response:
+        engine = self.own.sync()
+        complete: Callable[[], Response] = partial(engine.complete, call.request)
+        if call.hear and hasattr(engine, "stream"):
+            complete = partial(_heard, engine, call.request, call.hear)
+            call.hear = None  # a second try would say it all again
+        return _in_a_thread(complete, ends) if self.own.is_remote else complete()
 
 
 class AsyncBoundary(_Front):
@@ -255,6 +260,16 @@ class AsyncBoundary(_Front):
                 wait = _wait(error, attempt, self.own.lm.num_retries, ends)
             await asyncio.sleep(wait)
         raise AssertionError("the last try returns or raises")
+
+
+def _heard(engine: Any, request: Request, hear: Callable[[str], object]) -> Response:
+    """The reply, which somebody hears while it is written."""
+    events = []
+    for event in engine.stream(request):
+        events.append(event)
+        if isinstance(event, StreamDeltaEvent) and isinstance(event.delta, TextDelta):
+            hear(event.delta.text)
+    return materialize_response(iter(events), request)
 
 
 def _again(kind: type[_Front], lm: dspy.LM) -> _Front:

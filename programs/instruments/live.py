@@ -4,6 +4,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import asdict
+from functools import partial
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, model_serializer
@@ -11,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, model_serializer
 from odqa.bridge import Call, Watcher, prompt_of, said_in
 from programs.instruments.cost import Cost, PredictorNames, Reply, reply_to
 from programs.instruments.trace import Answer, Dropped, Kept, Query, Statement, Turn
+from programs.instruments.written import AnswerSoFar
 from retrieval import Passage, Retriever
 
 __all__ = [
@@ -23,6 +25,7 @@ __all__ = [
     "Source",
     "Spending",
     "Step",
+    "Written",
     "shown",
 ]
 
@@ -88,6 +91,13 @@ class Source(Kept):
     """Whether it says the answer, or a statement that names it: see `programs.serving.support`."""
 
 
+class Written(_Step):
+    """The next words of the answer, while it is written; the whole of it follows as `Answer`."""
+
+    kind: Literal["text"] = "text"
+    text: str
+
+
 class Spending(_Step):
     """What the whole question cost."""
 
@@ -100,8 +110,8 @@ class Spending(_Step):
         return {"kind": self.kind, **asdict(self.cost)}
 
 
-Step = AloneQuestion | Query | Passages | Asked | Turn | Source | Dropped | Statement | Answer | Spending
-"""A step of a question. The first four are told as they happen, the others at the end."""
+Step = AloneQuestion | Query | Passages | Asked | Written | Turn | Source | Dropped | Statement | Answer | Spending
+"""A step of a question. The first five are told as they happen, the others at the end."""
 
 
 def shown(passage: Passage) -> PassageShown:
@@ -120,6 +130,7 @@ class Live(Watcher):
         read: Takes the length of each prompt with its reply, and of the passages of each search, in characters.
         paid: Takes what each LM call that was answered cost.
         prompts: Whether the calls have their prompts with them.
+        writes: The predictor whose reply is told while it is written; see `programs.steps.method.Method.writes`.
     """
 
     def __init__(
@@ -132,7 +143,9 @@ class Live(Watcher):
         read: Callable[[int], object],
         paid: Callable[[Reply], object],
         prompts: bool,
+        writes: str | None = None,
     ) -> None:
+        self._writes = writes
         self._tell, self._names, self._prompts = tell, names, prompts
         self._before_search, self._before_call, self._read, self._paid = before_search, before_call, read, paid
         self._began: dict[str, float] = {}  # when each LM call began that is under way
@@ -148,6 +161,12 @@ class Live(Watcher):
     def on_call_start(self, call: Call) -> None:
         self._before_call()
         self._began[call.id] = time.perf_counter()
+        if self._writes and self._names(call.modules).removesuffix(".predict") == self._writes:
+            call.hear = partial(self._write, AnswerSoFar())
+
+    def _write(self, answer: AnswerSoFar, piece: str) -> None:
+        if added := answer(piece):
+            self.tell(Written(text=added))
 
     def on_call_end(self, call: Call) -> None:
         predictor, began = self._names(call.modules), self._began.pop(call.id)

@@ -9,9 +9,9 @@ from typing import Any
 
 import dspy
 
-from odqa.bridge import bound, watching
+from odqa.bridge import bound, watching, within
 from programs.instruments.cost import Cost, measured
-from programs.instruments.live import AloneQuestion, Asked, Live, Source, Spending, Step, shown
+from programs.instruments.live import AloneQuestion, Asked, Live, Source, Spending, Step, Written, shown
 from programs.instruments.searches import observed
 from programs.instruments.trace import Answer, Call, Found, Kept, Query, Statement, Trace, trace
 from programs.instruments.words import no_answer
@@ -41,6 +41,8 @@ class Asking:
     """Its name; None for the first."""
     prompts: bool = False
     """Whether prompts and replies are told."""
+    written: bool = False
+    """Whether the answer is told while it is written, where the method's last step is one call."""
     earlier: Sequence[Turn] = ()
     """What was said before the question."""
 
@@ -198,7 +200,8 @@ class Answering:
         spent = Spent(self.limits)
 
         def tell(step: Step) -> None:
-            steps.append(step)
+            if not isinstance(step, Written):  # the answer has it all
+                steps.append(step)
             question.tell(step)
 
         def before_call() -> None:
@@ -217,12 +220,14 @@ class Answering:
             read=spent.add,
             paid=self._day.pay,
             prompts=asking.prompts,
+            writes=getattr(program.module, "writes", None) if asking.written else None,
         )
         cost = Cost()
         outcome: Record | Problem
         try:
             settings = {"lm": self._lm, "adapter": self._adapter, "trace": None, "disable_history": True}
-            with watching(live, **settings), observed() as searches, measured(program.names) as cost:
+            ends = within(self.limits.seconds)  # an LM call that nobody waits for any more ends then too
+            with ends, watching(live, **settings), observed() as searches, measured(program.names) as cost:
                 asked = self._stand_alone(asking, live)
                 prediction = program.module(question=asked)
             found = {p.id: p for p in union(*(search.found or () for search in searches))}

@@ -29,7 +29,9 @@ def answer_routes(answering: Answering) -> list[BaseRoute]:
     async def answers(request: Request) -> Response:
         """A question's answer, with every step that led to it."""
         ask = await form_of(request, Ask, answering.limits)
-        question = answering.begin(Asking(ask.question, ask.method, ask.settings, ask.retriever, ask.prompts))
+        question = answering.begin(
+            Asking(ask.question, ask.method, ask.settings, ask.retriever, ask.prompts, ask.stream)
+        )
         if ask.stream:
             return Events(question, _events(question))
         record = await unless_gone(request, question)

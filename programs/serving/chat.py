@@ -3,6 +3,7 @@ and over each retriever."""
 
 import time
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from typing import Any, Literal
 
 from pydantic import BaseModel
@@ -11,6 +12,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute
 
 from programs.instruments.cost import Cost
+from programs.instruments.live import Written
 from programs.instruments.words import Words
 from programs.serving.answering import Answering
 from programs.serving.cited import Cited, cited
@@ -62,7 +64,8 @@ def chat_routes(answering: Answering) -> list[BaseRoute]:
         """OpenAI's chat completions: a method is a model."""
         asked = await form_of(request, Completion, answering.limits)
         text, earlier = conversation(asked.messages, "messages")
-        question = answering.begin(asked.asking(answering.methods, text, earlier))
+        asking = asked.asking(answering.methods, text, earlier)
+        question = answering.begin(replace(asking, written=bool(asked.stream)))
         if asked.stream:
             with_usage = asked.stream_options is not None and asked.stream_options.include_usage
             return Events(question, _events(question, asked.model, with_usage))
@@ -98,7 +101,7 @@ def _completion(record: Record, model: str) -> dict[str, Any]:
 
 
 async def _events(question: Question, model: str, with_usage: bool) -> AsyncIterator[bytes]:
-    """The chunks of a completion: the steps as reasoning, then the answer."""
+    """The chunks of a completion: the steps as reasoning, the answer while it is written or when it is there."""
     head = {
         "id": f"chatcmpl-{question.id}",
         "object": "chat.completion.chunk",
@@ -109,25 +112,30 @@ async def _events(question: Question, model: str, with_usage: bool) -> AsyncIter
     def chunk(delta: dict[str, Any], finish: str | None = None) -> bytes:
         return event({**head, "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]})
 
-    words = Words()
+    words, written = Words(), ""
     try:
         yield chunk({"role": "assistant", "content": ""})
         async for told in question:
-            if isinstance(told, Record):
-                for part in _parts(cited(told)):
+            if isinstance(told, Written):
+                written += told.text
+                yield chunk({"content": told.text})
+            elif isinstance(told, Record):
+                for part in _parts(cited(told), written):
                     yield chunk(part)
                 yield chunk({}, "stop")
                 if with_usage:
                     yield event({**head, "choices": [], "usage": _usage(told.cost)})
-            elif said := words(told):
+            elif (
+                said := words(told)
+            ) and not written:  # what comes after the answer began would stand in the midst of it
                 yield chunk({"reasoning_content": said})
         yield b"data: [DONE]\n\n"
     except Problem as problem:
         yield event(problem.body)
 
 
-def _parts(said: Cited) -> list[dict[str, Any]]:
-    return [{"content": said.text}, *([{"annotations": _annotations(said)}] if said.citations else [])]
+def _parts(said: Cited, written: str) -> list[dict[str, Any]]:
+    return [{"content": said.after(written)}, *([{"annotations": _annotations(said)}] if said.citations else [])]
 
 
 def _annotations(said: Cited) -> list[dict[str, Any]]:

@@ -44,6 +44,11 @@ class Cited(NamedTuple):
     text: str
     citations: Sequence[Citation]
 
+    def after(self, written: str) -> str:
+        """What of the text is to be said after what was told of it while it was written: the rest; or all of it, in a
+        paragraph of its own, where more was made of the answer than what the LM wrote."""
+        return self.text.removeprefix(written) if self.text.startswith(written) else f"\n\n{self.text}"
+
 
 def cited(record: Record) -> Cited:
     """The answer with its sources, which are the passages that say it; or the note that there is none."""

@@ -1,7 +1,7 @@
 """What every method is: a dspy.Module that can be awaited, and takes only a state that fits it."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import dspy
 
@@ -13,6 +13,10 @@ __all__ = ["Method"]
 
 class Method(dspy.Module):
     """The base of all methods. A method writes `__init__` and `forward(question)`."""
+
+    writes: ClassVar[str | None] = None
+    """The predictor that is asked once, last of all, and whose field `answer` is the answer: a server can tell it while
+    it is written. None where it is not known before which call is the last, or more is made of the reply."""
 
     async def aforward(self, question: str) -> dspy.Prediction:
         # DSPy warns of every access to `module.forward` that is not its own.

@@ -9,7 +9,8 @@ from typing import Any
 
 import dspy
 from dspy.adapters.chat_adapter import FieldInfoWithName
-from dspy.lm15 import Message, Request, Response, TextPart, Usage
+from dspy.lm15 import Message, Request, Response, TextPart, Usage, response_to_events
+from support.patience import PATIENCE
 
 from signatures.adapters import ChatAdapter
 
@@ -65,6 +66,28 @@ class Priced(Function):
 
     def complete(self, request: Request) -> Response:
         return replace(super().complete(request), provider_data={"usd": 0.25})  # type: ignore[no-any-return]
+
+
+class Slow(Function):
+    """An engine that streams a reply in these pieces, each when it is let."""
+
+    def __init__(self, pieces: list[str]) -> None:
+        super().__init__(lambda *_: "".join(pieces))
+        self._pieces, self._allowed, self._turn = pieces, 0, threading.Condition()
+
+    def allow(self, pieces: int) -> None:
+        with self._turn:
+            self._allowed = pieces
+            self._turn.notify_all()
+
+    def stream(self, request: Request) -> Iterator[Any]:
+        first, delta, *_, last = response_to_events(self.complete(request))
+        yield first
+        for number, piece in enumerate(self._pieces, 1):
+            with self._turn:
+                assert self._turn.wait_for(lambda number=number: self._allowed >= number, PATIENCE)
+            yield replace(delta, delta=replace(delta.delta, text=piece))
+        yield last
 
 
 def respond(text: str) -> Response:

@@ -24,6 +24,7 @@ for module in ("starlette", "uvicorn", "prometheus_client"):
 
 import dspy  # noqa: E402
 
+from programs import load, names  # noqa: E402
 from programs.commands.serve import main, make_parser  # noqa: E402
 from programs.direct import Direct  # noqa: E402
 from programs.instruments.adapters import load_adapter  # noqa: E402
@@ -148,6 +149,11 @@ def test_the_commands_of_the_page_are_read_as_they_stand() -> None:
     flags = set(re.findall(r"`(--[\w-]+)", PAGE))
     there = {flag for action in make_parser()._actions for flag in action.option_strings}
     assert flags <= there
+
+
+def test_the_page_names_the_methods_whose_answers_are_told_as_they_are_written() -> None:
+    written = [f"`{name}`" for name in names() if getattr(load(name), "writes", None)]
+    assert f"{', '.join(written[:-1])} and {written[-1]}" in " ".join(PAGE.split())
 
 
 def test_the_page_does_what_it_says(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from support.answers_server import TABLE, answering_with, serving
 from support.browser import Browser, Keys, a_browser
 from support.patience import PATIENCE
 from support.runs_on_disk import add_rows, begin_run, end_run, make_run
-from support.scripted import Function, engine_lm
+from support.scripted import Function, Slow, engine_lm
 
 import lms
 from eval.reports.served import run_routes
@@ -140,6 +140,18 @@ def test_steps_are_seen_as_they_happen_and_then_the_answer(browser: Browser, url
         "Search 1", "LM call: answer.predict", "Search 2", "LM call: answer.predict", "Round 1", "Round 2",
     ]  # fmt: skip
     assert dict(zip(browser.texts(".cost dt"), browser.texts(".cost dd"), strict=True))["LM calls"] == "2"
+
+
+def test_the_answer_is_seen_while_it_is_written(browser: Browser) -> None:
+    engine = Slow(["[[ ## answer ## ]]", "\n", "General ", "Baratieri", "\n\n[[ ## completed ## ]]"])
+    with serving(answering_with(engine_lm(engine), "direct")) as slow:
+        opened(browser, slow)
+        engine.allow(3)
+        browser.write("#ask textarea", QUESTION + "\n")
+        browser.wait("document.querySelector('.answer-text')?.textContent === 'General'")
+        engine.allow(5)
+        answered(browser)
+        assert browser.texts(".answer-text") == ["General Baratieri"]
 
 
 def test_what_was_dropped_is_struck_out_with_the_reason_and_statements_cite(browser: Browser, url: str) -> None:
