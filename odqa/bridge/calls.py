@@ -10,12 +10,32 @@ from uuid import uuid4
 
 import dspy
 from dspy._vendor.lm15.serde import part_to_dict, request_to_dict, response_from_dict, response_to_dict
-from dspy.lm15 import Request, Response, TextPart, ThinkingPart
+from dspy.lm15 import (
+    Request,
+    Response,
+    StreamDeltaEvent,
+    TextDelta,
+    TextPart,
+    ThinkingPart,
+    materialize_response,
+)
 from dspy.utils.callback import BaseCallback
 
 from odqa.bridge.prices import usd_of
 
-__all__ = ["WATCHERS", "Call", "Server", "Watcher", "prompt_of", "readable", "recordable", "said_in", "watchers"]
+__all__ = [
+    "WATCHERS",
+    "Call",
+    "Server",
+    "Watcher",
+    "completed",
+    "heard",
+    "prompt_of",
+    "readable",
+    "recordable",
+    "said_in",
+    "watchers",
+]
 
 WATCHERS = "odqa_watchers"  # a setting: DSPy carries its settings to the threads that it starts itself
 
@@ -104,6 +124,22 @@ class Watcher(BaseCallback):
 
     def on_unbound(self, lm: Any) -> None:
         """An LM is asked that has no boundary in front of it: a program chose it by `dspy.context` itself."""
+
+
+def completed(engine: Any, call: Call) -> Response:
+    """The reply of an engine."""
+    reply: Response = engine.complete(call.request)
+    return reply
+
+
+def heard(engine: Any, call: Call) -> Response:
+    """The reply of an engine that can stream, which `call.hear` hears while it is written."""
+    events, hear, call.hear = [], call.hear, None  # a second try would say it all again
+    for event in engine.stream(call.request):
+        events.append(event)
+        if hear and isinstance(event, StreamDeltaEvent) and isinstance(event.delta, TextDelta):
+            hear(event.delta.text)
+    return materialize_response(iter(events), call.request)
 
 
 def watchers() -> tuple[Watcher, ...]:

@@ -23,8 +23,6 @@ from dspy.lm15 import (
     RateLimitError,
     Request,
     Response,
-    StreamDeltaEvent,
-    TextDelta,
     materialize_response,
     response_to_events,
 )
@@ -33,7 +31,7 @@ from dspy.utils.callback import BaseCallback
 from dspy.utils.dummies import DummyLM
 from dspy.utils.exceptions import is_retryable_lm_error
 
-from odqa.bridge.calls import Call, Watcher, readable, recordable, watchers
+from odqa.bridge.calls import Call, Watcher, completed, heard, readable, recordable, watchers
 from odqa.bridge.own import CLIENT_KEYS, Own, own_engine
 from odqa.bridge.transport import remaining, until
 
@@ -208,10 +206,7 @@ class Boundary(_Front):
 
     def _once(self, call: Call, ends: float) -> Response:
         engine = self.own.sync()
-        complete: Callable[[], Response] = partial(engine.complete, call.request)
-        if call.hear and hasattr(engine, "stream"):
-            complete = partial(_heard, engine, call.request, call.hear)
-            call.hear = None  # a second try would say it all again
+        complete = partial(heard if call.hear and hasattr(engine, "stream") else completed, engine, call)
         return _in_a_thread(complete, ends) if self.own.is_remote else complete()
 
 
@@ -260,16 +255,6 @@ class AsyncBoundary(_Front):
                 wait = _wait(error, attempt, self.own.lm.num_retries, ends)
             await asyncio.sleep(wait)
         raise AssertionError("the last try returns or raises")
-
-
-def _heard(engine: Any, request: Request, hear: Callable[[str], object]) -> Response:
-    """The reply, which somebody hears while it is written."""
-    events = []
-    for event in engine.stream(request):
-        events.append(event)
-        if isinstance(event, StreamDeltaEvent) and isinstance(event.delta, TextDelta):
-            hear(event.delta.text)
-    return materialize_response(iter(events), request)
 
 
 def _again(kind: type[_Front], lm: dspy.LM) -> _Front:
