@@ -8,7 +8,7 @@ from typing import Any
 import optimizers
 import programs
 from eval.papers.tables import PAPERS, Column, Table, TableRow, paper
-from eval.runs.lines import Line, read_lines
+from eval.records.lines import Line, read_lines
 
 _OURS = read_lines(Path(__file__).parent / "methods" / "table.csv")
 _KINDS = {"table": "Table ", "fig": "Figure "}

@@ -1,9 +1,9 @@
 """Programs judged from outside: tasks give the questions, metrics score the predictions, a run keeps every row.
 
-    from eval import Request, report, run
+    from eval import Request, figures_of, report, run
 
     done = run(Request(task="sample", program="blendfilter", lm="extractive", limit=20), "runs/mine")
-    print(done.figures().total.scores["em"])
+    print(figures_of(done).total.scores["em"])
     report([done], "mine.html")
 
 Write `from eval import y` or `from eval.x import y`, never `import eval`: it hides the builtin.
@@ -15,15 +15,17 @@ from typing import TYPE_CHECKING, Any
 import odqa.interrupts  # noqa: F401  # first: from here on an interrupt is no traceback
 
 if TYPE_CHECKING:
+    from eval.figures.summary import figures_of
     from eval.reports.html.page import report
     from eval.runs.prepare import run
     from eval.runs.request import Pace, Request
 
-__all__ = ["Pace", "Request", "report", "run"]
+__all__ = ["Pace", "Request", "figures_of", "report", "run"]
 
 _PLACES = {
     "Pace": "eval.runs.request",
     "Request": "eval.runs.request",
+    "figures_of": "eval.figures.summary",
     "report": "eval.reports.html.page",
     "run": "eval.runs.prepare",
 }

@@ -16,12 +16,12 @@ import tqdm
 
 import programs
 from eval import metrics, tasks
+from eval.calls.limits import Limits
 from eval.commands.options import add_data, add_judge_api_base, add_lm_calls, add_workers, workers_of
 from eval.figures.comparison import compare
 from eval.metrics import Metric
 from eval.reports.text import comparison_table
 from eval.runs.asking import how_asked
-from eval.runs.limits import Limits
 from eval.runs.store import read
 from lms.extractive import READER
 from odqa.console import Parser, bar_size, output, run, say, with_values

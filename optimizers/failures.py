@@ -11,9 +11,9 @@ import dspy
 from dspy.utils.callback import BaseCallback
 from dspy.utils.exceptions import LMError, LMInvalidRequestError
 
+from eval.calls.limits import Stopped
+from eval.calls.recorded_calls import RecordedCalls
 from eval.metrics import Metric
-from eval.runs.limits import Stopped
-from eval.runs.recorded_calls import RecordedCalls
 from odqa.secrets import without_url_secrets
 
 __all__ = ["Failures", "one_line"]

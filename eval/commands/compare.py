@@ -9,8 +9,8 @@ from argparse import ArgumentParser, Namespace
 
 from eval.commands.options import add_runs, read_runs
 from eval.figures.comparison import compare
+from eval.records.record import jsonable
 from eval.reports.text import comparison_table
-from eval.runs.record import jsonable
 from odqa.console import output, progress_bar
 
 

@@ -7,12 +7,13 @@ from pathlib import Path
 import dspy
 
 import programs
+from eval.calls.limits import Limits
 from eval.figures.comparison import best_of
+from eval.records.run import Run
+from eval.records.standing import standing
 from eval.runs.asking import draws
-from eval.runs.ceiling import standing
-from eval.runs.limits import Limits
 from eval.runs.request import Pace, Request
-from eval.runs.store import Run, read
+from eval.runs.store import read
 from odqa.bridge import price
 from odqa.cluster import Workers
 from programs.commands import flags

@@ -11,10 +11,11 @@ import dspy
 
 from eval import metrics
 from eval.commands.options import add_judge_api_base, add_threads
+from eval.records.run import Run
 from eval.reports.progress import Progress
 from eval.reports.text import table
 from eval.runs.rescoring import rescore
-from eval.runs.store import Run, read
+from eval.runs.store import read
 from odqa.console import output, say
 from programs.instruments.adapters import load_adapter
 

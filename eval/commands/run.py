@@ -17,6 +17,7 @@ import dspy
 
 import programs
 from eval import metrics
+from eval.calls.limits import Limits
 from eval.commands.options import (
     add_attempts,
     add_data,
@@ -34,7 +35,6 @@ from eval.commands.options import (
 from eval.figures.summary import Summary, summarise
 from eval.reports.progress import Progress
 from eval.reports.text import table
-from eval.runs.limits import Limits
 from eval.runs.prepare import Prepared, adapter, ask, load_lm, load_metrics, prepare
 from eval.runs.store import answered, read
 from odqa.console import output, say

@@ -24,15 +24,16 @@ from eval import metrics
 from eval.commands.options import add_data, add_limits, add_pace, limits_of, pace_of, priced, task_name
 from eval.commands.run import check_prices, watched
 from eval.figures.summary import summarise
+from eval.records.run import Run
+from eval.records.standing import standing
 from eval.reports.run_set import Outcome, Prospect, plan_table, set_table
 from eval.runs.asking import draws
 from eval.runs.budget import Budget, NothingLeft
-from eval.runs.ceiling import standing
 from eval.runs.prepare import Opened, adapter, load_metrics, manifest_of, metric_names, prepare
 from eval.runs.request import Request
 from eval.runs.runner import fingerprint
 from eval.runs.sets import LMEntry, RunSet, combinations, read_set
-from eval.runs.store import Run, answered, is_finished, read_begun
+from eval.runs.store import answered, is_finished, read_begun
 from odqa.bridge import price
 from odqa.console import output, say
 from programs.commands.flags import environment, say_sample

@@ -12,8 +12,8 @@ import programs
 from eval.commands import set as set_of_runs
 from eval.commands.set import Planned
 from eval.figures.lines import line_of, name_of
+from eval.records.lines import Line, merged, read_lines, write_lines
 from eval.reports.methods import is_page, page
-from eval.runs.lines import Line, merged, read_lines, write_lines
 from eval.runs.sets import read_set
 from odqa.console import say
 from odqa.files import write_whole

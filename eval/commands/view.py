@@ -13,11 +13,12 @@ from eval.commands.options import add_skip_damaged
 from eval.figures.outcomes import REASONS, breakdown, reason
 from eval.figures.settings import settings
 from eval.figures.summary import summarise
+from eval.records.run import Run
 from eval.reports.formats import heading
 from eval.reports.text import align, table
 from eval.reports.trace import calls_text, question_text
 from eval.runs.found import StateFile, read_report, read_state
-from eval.runs.store import Run, read
+from eval.runs.store import read
 from odqa.console import output, progress_bar, say
 from retrieval import UsageError
 

@@ -12,8 +12,8 @@ from math import fsum
 from eval.figures.settings import Setting, differing
 from eval.figures.statistics import difference_interval, holm, paired_test
 from eval.figures.summary import Summary, summarise, total, total_by_name
-from eval.runs.record import Manifest, Row
-from eval.runs.store import Run
+from eval.records.record import Manifest, Row
+from eval.records.run import Run
 from programs.instruments.cost import Cost
 from programs.instruments.trace import Trace
 from retrieval import UsageError

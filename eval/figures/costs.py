@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from eval.figures.summary import judges, total, total_by_name
-from eval.runs.record import Manifest, Row
+from eval.records.record import Manifest, Row
 from programs.instruments.cost import Cost, Spent
 from programs.instruments.trace import Turn
 

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from eval.figures.comparison import compare
 from eval.figures.outcomes import breakdown, reason
 from eval.figures.summary import Figures, Score, summarise
-from eval.runs.lines import Line
-from eval.runs.record import Row
-from eval.runs.store import Run
+from eval.records.lines import Line
+from eval.records.record import Row
+from eval.records.run import Run
 
 __all__ = ["line_of", "name_of"]
 

@@ -8,7 +8,7 @@ import dspy
 
 from eval.metrics.dpr import has_answer
 from eval.metrics.yesno import is_yes_no
-from eval.runs.record import Row
+from eval.records.record import Row
 from programs.instruments.trace import Dropped, Kept, Query
 from retrieval import Passage
 from signatures.replies import is_refusal

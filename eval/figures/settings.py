@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from eval.runs.ceiling import label
-from eval.runs.record import Manifest
+from eval.records.record import Manifest
+from eval.records.standing import label
 
 __all__ = ["ABSENT", "Setting", "differing", "settings"]
 

@@ -7,11 +7,12 @@ from math import fsum
 from typing import Any, TypeVar
 
 from eval.figures.statistics import interval
-from eval.runs.record import Manifest, Row
+from eval.records.record import Manifest, Row
+from eval.records.run import Run
 from programs.instruments.cost import Cost, Spent
 from retrieval.indexes import Progress
 
-__all__ = ["Figures", "Score", "Summary", "judges", "summarise", "total", "total_by_name"]
+__all__ = ["Figures", "Score", "Summary", "figures_of", "judges", "summarise", "total", "total_by_name"]
 
 _Kind = TypeVar("_Kind", bound=Spent)
 
@@ -98,6 +99,11 @@ def summarise(
         stopped=stopped,
         judges=judges(rows, manifest),
     )
+
+
+def figures_of(run: Run) -> Summary:
+    """The figures of a run as it is on disk."""
+    return summarise(run.rows, run.manifest.asked, run.manifest, run.gap)
 
 
 def judges(rows: Sequence[Row], manifest: Manifest) -> dict[str, Spent]:

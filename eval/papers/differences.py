@@ -11,9 +11,9 @@ from eval.papers.measuring import reported
 from eval.papers.questions import Questions
 from eval.papers.setup import settings_of
 from eval.papers.tables import Table, TableRow
+from eval.records.run import Run
+from eval.records.standing import standing
 from eval.runs.asking import Asking
-from eval.runs.ceiling import standing
-from eval.runs.store import Run
 from eval.tasks import choose
 
 __all__ = ["RowRun", "differences"]

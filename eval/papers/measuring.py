@@ -13,7 +13,7 @@ from eval.figures.statistics import difference_interval, gain_interval, mean_int
 from eval.figures.summary import Summary
 from eval.papers.migres_studies import STUDIES
 from eval.papers.tables import Column, Table, TableRow, all_tables
-from eval.runs.record import Row
+from eval.records.record import Row
 
 __all__ = ["Measured", "NotRun", "check_judge", "compute", "measure", "metrics_for", "needs_answers", "reported"]
 

@@ -20,6 +20,7 @@ from typing import TypeVar
 import dspy
 
 from eval.figures.comparison import best_of
+from eval.figures.summary import figures_of
 from eval.metrics import Metric
 from eval.papers.differences import RowRun, differences
 from eval.papers.measuring import (
@@ -38,6 +39,7 @@ from eval.papers.roles import fill
 from eval.papers.setup import MakeLM, Setup, program_of, settings_of
 from eval.papers.tables import Column, Table, TableRow
 from eval.papers.unanswered import ANSWER_LAST, NoAnswer
+from eval.records.run import Run
 from eval.runs.asking import how_asked
 from eval.runs.budget import NothingLeft
 from eval.runs.found import same_run
@@ -45,7 +47,7 @@ from eval.runs.prepare import AllFailed, Prepared, ask, demonstrate, manifest_of
 from eval.runs.request import Request
 from eval.runs.rescoring import rescore
 from eval.runs.runner import fingerprint, whole_manifest
-from eval.runs.store import Run, is_finished, read
+from eval.runs.store import is_finished, read
 from eval.tasks.demonstrations.training import Shown, at_hand
 from programs.instruments.state import load_state
 from retrieval import Retriever, UsageError
@@ -158,7 +160,7 @@ def _run_row(table: Table, row: TableRow, task: str, questions: dict[str, Questi
     asked = _once(questions, task, partial(_questions, task, setup))
     runs = [_attempt(row, given, asked, setup, top_p) for top_p in row.top_p or (None,)]
     best = best_of([done.run for done in runs]) if len(runs) > 1 else runs[0].run
-    return replace(runs[0], summary=best.figures(), run=best)
+    return replace(runs[0], summary=figures_of(best), run=best)
 
 
 def _questions(task: str, setup: Setup) -> Questions:
@@ -256,7 +258,7 @@ def _attempt(row: TableRow, given: _Given, questions: Questions, setup: Setup, t
     if not done.rows:
         raise NotRun(f"{done.gap} before a question was answered; to continue, repeat the command with another")
     asked = [lm and how_asked(lm) for lm in (reader, planner)]
-    return RowRun(row, request.task, done.figures(), done, questions, *asked)
+    return RowRun(row, request.task, figures_of(done), done, questions, *asked)
 
 
 def _made(row: TableRow, ready: Prepared, setup: Setup) -> Run:

@@ -8,11 +8,11 @@ from typing import Any
 import dspy
 
 import programs
+from eval.calls.limits import Limits
 from eval.papers.migres_studies import STUDIES
 from eval.papers.tables import Table
+from eval.records.record import Row
 from eval.runs.budget import Budget
-from eval.runs.limits import Limits
-from eval.runs.record import Row
 from eval.runs.request import Pace
 from eval.tasks import choose
 from eval.tasks.demonstrations.training import Shown

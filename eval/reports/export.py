@@ -11,8 +11,8 @@ import pyarrow as pa
 from pyarrow import csv, parquet
 
 from eval.figures.summary import total
-from eval.runs.record import Row
-from eval.runs.store import Run
+from eval.records.record import Row
+from eval.records.run import Run
 from odqa.files import replaced
 from programs.instruments.cost import Cost, Spent
 from retrieval import UsageError

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Collection, Iterable, Sequence
 from math import fsum
 
+from eval.records.lines import Line
 from eval.reports.formats import heading
-from eval.runs.lines import Line
 
 __all__ = ["is_page", "page"]
 
@@ -72,7 +72,7 @@ def page(lines: Sequence[Line], programs: Sequence[str], cards: Collection[str])
     """The page; the same lines give the same page.
 
     Args:
-        lines: The figures of all runs, as `eval.runs.lines.merged` orders them.
+        lines: The figures of all runs, as `eval.records.lines.merged` orders them.
         programs: The names of all programs.
         cards: Those whose cards lie beside the page; where all do, it is the page of all methods.
     """

@@ -18,7 +18,7 @@ from typing import Any
 
 from eval.figures.costs import costs
 from eval.figures.summary import Figures, Summary, summarise
-from eval.runs.store import Run
+from eval.records.run import Run
 from odqa.secrets import names_a_secret, public
 from retrieval import OdqaError, Passage, Retriever, UsageError
 

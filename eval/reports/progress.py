@@ -8,8 +8,8 @@ from typing import Self, TextIO
 
 from tqdm import tqdm
 
+from eval.records.record import Row
 from eval.reports.formats import heading
-from eval.runs.record import Row
 from odqa.console import progress_bar
 
 __all__ = ["Progress"]

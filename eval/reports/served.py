@@ -21,12 +21,13 @@ from typing import Any, TypeVar
 from eval.figures.comparison import compare
 from eval.figures.settings import ABSENT, differing, settings
 from eval.figures.summary import Figures, Score, summarise
+from eval.records.record import Manifest, jsonable
+from eval.records.run import Run
+from eval.records.standing import standing
 from eval.reports.formats import heading
 from eval.reports.html.page import page
-from eval.runs.ceiling import standing
 from eval.runs.found import find_runs
-from eval.runs.record import Manifest, jsonable
-from eval.runs.store import Glance, Run, glance, read
+from eval.runs.store import Glance, glance, read
 from retrieval import UsageError
 
 try:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from eval.figures.comparison import Comparison, Difference
 from eval.figures.costs import Costs
 from eval.figures.summary import Figures, Summary
+from eval.records.standing import label
 from eval.reports.formats import (
     COST_COLUMNS,
     cost_lines,
@@ -20,7 +21,6 @@ from eval.reports.formats import (
     spent_cells,
     usd,
 )
-from eval.runs.ceiling import label
 from odqa.printable import unbroken
 from programs.instruments.cost import Spent
 

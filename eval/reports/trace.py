@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 
 from eval.figures.outcomes import reason
+from eval.records.record import PaidCall, Row, Shown
 from eval.reports.formats import heading
-from eval.runs.record import PaidCall, Row, Shown
 from odqa.printable import unbroken
 from programs.instruments.trace import Dropped, Found, Kept, Query, Statement
 from retrieval import Passage

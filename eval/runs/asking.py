@@ -5,8 +5,8 @@ from typing import Any
 
 import dspy
 
-from eval.runs.ceiling import label, standing
-from eval.runs.record import plain
+from eval.records.record import plain
+from eval.records.standing import label, standing
 from odqa.bridge import unbound
 from odqa.secrets import public
 from programs.instruments.adapters import adapter_name

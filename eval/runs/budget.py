@@ -4,8 +4,8 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
-from eval.runs.call_log import CallLog
-from eval.runs.limits import Limits
+from eval.calls.limits import Limits
+from eval.records.call_log import CallLog
 from eval.runs.store import glance
 from retrieval import OdqaError
 

@@ -4,7 +4,6 @@
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Literal
 
 import dspy
 
@@ -13,30 +12,9 @@ from eval.tasks.steps import decomposition_of, steps_of
 from lms.oracle import Gold, oracle_lm
 from retrieval import Retriever, UsageError
 
-__all__ = ["Standing", "gold_of", "is_oracle", "label", "load_oracle", "meaning", "standing"]
+__all__ = ["gold_of", "is_oracle", "load_oracle"]
 
-Standing = Literal["", "ceiling", "floor"]
-"""What an LM's figures stand for: those of a language model, of the oracle, or of the extractive reader."""
-
-_STANDINGS: dict[str, Standing] = {"oracle/": "ceiling", "extractive/": "floor"}  # by how the LM's name begins
-_MEANINGS = {"": "language model", "ceiling": "ceiling (oracle LM)", "floor": "floor (extractive reader, no LM)"}
 _FEW = 20  # passages to search for a title, so that the one with just this title is among them
-
-
-def standing(model: str) -> Standing:
-    """What the figures of an LM stand for, by its name."""
-    return next((standing for start, standing in _STANDINGS.items() if model.startswith(start)), "")
-
-
-def meaning(standing: Standing) -> str:
-    """A standing in words."""
-    return _MEANINGS[standing]
-
-
-def label(model: str) -> str:
-    """The name of an LM. The oracle and the extractive reader are followed by what their figures stand for."""
-    what = standing(model)
-    return f"{model} = {meaning(what)}" if what else model
 
 
 def is_oracle(spec: str) -> bool:

@@ -12,15 +12,16 @@ import dspy
 import lms
 import programs
 from eval import metrics
+from eval.calls.limits import Limits
 from eval.figures.summary import Summary
+from eval.records.record import Row
+from eval.records.run import Run
 from eval.runs.asking import how_asked
 from eval.runs.ceiling import is_oracle, load_oracle
 from eval.runs.fingerprints import fingerprints
-from eval.runs.limits import Limits
-from eval.runs.record import Row
 from eval.runs.request import Request
 from eval.runs.runner import evaluate
-from eval.runs.store import Run, read
+from eval.runs.store import read
 from eval.tasks import SEED, load
 from eval.tasks.demonstrations.training import Shown, show
 from odqa.secrets import without_secrets, without_url_secrets

@@ -12,13 +12,14 @@ from typing import Any
 
 import dspy
 
+from eval.calls.limits import Limits
+from eval.calls.recorded_calls import RecordedCalls
+from eval.calls.scoring import defined, score
 from eval.figures.summary import Summary, summarise
 from eval.metrics import Metric, self_test_of
-from eval.runs.limits import Limits
-from eval.runs.record import Row, Shown
-from eval.runs.recorded_calls import RecordedCalls
-from eval.runs.scoring import defined, score
-from eval.runs.store import Run, Store, making
+from eval.records.record import Row, Shown
+from eval.records.run import Run
+from eval.runs.store import Store, making
 from programs.instruments.cost import Spent
 from retrieval import Passage, UsageError
 

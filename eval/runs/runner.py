@@ -22,14 +22,14 @@ from typing import Any, Literal
 
 import dspy
 
+from eval.calls.limits import Limits, Stopped
+from eval.calls.question import Questioner
+from eval.calls.recorded_calls import RecordedCalls
 from eval.figures.summary import Summary, summarise
 from eval.metrics import Metric, self_test_of
+from eval.records.record import Row, plain
 from eval.runs.distributed.driver import employed
 from eval.runs.distributed.job import Job
-from eval.runs.limits import Limits, Stopped
-from eval.runs.question import Questioner
-from eval.runs.record import Row, plain
-from eval.runs.recorded_calls import RecordedCalls
 from eval.runs.store import Store, making
 from odqa.cluster import Workers
 from retrieval import Passage, UsageError

@@ -1,9 +1,9 @@
 """The directory of a run: the one place that reads and writes it. What is finished is kept, whatever happens to a run.
 
-manifest.json   what is run with what (`eval.runs.record.Manifest`); written first
-rows.jsonl      one line per question (`eval.runs.record.Row`), in the order in which they finish, each on disk at once
+manifest.json   what is run with what (`eval.records.record.Manifest`); written first
+rows.jsonl      one line per question (`eval.records.record.Row`), as they finish, each on disk at once
 passages.jsonl  the passages that the rows name, with their texts, each once; on disk before the rows are
-calls.jsonl     one line per LM call that was paid for, each on disk at once; see `eval.runs.recorded_calls`
+calls.jsonl     one line per LM call that was paid for, each on disk at once; see `eval.calls.recorded_calls`
 summary.json    the figures; written at the end and when the run is interrupted
 lock            as long as a process makes the run
 
@@ -11,75 +11,31 @@ When a process is killed while it writes, its last line is cut off: readers leav
 removes it.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict, TypeAdapter, field_validator
+from pydantic import BaseModel, ConfigDict, field_validator
 
-from eval.figures.summary import Figures, Summary, summarise
-from eval.runs.call_log import CallLog
-from eval.runs.parsing import ELSEWHERE, Damaged, lines, page, reading, say_left_out
-from eval.runs.record import Manifest, PaidCall, Row, jsonable
+from eval.figures.summary import Figures, Summary
+from eval.records.call_log import CallLog
+from eval.records.parsing import ELSEWHERE, Damaged, lines, page, reading, say_left_out
+from eval.records.record import Manifest, Row, jsonable
+from eval.records.run import Run, read_passage
 from odqa.files import json_line, json_page, locked, open_regular, replaced, write_whole, writing_lines
 from programs.instruments.cost import Cost
 from programs.instruments.trace import Trace
 from retrieval import Passage, UsageError, union
 
-__all__ = ["Glance", "Run", "Store", "answered", "glance", "is_finished", "making", "read", "read_begun"]
+__all__ = ["Glance", "Store", "answered", "glance", "is_finished", "making", "read", "read_begun"]
 
 _Parsed = TypeVar("_Parsed")
 
 _FORMAT = 2  # 1 had replies as DSPy's cache holds them
 _MANIFEST, _LOCK = "manifest.json", "lock"
-
-
-@dataclass(frozen=True, slots=True)
-class Run:
-    """A run as it is on disk, finished or not; or several that count as one."""
-
-    name: str
-    directories: tuple[Path, ...]
-    """One; of the best of several runs, those of all."""
-    manifest: Manifest
-    rows: list[Row]
-    """The last row of each question."""
-    gap: str | None
-    """Why the run is not complete, in words; None where it is."""
-    skip_damaged: bool = False
-    """Whether damaged lines of its files are left out, which is said in a warning."""
-
-    def figures(self) -> Summary:
-        """The figures of its rows."""
-        return summarise(self.rows, self.manifest.asked, self.manifest, self.gap)
-
-    def passages(self) -> dict[str, Passage]:
-        """The passages that the rows name, by id.
-
-        Raises:
-            UsageError: a file cannot be read or is damaged.
-        """
-        meaning = "gold in these passages counts as not found"
-        return {passage.id: passage for passage in self._lines("passages.jsonl", _passage, meaning)}
-
-    def calls(self) -> Iterator[PaidCall]:
-        """The LM calls that were paid for, in the order in which they were answered.
-
-        Raises:
-            UsageError: a file cannot be read or is damaged.
-        """
-        return self._lines("calls.jsonl", PaidCall.model_validate, "their prompts are not shown; no figure changes")
-
-    def _lines(self, name: str, parse: Callable[[Any], _Parsed], meaning: str) -> Iterator[_Parsed]:
-        left_out: list[Damaged] = []
-        with reading(f"cannot read {name} of {self.name}"):
-            for directory in self.directories:
-                found = lines(directory / name, parse, left_out=left_out if self.skip_damaged else None)
-                yield from (parsed for parsed, _ in found)
-        say_left_out(left_out, meaning)
 
 
 def read(directory: str | Path, *, skip_damaged: bool = False) -> Run:
@@ -188,7 +144,7 @@ class Store:
 
     Args:
         directory: The directory of the run.
-        manifest: What this run is, as JSON holds it; see `eval.runs.record.Manifest`.
+        manifest: What this run is, as JSON holds it; see `eval.records.record.Manifest`.
         asked: How many questions it is to ask.
         self_tests: What the tests of its judges cost, by metric.
         resumable: Whether the manifest says enough to tell this run from another.
@@ -274,7 +230,7 @@ class Store:
                     "directory"
                 )
             self._drop_failed()
-            for passage, _ in lines(self._passages_file, _passage):
+            for passage, _ in lines(self._passages_file, read_passage):
                 self._texts[passage.id] = hash(passage.text)
             if self._passages_file.exists():
                 with writing_lines(self._passages_file):
@@ -329,9 +285,6 @@ def _manifest(directory: Path) -> Manifest:
 
 class _OtherForm(Exception):
     """A run is not in the form that is read here."""
-
-
-_passage = TypeAdapter(Passage).validate_python
 
 
 def _figures_of(row: Row) -> Row:

@@ -14,8 +14,8 @@ from support.compiling import SETTINGS, compiled
 from support.learning_lm import HELD_OUT, KEY, TABLE, TRAIN, LearningLM
 from support.scripted import engine_lm
 
+from eval.calls.limits import Limits
 from eval.metrics import em
-from eval.runs.limits import Limits
 from optimizers import load
 from optimizers.optimize import Outcome, optimize
 from programs.blendfilter import BlendFilter

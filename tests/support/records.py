@@ -6,8 +6,8 @@ from typing import Any
 
 from dspy.lm15 import Message, Response, TextPart, Usage
 
-from eval.runs.record import Manifest, Row
-from eval.runs.store import Run
+from eval.records.record import Manifest, Row
+from eval.records.run import Run
 from odqa.bridge import recordable
 
 __all__ = ["a_manifest", "a_row", "a_run"]

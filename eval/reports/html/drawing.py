@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import ClassVar
 
-from eval.runs.ceiling import Standing
+from eval.records.standing import Standing
 
 __all__ = [
     "COLOURS",

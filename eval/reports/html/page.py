@@ -17,13 +17,13 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from eval.figures.outcomes import REASONS
+from eval.records.run import Run
 from eval.reports.html.drawing import COLOURS, SHAPES
 from eval.reports.html.files import Files, files
 from eval.reports.html.prompts import packed
 from eval.reports.html.questions import questions
 from eval.reports.html.view import View, view
 from eval.reports.html.visible import visible
-from eval.runs.store import Run
 from odqa.files import write_whole
 from retrieval import UsageError
 from retrieval.indexes import Progress

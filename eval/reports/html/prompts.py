@@ -11,9 +11,9 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict
 
+from eval.records.record import PaidCall
 from eval.reports.html.source import Source
 from eval.reports.html.visible import visible
-from eval.runs.record import PaidCall
 
 __all__ = ["PageCall", "packed"]
 

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NotRequired, TypedDict
 
 from eval.figures.outcomes import Outcome, Reason, outcome
+from eval.records.record import Row, Shown
 from eval.reports.html.source import Source
-from eval.runs.record import Row, Shown
 from programs.instruments.trace import Dropped, Found, Kept, Query
 from retrieval import Passage
 

@@ -7,9 +7,9 @@ from eval.figures.comparison import Comparison
 from eval.figures.costs import Costs, costs
 from eval.figures.outcomes import Reason, reason
 from eval.figures.summary import Figures, Summary, summarise
-from eval.runs.ceiling import Standing, standing
-from eval.runs.record import Row
-from eval.runs.store import Run
+from eval.records.record import Row
+from eval.records.run import Run
+from eval.records.standing import Standing, standing
 from retrieval import Passage
 from retrieval.indexes import Progress
 

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 
 from eval.figures.comparison import Comparison, compare
 from eval.figures.settings import ABSENT, Setting, settings
+from eval.records.run import Run
+from eval.records.standing import label
 from eval.reports.formats import cost_notes, heading, passages_lines, passages_warning
 from eval.reports.html import sections
 from eval.reports.html.drawing import Chart, Point, chart, front
 from eval.reports.html.source import Source, cost, sources
 from eval.reports.html.tables import Table
-from eval.runs.ceiling import label
-from eval.runs.store import Run
 from retrieval.indexes import Progress
 
 __all__ = ["ChartView", "RunView", "View", "view"]

@@ -10,12 +10,12 @@ from typing import Any, Protocol
 
 import dspy
 
+from eval.calls.limits import Stopped
+from eval.calls.recorded_calls import RecordedCalls
+from eval.records.record import Row
 from eval.runs.distributed.job import Job
 from eval.runs.distributed.messages import Held, News, Orders
 from eval.runs.distributed.worker import Worker
-from eval.runs.limits import Stopped
-from eval.runs.record import Row
-from eval.runs.recorded_calls import RecordedCalls
 from odqa.cluster import Workers, connected, gpus_each, workers_in
 from odqa.http import one_line
 from retrieval import OdqaError, Passage

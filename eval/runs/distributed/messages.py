@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import dspy
 
-from eval.runs.record import Row
+from eval.records.record import Row
 from retrieval import Passage
 
 __all__ = ["Held", "Known", "News", "Orders"]

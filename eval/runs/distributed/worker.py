@@ -11,13 +11,13 @@ from queue import SimpleQueue
 
 import dspy
 
-from eval.runs.call_log import CallLog
+from eval.calls.limits import Limits, Stopped
+from eval.calls.question import Questioner
+from eval.calls.recorded_calls import RecordedCalls
+from eval.records.call_log import CallLog
+from eval.records.record import PaidCall, Row
 from eval.runs.distributed.job import Packed
 from eval.runs.distributed.messages import Held, News, Orders
-from eval.runs.limits import Limits, Stopped
-from eval.runs.question import Questioner
-from eval.runs.record import PaidCall, Row
-from eval.runs.recorded_calls import RecordedCalls
 from retrieval import OdqaError, Passage, union
 
 __all__ = ["Worker"]

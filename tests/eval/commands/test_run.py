@@ -13,7 +13,7 @@ from support.command_line import exit_code
 from support.smollm2 import smollm2
 
 from eval.__main__ import main, make_parser
-from eval.runs.limits import Limits
+from eval.calls.limits import Limits
 from eval.runs.runner import evaluate
 from programs import load as load_program
 

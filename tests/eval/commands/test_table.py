@@ -7,8 +7,8 @@ import pytest
 from support.command_line import exit_code
 
 from eval.__main__ import main
+from eval.records.lines import Line, read_lines
 from eval.reports.methods import page
-from eval.runs.lines import Line, read_lines
 from programs import names
 
 METHODS = Path(__file__).parents[3] / "docs" / "methods"

@@ -9,9 +9,9 @@ from support.records import a_row, a_run
 from eval.__main__ import main
 from eval.figures.comparison import best_of, compare
 from eval.figures.statistics import difference_interval, interval
+from eval.records.record import Row
+from eval.records.run import Run
 from eval.reports.text import comparison_table
-from eval.runs.record import Row
-from eval.runs.store import Run
 from programs.instruments.cost import Cost, Spent
 from retrieval import UsageError
 

@@ -5,8 +5,8 @@ from support.records import a_manifest, a_row
 
 from eval.figures.costs import Costs, costs
 from eval.figures.summary import summarise
+from eval.records.record import Row
 from eval.reports.text import cost_table
-from eval.runs.record import Row
 from programs.instruments.cost import Cost, Spent
 from programs.instruments.trace import Found, Trace, Turn
 

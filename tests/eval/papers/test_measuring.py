@@ -7,7 +7,7 @@ from eval.figures.statistics import ratio_interval
 from eval.figures.summary import Summary, summarise
 from eval.papers.measuring import Measured, NotRun, check_judge, compute, measure, metrics_for, needs_answers
 from eval.papers.tables import Table, all_tables, find
-from eval.runs.record import Row
+from eval.records.record import Row
 
 ROWS = [
     a_row("1", prediction={"answer": "Rome", "own": {"external_tokens": 4}}, scores={"em": 1.0}, cost={"lm_calls": 3}),

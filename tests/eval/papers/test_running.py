@@ -12,6 +12,7 @@ from support.faulty_server import Provider
 from support.scripted import Function, engine_lm, render
 
 import programs
+from eval.calls.limits import Limits
 from eval.papers.measuring import metrics_for
 from eval.papers.printing import beside
 from eval.papers.running import run
@@ -19,7 +20,6 @@ from eval.papers.setup import Setup
 from eval.papers.tables import Table, TableRow, find
 from eval.papers.tables import choose as choose_parts
 from eval.runs.budget import Budget
-from eval.runs.limits import Limits
 from eval.runs.prepare import adapter
 from eval.runs.prepare import run as run_one
 from eval.runs.request import Request

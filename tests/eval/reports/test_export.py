@@ -12,9 +12,9 @@ from pyarrow import csv as arrow_csv
 from pyarrow import parquet
 from support.records import a_row, a_run
 
+from eval.records.record import Row
+from eval.records.run import Run
 from eval.reports.export import export, table
-from eval.runs.record import Row
-from eval.runs.store import Run
 from programs.instruments.cost import Cost, Spent
 from retrieval import UsageError
 

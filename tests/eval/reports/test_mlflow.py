@@ -19,8 +19,8 @@ from support.scripted import render
 
 import lms
 from eval.__main__ import main
+from eval.calls.limits import Limits
 from eval.metrics import em, f1, load
-from eval.runs.limits import Limits
 from eval.runs.runner import evaluate
 from eval.runs.store import read
 from programs.blendfilter import BlendFilter

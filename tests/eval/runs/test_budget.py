@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import pytest
 from support.records import a_manifest, a_reply
 
+from eval.calls.limits import Limits
 from eval.runs.budget import Budget, NothingLeft
-from eval.runs.limits import Limits
 
 
 def paid(directory: Path, *dollars: float | None) -> Path:

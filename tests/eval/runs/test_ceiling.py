@@ -1,7 +1,8 @@
 import dspy
 import pytest
 
-from eval.runs.ceiling import gold_of, is_oracle, label, load_oracle, standing
+from eval.records.standing import label, standing
+from eval.runs.ceiling import gold_of, is_oracle, load_oracle
 from retrieval import Memory, Passage, UsageError
 
 

@@ -12,13 +12,13 @@ from support.faulty_server import Provider
 from support.scripted import Function, engine_lm, render
 
 from eval.__main__ import main
+from eval.calls.limits import Limits
 from eval.figures.comparison import best_of
 from eval.figures.costs import costs
 from eval.figures.summary import Summary, judges
 from eval.metrics import Metric, acc_judge, em, self_test_of
 from eval.papers.tables import Column, TableRow, find
 from eval.reports.text import cost_table, table
-from eval.runs.limits import Limits
 from eval.runs.runner import evaluate
 from eval.runs.store import read
 from programs.instruments.adapters import load_adapter

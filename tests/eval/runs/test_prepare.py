@@ -7,7 +7,7 @@ from typing import Any
 import dspy
 import pytest
 
-from eval import Request, report, run
+from eval import Request, figures_of, report, run
 from eval.runs.prepare import Opened, adapter, load_lm, prepare
 from eval.tasks import load
 from programs.instruments.adapters import adapter_name
@@ -16,14 +16,14 @@ from retrieval import UsageError
 
 def test_a_run_its_figures_and_its_report(tmp_path: Path) -> None:
     done = run(Request(task="sample", program="direct", lm="extractive", limit=3), tmp_path / "run")
-    assert done.figures().total.n == len(done.rows) == 3
-    assert done.figures().complete
-    assert {"em", "f1"} <= done.figures().total.scores.keys()
+    assert figures_of(done).total.n == len(done.rows) == 3
+    assert figures_of(done).complete
+    assert {"em", "f1"} <= figures_of(done).total.scores.keys()
     report([done], tmp_path / "run.html")
     assert load("sample", 1)[0].question in (tmp_path / "run.html").read_text()
     before = (tmp_path / "run" / "rows.jsonl").read_bytes()
     again = run(Request(task="sample", program="direct", lm="extractive", limit=3), tmp_path / "run")
-    assert (again.figures(), (tmp_path / "run" / "rows.jsonl").read_bytes()) == (done.figures(), before)
+    assert (figures_of(again), (tmp_path / "run" / "rows.jsonl").read_bytes()) == (figures_of(done), before)
     with pytest.raises(UsageError, match="holds another run, with different settings"):
         run(Request(task="sample", program="direct", lm="extractive", limit=3, settings={"k": 2}), tmp_path / "run")
 

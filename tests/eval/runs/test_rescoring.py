@@ -8,9 +8,10 @@ from support.scripted import Function, engine_lm, render
 
 from eval.figures.comparison import best_of
 from eval.metrics import acc_judge, em, f1, load, recall_passages
+from eval.records.run import Run
 from eval.runs.rescoring import rescore
 from eval.runs.runner import evaluate
-from eval.runs.store import Run, read
+from eval.runs.store import read
 from programs.steps.ask import ask
 from programs.steps.result import result
 from retrieval import Passage, UsageError

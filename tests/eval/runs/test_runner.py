@@ -18,7 +18,7 @@ from support.scripted import Function, engine_lm, render
 
 from eval.figures.summary import Figures
 from eval.metrics import STANDARD, em, f1, recall_passages
-from eval.runs.record import Prediction, Row, Shown
+from eval.records.record import Prediction, Row, Shown
 from eval.runs.runner import evaluate
 from eval.runs.store import read
 from programs.instruments.trace import Found, Query

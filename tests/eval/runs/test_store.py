@@ -9,9 +9,10 @@ from support.records import a_row
 from support.runs_on_disk import begin_run
 
 from eval.figures.summary import summarise
-from eval.runs.call_log import CallLog
-from eval.runs.record import Prediction
-from eval.runs.store import Run, Store, read
+from eval.records.call_log import CallLog
+from eval.records.record import Prediction
+from eval.records.run import Run
+from eval.runs.store import Store, read
 from retrieval import Passage, UsageError
 
 

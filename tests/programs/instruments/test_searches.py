@@ -5,7 +5,7 @@ import dspy
 import pytest
 
 from eval.metrics import em
-from eval.runs.record import Row
+from eval.records.record import Row
 from eval.runs.runner import evaluate
 from eval.runs.store import read
 from programs.instruments.searches import observed

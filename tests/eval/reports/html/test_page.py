@@ -20,12 +20,13 @@ from eval.figures.comparison import best_of, compare
 from eval.figures.costs import costs
 from eval.figures.summary import summarise
 from eval.metrics import STANDARD
+from eval.records.run import Run
 from eval.reports.formats import COST_COLUMNS, cost_lines
 from eval.reports.html.page import page as make_page
 from eval.reports.html.page import write
 from eval.reports.html.visible import visible
 from eval.runs.runner import evaluate
-from eval.runs.store import Run, read
+from eval.runs.store import read
 from programs.steps.ask import ask
 from programs.steps.result import result
 from retrieval import Memory, Passage, UsageError

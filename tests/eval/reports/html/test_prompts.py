@@ -9,10 +9,11 @@ import pytest
 from support.scripted import Function, engine_lm, render
 
 from eval.metrics import em
+from eval.records.run import Run
 from eval.reports.html.prompts import packed
 from eval.reports.html.source import sources
 from eval.runs.runner import evaluate
-from eval.runs.store import Run, read
+from eval.runs.store import read
 
 TWO = "two \\ud800"  # as the page's data have it
 

@@ -16,11 +16,12 @@ from support.ray_cluster import ray_cluster, short_folder
 from support.scripted import engine_lm
 
 import retrieval
+from eval.calls.limits import Limits
 from eval.figures.summary import Summary
 from eval.metrics import STANDARD, em
-from eval.runs.limits import Limits
+from eval.records.run import Run
 from eval.runs.runner import evaluate
-from eval.runs.store import Run, read
+from eval.runs.store import read
 from odqa.cluster import Workers
 from retrieval import Memory, Passage, UsageError
 

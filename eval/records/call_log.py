@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from eval.runs.parsing import ELSEWHERE, lines, reading
-from eval.runs.record import PaidCall
+from eval.records.parsing import ELSEWHERE, lines, reading
+from eval.records.record import PaidCall
 from odqa.files import write_whole, writing_lines
 
 __all__ = ["CallLog"]

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import dspy
 
 from eval.metrics import Metric
-from eval.runs.record import HIGHEST
+from eval.records.record import HIGHEST
 from programs.instruments.cost import Spent, measured
 
 __all__ = ["defined", "score"]

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from support.patience import PATIENCE, eventually
 
-from eval.runs.limits import Allowance, Limits, Stopped
+from eval.calls.limits import Allowance, Limits, Stopped
 from retrieval import UsageError
 
 

@@ -6,7 +6,7 @@ import pytest
 from pydantic import ValidationError
 from support.records import a_manifest, a_row
 
-from eval.runs.record import Manifest, Prediction, Row, Shown, plain, prediction
+from eval.records.record import Manifest, Prediction, Row, Shown, plain, prediction
 from retrieval import Passage
 
 ROME, PARIS = Passage("1", "Rome is a city.", "Rome", 2.5), Passage("2", "Paris too.", "Paris")

@@ -19,9 +19,9 @@ from support.faulty_server import FAULTS, Provider
 from support.patience import PATIENCE, eventually
 from support.scripted import Function, Priced, engine_lm, render
 
+from eval.calls.limits import Limits
 from eval.figures.summary import Summary
 from eval.metrics import em
-from eval.runs.limits import Limits
 from eval.runs.runner import evaluate
 from eval.runs.store import read
 from odqa.bridge import readable, recordable, said_in

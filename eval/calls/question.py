@@ -15,12 +15,12 @@ from dspy.utils.exceptions import (
     LMUnsupportedFeatureError,
 )
 
+from eval.calls.recorded_calls import RecordedCalls
+from eval.calls.scoring import defined, score
 from eval.metrics import Metric
 from eval.metrics.squad import golds_of
-from eval.runs.record import Error, Prediction, Row
-from eval.runs.record import prediction as recorded
-from eval.runs.recorded_calls import RecordedCalls
-from eval.runs.scoring import defined, score
+from eval.records.record import Error, Prediction, Row
+from eval.records.record import prediction as recorded
 from odqa.bridge import unbound
 from odqa.secrets import keep_secret, without_url_secrets
 from programs.instruments.cost import Cost, PredictorNames, Spent, measured

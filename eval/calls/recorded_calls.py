@@ -17,9 +17,9 @@ from typing import Any
 
 import dspy
 
-from eval.runs.call_log import CallLog
-from eval.runs.limits import Allowance, Limits
-from eval.runs.record import Message, PaidCall
+from eval.calls.limits import Allowance, Limits
+from eval.records.call_log import CallLog
+from eval.records.record import Message, PaidCall
 from odqa.bridge import Call, prompt_of, readable, recordable, watchers, watching
 from odqa.files import json_line
 from programs.instruments.adapters import adapter_name

@@ -1,7 +1,7 @@
 from pathlib import Path
 from typing import Any
 
-from eval.runs.lines import Line, merged, read_lines, write_lines
+from eval.records.lines import Line, merged, read_lines, write_lines
 
 
 def line(**fields: Any) -> Line:

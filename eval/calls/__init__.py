@@ -1,0 +1,1 @@
+"""One question asked, with every LM call of it recorded and within limits."""
