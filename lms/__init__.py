@@ -20,6 +20,7 @@ from dspy.utils.exceptions import LMConfigurationError
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from odqa.errors import UsageError
+from odqa.http import parse_url
 from odqa.secrets import keep_secret
 
 __all__ = ["MAX_TOKENS", "is_local", "load"]
@@ -49,16 +50,20 @@ class _Settings(BaseModel):
     presence_penalty: float | None = None
     stop: str | list[str] | None = None
     timeout: float | None = Field(None, gt=0)
+    total: float | None = Field(None, gt=0)
     model_type: Literal["chat", "text", "responses"] = "chat"
 
 
-def load(spec: str = "auto", *, api_base: str | None = None, **settings: Any) -> dspy.LM:
+def load(spec: str = "auto", *, api_base: str | None = None, total: float | None = None, **settings: Any) -> dspy.LM:
     """The language model that `spec` names.
 
     Args:
         spec: "auto", "extractive", "gguf:FILE" or "gguf:OWNER/NAME:FILE" for a file of the Hugging Face hub, or a model
             string of dspy.LM such as "openai/gpt-4o-mini" or "ollama_chat/llama3.2".
-        api_base: Address of an OpenAI-compatible server that has the model.
+        api_base: Address of an OpenAI-compatible server that has the model; http://USER:PASSWORD@HOST is asked by HTTP
+            basic authentication.
+        total: Seconds that a call of a program may take in all, with its repetitions; by default
+            `odqa.bridge.TOTAL`.
         settings: Further arguments of dspy.LM, such as temperature; for a GGUF file also those of
             `lms.local.local_lm`. The extractive reader has none: temperature and max_tokens, which any LM may be given,
             change nothing there, and others are refused. Where there is no max_tokens it is `MAX_TOKENS`, but for
@@ -72,7 +77,7 @@ def load(spec: str = "auto", *, api_base: str | None = None, **settings: Any) ->
     machine, else the extractive reader. A logged warning, which Python shows on stderr, says which one it took.
     """
     try:
-        _Settings.model_validate(settings)
+        _Settings.model_validate({**settings, "total": total})
     except ValidationError as error:
         wrong = error.errors()[0]
         what = wrong["msg"].removeprefix("Input ")
@@ -80,6 +85,15 @@ def load(spec: str = "auto", *, api_base: str | None = None, **settings: Any) ->
     keep_secret(settings)
     if not isinstance(spec, str):
         raise UsageError(f"there is no LM {spec!r}: name one, such as 'auto' or 'openai/gpt-4o-mini'")
+    if api_base:
+        parse_url(api_base, "http://127.0.0.1:8000/v1")
+    lm = _load(spec, api_base, settings)
+    if total is not None:
+        lm.total_seconds = total
+    return lm
+
+
+def _load(spec: str, api_base: str | None, settings: dict[str, Any]) -> dspy.LM:
     if spec == "auto":
         spec, reason = _choose()
         logger.warning("LM: %s (%s)", spec, reason)

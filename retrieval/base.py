@@ -4,8 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, Self
 
-from dspy.utils.callback import with_callbacks
-
+from odqa.bridge import with_callbacks
 from odqa.errors import UsageError
 from retrieval.passage import Passage
 

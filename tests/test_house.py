@@ -48,6 +48,37 @@ def test_a_method_knows_no_other_room_than_it_may(path: Path) -> None:
     assert rooms <= allowed
 
 
+DOCUMENTED = {"dspy", "dspy.lm15", "dspy.teleprompt", "dspy.utils.exceptions", "dspy.utils.callback.BaseCallback"}
+BELOW = {"adapters", "clients", "dsp", "predict", "primitives", "utils", "_vendor", "caller_modules", "send_stream"}
+
+
+def below_dspy(path: Path) -> list[str]:
+    """What a file uses of DSPy below its documented names."""
+    found = []
+    for node in ast.walk(ast.parse((ROOT / path).read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "dspy":
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+            found += [name for name in names if not {name, node.module} & DOCUMENTED]
+        elif isinstance(node, ast.Import):
+            found += [alias.name for alias in node.names if alias.name.startswith("dspy.")]
+        elif isinstance(node, ast.Attribute) and node.attr in BELOW:
+            owner = ast.unparse(node.value)
+            found += [f"{owner}.{node.attr}"] if owner in ("dspy", "dspy.settings") else []
+    return [name for name in found if name not in DOCUMENTED]
+
+
+@pytest.mark.parametrize("path", [path for path in SOURCES if path.parts[:2] != ("odqa", "bridge")], ids=str)
+def test_only_the_bridge_reaches_below_what_dspy_documents(path: Path) -> None:
+    assert below_dspy(path) == []
+
+
+def test_the_bridge_lists_what_it_reaches() -> None:
+    sources = [path for path in SOURCES if path.parts[:2] == ("odqa", "bridge")]
+    listed = ast.get_docstring(ast.parse((ROOT / "odqa/bridge/__init__.py").read_text(encoding="utf-8"))) or ""
+    reached = {".".join(name.split(".")[1:3]) for path in sources for name in below_dspy(path)}
+    assert {name for name in reached if name not in listed and name.split(".")[-1] not in listed} == set()
+
+
 def test_no_modules_import_each_other_in_a_circle() -> None:
     graph = grimp.build_graph(*ROOMS)
     TopologicalSorter({name: graph.find_modules_directly_imported_by(name) for name in graph.modules}).prepare()

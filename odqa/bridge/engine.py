@@ -32,6 +32,7 @@ from dspy.utils.dummies import DummyLM
 from dspy.utils.exceptions import is_retryable_lm_error
 
 from odqa.bridge.calls import Call, Watcher, completed, heard, readable, recordable, watchers
+from odqa.bridge.notices import note_cut_off
 from odqa.bridge.own import CLIENT_KEYS, Own, own_engine
 from odqa.bridge.transport import remaining, until
 
@@ -318,6 +319,7 @@ def _whole(response: Response) -> Response:
     """
     if not isinstance(response, Response):
         raise TypeError(f"an engine's complete returns a dspy.lm15.Response, not {type(response).__name__}")
+    note_cut_off(response)
     data = response.provider_data
     if response.text or response.tool_calls or not isinstance(data, dict):
         return response

@@ -16,6 +16,7 @@ import dspy
 
 import lms
 import retrieval
+from odqa.bridge import TOTAL
 from odqa.console import say
 from programs.instruments import settings as instruments
 from programs.instruments.adapters import NAMES, Structured, load_adapter
@@ -111,8 +112,16 @@ def add_lm(parser: argparse._ActionsContainer, *, by_role: bool = False) -> None
         type=_timeout,
         action="append",
         metavar="SECONDS",
-        help="give up a try at an LM call when its server has been silent for so long; DSPy tries 4 times, unless "
+        help="give up a try at an LM call when its server has been silent for so long; there are 4 tries, unless "
         "--lm-arg num_retries says otherwise (default: 600)",
+    )
+    parser.add_argument(
+        "--lm-total",
+        dest="lm_args",
+        type=_total,
+        action="append",
+        metavar="SECONDS",
+        help=f"end an LM call after so long, with all its tries, however slowly its server sends (default: {TOTAL:g})",
     )
     parser.add_argument(
         "--adapter",
@@ -235,8 +244,16 @@ def _tokens(text: str) -> int:
 
 
 def _timeout(text: str) -> tuple[str, float]:
+    return "timeout", _seconds(text)
+
+
+def _total(text: str) -> tuple[str, float]:
+    return "total", _seconds(text)
+
+
+def _seconds(text: str) -> float:
     try:
-        return "timeout", float(text)
+        return float(text)
     except ValueError:
         raise argparse.ArgumentTypeError(f"a time-out is a number of seconds, not {text}") from None
 

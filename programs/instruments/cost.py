@@ -10,7 +10,7 @@ from uuid import uuid4
 
 import dspy
 
-from odqa.bridge import Call, Watcher, is_unparsable, watching
+from odqa.bridge import Call, Watcher, is_unparsable, modules_under_way, watching
 from programs.steps.side_by_side import chained
 from retrieval import Retriever
 
@@ -126,7 +126,7 @@ class _Meter(Watcher):
         self.unparsable: list[None] = []
         self.depths: list[int] = []  # how many calls of the block led to each call, itself included
         self._before, _ = chained.get()
-        self._outside = len(dspy.settings.caller_modules or ())  # modules that the block is in
+        self._outside = len(modules_under_way())  # modules that the block is in
         self._predictors: set[str] = set()
 
     def on_call_start(self, call: Call) -> None:

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import dspy
-from dspy.utils.saving import get_dependency_versions
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from odqa.bridge import get_dependency_versions
 from odqa.files import read_whole, write_whole
 from programs.instruments.adapters import adapter_name
 from retrieval import UsageError

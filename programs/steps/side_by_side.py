@@ -11,6 +11,8 @@ import anyio
 import anyio.to_thread
 import dspy
 
+from odqa.bridge import is_streaming
+
 __all__ = ["chained", "run_in_thread", "side_by_side"]
 
 T = TypeVar("T")
@@ -45,7 +47,7 @@ def side_by_side(*calls: Callable[[], Any], at_most: int | None = None) -> list[
         Exception: the first exception in argument order; what is no `Exception`, such as an interrupt, goes before. It
             is raised when every call that had begun has ended; calls that had not begun are dropped.
     """
-    if dspy.settings.send_stream is not None:
+    if is_streaming():
         return [call() for call in calls]
     group = _Group(calls)
     try:

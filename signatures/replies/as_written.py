@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
-from dspy.adapters.utils import get_annotation_name
 from pydantic import GetCoreSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
+from odqa.bridge import get_annotation_name
 from signatures.replies.cleaning import breaks_off, without_thinking
 
 if TYPE_CHECKING:

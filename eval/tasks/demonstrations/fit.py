@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import dspy
-from dspy.adapters.utils import parse_value
 
 from eval.tasks.demonstrations.calls import Call
+from odqa.bridge import parse_value
 from signatures.answer import THREE_WORDS
 
 __all__ = ["fitting", "for_predictors"]
