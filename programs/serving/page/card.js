@@ -3,25 +3,25 @@
 import { dollars, make, plural, said, seconds, whole } from "./dom.js";
 import { mark, passage_item } from "./passages.js";
 
-export function answer_card(answering, actions = null) {
+export function answer_card(answering) {
   const { state, error, answer, cost, record } = answering;
   const card = (kind, name, ...content) => make("section", { class: `card answer ${kind}`, "aria-label": name }, make("h2", {}, name), ...content);
-  if (state === "failed") return card("failed", "No answer", make("p", { role: "alert", dir: "auto" }, error), actions);
-  if (state === "stopped") return card("stopped", "Stopped", make("p", { class: "quiet" }, "The question was stopped before it was answered. What had happened by then stands below."), actions);
+  if (state === "failed") return card("failed", "No answer", make("p", { role: "alert", dir: "auto" }, error));
+  if (state === "stopped") return card("stopped", "Stopped", make("p", { class: "quiet" }, "The question was stopped before it was answered. What had happened by then stands below."));
   const none = answer === null || answer === "";
   const note = record?.note || "the method gave none";
   return card(none ? "none" : "", none ? "No answer" : "Answer",
     make("p", { class: none ? "" : "answer-text", dir: "auto" }, none ? `${note[0].toUpperCase()}${note.slice(1)}` : answer),
-    statements(answering), sources(answering), actions, cost && costs(cost));
+    statements(answering), sources(answering), cost && costs(cost));
 }
 
-export function statements({ statements: stated, sources: ids }) {
+function statements({ statements: stated, sources: ids }) {
   if (!stated.length) return null;
   const cited = (passages) => passages.filter((id) => ids.includes(id)).map((id) => make("span", { class: "cite" }, `[${ids.indexOf(id) + 1}]`));
   return [make("h3", {}, "Statements"), make("ol", { class: "statements" }, stated.map(({ text, passages }) => make("li", { dir: "auto" }, text, " ", cited(passages))))];
 }
 
-export function sources({ sources: ids, passages, fates }) {
+function sources({ sources: ids, passages, fates }) {
   if (!ids.length) return null;
   const items = ids.map((id, place) => {
     const { score, ...passage } = passages.get(id) ?? { id, title: id, text: "" };
@@ -33,7 +33,7 @@ export function sources({ sources: ids, passages, fates }) {
   return [make("h3", {}, "Sources"), make("ol", { class: "passages sources" }, items)];
 }
 
-export function costs(cost) {
+function costs(cost) {
   const entries = {
     "LM calls": whole(cost.lm_calls) + (cost.cached_calls ? ` (${whole(cost.cached_calls)} cached)` : ""),
     Searches: whole(cost.searches), "Tokens in": whole(cost.input_tokens), "Tokens out": whole(cost.output_tokens),

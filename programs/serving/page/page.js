@@ -1,11 +1,10 @@
 // The page: its views, its colours, and the token.
 
-import { Ask } from "./ask.js";
+import { Asks } from "./asks.js";
 import { button, get } from "./dom.js";
 import { Prompts } from "./prompts.js";
 import { Runs } from "./runs.js";
 import { ServerError, json, on_token } from "./server.js";
-import { Side } from "./side.js";
 
 const TITLES = { ask: "Ask", side: "Side by side", runs: "Runs", prompts: "Prompts" };
 const views = {};
@@ -75,8 +74,8 @@ async function start() {
   get("reader").hidden = offer.lm.language_model;
   get("lm").textContent = offer.lm.name;
   get("lm").title = "The language model behind this server";
-  views.ask = new Ask(offer);
-  views.side = new Side(offer);
+  views.ask = new Asks("ask", "Ask", offer, 1, 1);
+  views.side = new Asks("side", "Side by side", offer, 2, 3);
   views.runs = new Runs();
   views.prompts = new Prompts(offer);
   window.addEventListener("hashchange", route);

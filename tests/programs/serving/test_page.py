@@ -224,7 +224,7 @@ def test_methods_are_seen_side_by_side(browser: Browser, url: str) -> None:
     found = "[...document.querySelectorAll('.column')].map((side) => side.querySelectorAll('.step.query:first-child .passage').length)"  # noqa: E501
     assert browser.run(found) == [3, 3, 4]
     assert browser.texts(".column .only .title") == [HOSTILE]
-    assert browser.texts(".shared p") == [
+    assert browser.texts(".shared") == [
         "All of them found 3 passages: Battle of Adwa, Menelik, Gateway Arch",
         f"C alone found 1 passage: {HOSTILE}",
     ]
@@ -239,15 +239,15 @@ def test_side_by_side_and_ask_begin_with_the_first_methods(browser: Browser, url
 
 def test_examples_are_those_of_the_chosen_retriever(browser: Browser, url: str) -> None:
     opened(browser, url)
-    assert browser.texts(".example") == []  # a search for anything finds nothing in so small a table
+    assert browser.texts("#ask .example") == []  # a search for anything finds nothing in so small a table
     with serving(
         answering_with(lms.load("extractive"), retriever=Memory([Passage("p", "A city of Italy", "Trieste")]))
     ) as own:
         opened(browser, own)
-        assert browser.texts(".example") == ["What is said about Trieste?"]
+        assert browser.texts("#ask .example") == ["What is said about Trieste?"]
         retriever = "document.querySelectorAll('#ask select')[1]"
         browser.run(f"({retriever}.value = 'none', {retriever}.dispatchEvent(new Event('change')))")
-        assert not browser.run("document.querySelector('.examples').checkVisibility()")
+        assert not browser.run("document.querySelector('#ask .examples').checkVisibility()")
 
 
 @pytest.mark.parametrize(
@@ -296,6 +296,7 @@ def test_prompts_are_shown_with_replies_and_as_they_were_before_compiling(browse
     browser.write("#ask textarea", QUESTION + "\n")
     answered(browser)
     browser.click(".step.call summary")
+    browser.wait("document.querySelector('.step.call [open] h5')")
     assert browser.texts(".step.call [open] h5") == ["system", "user", "reply"]
     assert QUESTION in browser.texts(".step.call [open] pre")[1]
     assert "Baratieri" in browser.texts(".step.call [open] pre")[2]
@@ -318,6 +319,7 @@ def test_hostile_text_stays_text(browser: Browser, url: str) -> None:
     browser.write("#ask textarea", f"{QUESTION} {HOSTILE}\n")
     answered(browser)
     browser.click(".step.call summary")
+    browser.wait("document.querySelector('.step.call [open] h5')")
     assert HOSTILE in browser.texts(".passage .title")
     assert HOSTILE in browser.text(".query-text")
     assert any("\\u202eGeneral" in text for text in browser.texts(".passage .text"))
