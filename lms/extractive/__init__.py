@@ -4,17 +4,8 @@ Use it where there is no model to ask: for a first run, for tests, for trying a 
 weights and no key. The same prompt gets the same reply. It knows nothing: it copies words of the prompt, and declines
 (an empty answer) where the passages do not say what the question asks. `benchmarks/extractive_reader.py` measures it.
 
-    prompt     reads a rendered prompt back (fields, types, format), and writes the reply
-    fields     decides what goes into which field
-    passages   the passages of a context
-    words      stems, forms and synonyms, names, dates, numbers, sentences
-    question   takes a question apart: the kind of answer, what it names, what it says of that
-    reading    ranks the sentences by the words that they share with the question
-    spans      finds the spans of a sentence that have the form of an answer
-    scope      says how much of the question a sentence bears
-    answering  chooses the span that answers, or none
-    triples    the names in a passage, and its facts
-    verdicts   yes or no, and one of two
+From below: `words` (stems, forms, names, numbers), `passages` of a context, `question` (taken apart), `answering` (one
+score for spans), `verdicts` (yes or no, one of two), `reading` (ranks sentences), `fields` (what goes into which).
 """
 
 from typing import Any, Self
@@ -23,7 +14,7 @@ import dspy
 
 from lms.engine import AsyncPromptEngine, PromptEngine
 from lms.extractive.fields import fill
-from lms.extractive.prompt import parse, render
+from lms.prompt import parse, render
 
 __all__ = ["READER", "AsyncExtractiveReader", "ExtractiveReader", "extractive_lm"]
 
@@ -45,10 +36,7 @@ class _Saved:
 
 
 class ExtractiveReader(_Saved, PromptEngine):
-    """The reader as a DSPy engine; `extractive_lm` wraps it in a `dspy.LM`.
-
-    It reads the system message and the last user message; demonstrations and generation settings change nothing.
-    """
+    """The reader as a DSPy engine; it heeds the system message and the last user message alone."""
 
     def reply(self, system: str, user: str) -> str:
         """The reply to a prompt; never raises, whatever its text."""

@@ -1,179 +1,301 @@
-"""Finds the span that answers a question, or none where the passages do not bear the question.
+"""One score for the spans of a sentence that have the form of an answer; the best span answers, or none.
 
-A span is believed only where its sentence, together with the title of its passage, says what the question says: the
-names that the question names, and what it asks of them in the same words, in a form of them or in a synonym.
+A span is believed only where its sentence, together with the title and the opening of its passage, says what the
+question says: the names that the question names, and what it asks of them in the same words, in a form of them or in a
+synonym. Among those that are believed the score prefers spans of the right sort, close to the question's words.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from itertools import takewhile
+from typing import NamedTuple
 
 from lms.extractive.passages import NumberedPassage
-from lms.extractive.question import Asked, is_person, weight
-from lms.extractive.scope import Scope, best_match, follows, has_noun
-from lms.extractive.spans import Span, find_spans
-from lms.extractive.words import STOP, alike, sentences, stems, words
+from lms.extractive.question import Asked, is_person
+from lms.extractive.words import CALENDAR, DATE, NAME, NUMBER, STOP, Word, alike, sentences, stems, words
 
-__all__ = ["best_answer"]
+__all__ = ["Sentence", "best_answer"]
 
-_NO_OCCUPATION = ("member", "winner", "man", "woman", "son", "daughter", "brother", "sister", "wife", "husband")
 _NO_PERSON = re.compile(
     r"\b(?:River|Lake|University|College|Bridge|Prize|Award|Observatory|House|Festival|War|Cup|Station|Church|Hill|Sea|"
-    r"Cathedral|Ocean|Islands?|Mount|Street|Company|Museum|Academy|Orchestra|Opera|Theatre|Hospital|Institute|Stadium|"
-    r"Park|Union|Empire|Republic|Kingdom|States|Games|Olympics?|Championship|League|Party|School|Gulf|Bay|Band)\b"
+    r"Cathedral|Ocean|Dam|Islands?|Mount|Street|Company|Museum|Academy|Orchestra|Opera|Theatre|Hospital|Institute|"
+    r"Stadium|Park|Union|Empire|Republic|Kingdom|States|Games|Olympics?|Championship|League|Party|School|Gulf|Bay|Band)\b"
 )
-_PEOPLE = re.compile(r"^[A-Z]\w+(?:an|ese|ish|ch|ic)$")
-_LIFE = re.compile(r"\bborn\b|\(\s?(?:c\. )?\d{3,4}\s?[–-]")
-_PLACED = re.compile(r"\b(?:in|at|from|near|of|to|into) (?:the )?(?:[\w-]+ (?:town|city|village|port|island) of )?$")
+_PEOPLE = re.compile(r"[A-Z]\w+(?:an|ese|ish|ch|ic)$")
+_SORT = re.compile(  # "is a former American film director and": film director
+    r"\b(?:is|was|were|are) (?:an? |the )?(?:(?:[A-Z][\w-]+|former|retired|professional|and) )*"
+    r"\b([a-z][a-z-]+(?: [a-z-]+)?)(?= (?:and|from|who|which|that|in|of|for|by|at|with|based|known|born)\b|[,.;(]|$)"
+)
+_PRONOUN = re.compile(r"\b(?:he|she|it|they|his|her|its|their)\b", re.I)
+_RANK = re.compile(r"^(?:(?:General|Captain|Colonel|Admiral|Major|Marshal|Professor|Doctor|Dr|Mr|Mrs|Sir|Dame|Lord) )+")
+_INTRODUCE = ("of", "the", "a", "an", "by", "with", "as", "from", "in", "for")
+_NO_NAME = STOP | {"although", "since", "once", "besides", "bc", "ad"}
+_LIFE = re.compile(r"\(([^()–-]{0,40}\d{3,4})\s?[–-]\s?([^()–-]{0,40}\d{3,4})\)")
+_WORKS = {  # who is named behind "novel by", or has a novel in "his novel", wrote it
+    "written": r"(?:novel|book|story|stories|play|comedy|poem)s?",
+    "directed": "films?",
+    "composed": "(?:song|opera|symphony)s?",
+}
 
-# What counts for a span, on one scale with _NEAR; chosen like the thresholds of `scope`.
-_SUPPORT = 4.0  # for a sentence that bears the whole question
+# What counts, on one scale with the closeness to the question's words: round numbers, chosen on other questions than
+# those that benchmarks/extractive_reader.py measures with.
+_SUPPORT = 8.0  # for a sentence that bears the whole question
 _SORTED = 1.5  # for a name of the sort that is asked for
-_START = 100  # characters of a passage that say whether it is about a person
-_CLOSE = 60  # characters around a span that describe it
-_NEAR = 12  # characters at which a word of the question counts half
-_COMMA = 12  # characters that a comma counts for
-_RARE = 3.0  # weight of a name that is not in the title, where others are: it tells one sentence from the next
-_KNOWN = 0.2  # weight of a name in the title
 _SUBJECT = 1.5  # for a passage about what the question names
+_NAMED = 0.75  # share of the question's names that must be there
+_SAID, _MANY = 0.6, 0.7  # share of its other words, and of more than three
+_LEAST = 3  # words that must all be met where the question names nothing
+_HERE, _FORM = 0.9, 0.95  # what a synonym is worth at least, and another form of a word
+_AROUND = 0.75  # worth of a name elsewhere in the passage, or of another word in its first sentence
+_KNOWN, _RARE = 0.2, 3.0  # worth of being close to a name in the title, and to another: it tells sentences apart
+_NEAR = 12  # characters at which a word of the question counts half
+_CLOSE = 60  # characters around a span that describe it
+_LONGEST = 5000  # characters of a passage that are looked at around a sentence
 
 
-def best_answer(asked: Asked, scopes: Sequence[Scope], found: Sequence[NumberedPassage]) -> tuple[str, Scope | None]:
+class _Span(NamedTuple):
+    """Words of a sentence: where they begin and end, and the text that they stand for."""
+
+    start: int
+    end: int
+    text: str
+
+
+class Sentence:
+    """A sentence of a passage, read for a question.
+
+    Attributes:
+        asked: The question.
+        text: The sentence.
+        passage: Its passage.
+        stems: The stems of the sentence and of its title.
+        lead: Another passage, which has words of the question and names this one; None if there is none.
+    """
+
+    def __init__(self, asked: Asked, text: str, passage: NumberedPassage) -> None:
+        self.asked = asked
+        self.text = text
+        self.passage = passage
+        self.stems = frozenset(stems(f"{passage.title} {text}"))
+        self.lead: NumberedPassage | None = None
+
+    @cached_property
+    def read(self) -> str:
+        """The sentence, where forms become words: of a life in brackets, and of works by someone."""
+        text = _LIFE.sub(r"(born \1, died \2)", self.text) if self.asked.kind == "date" else self.text
+        for made, works in _WORKS.items() if self.asked.kind == "person" else ():
+            text = re.sub(rf"\b({works}(?: of \d+)?) by\b", rf"\1 {made} by", text)
+            text = re.sub(rf"\b([Hh]is|[Hh]er) (?=(?:\w+ )?{works}\b)", rf"\1 {made} ", text)
+        return text
+
+    @cached_property
+    def _words(self) -> dict[str, list[Word]]:
+        """The words of the sentence and of what is around it."""
+        lead, text = self.lead, self.passage.text[:_LONGEST]
+        return {
+            "sentence": words(self.read),
+            "title": words(self.passage.title),
+            "opening": words("".join(sentences(text)[:1])),
+            "passage": words(text),
+            "lead": words(f"{lead.title} {lead.text[:_LONGEST]}") if lead else [],
+        }
+
+    def support(self, span: _Span) -> float | None:
+        """How much of the question the sentence bears beside a span, from 0 to 1; None if that is too little."""
+        asked = self.asked
+        beside = None if asked.unit else span  # 22 years old: the span says "old"
+        names = [self.met(word, name=True, beside=span) for word in asked.names]
+        said = [self.met(word, beside=beside) for word in asked.said]
+        if asked.sort:
+            sure = asked.kind == "number" or _has_noun(span, asked.sort) or _follows(asked, self.read[: span.start])
+            sort = 1.0 if sure else _match(asked.sort, self._words["sentence"])
+            said += [(sort, sort >= _HERE)] if sort or asked.kind != "place" else []
+        named = sum(worth for worth, _ in names) / len(names) if names else 1.0
+        told = sum(worth for worth, _ in said) / len(said) if said else 1.0
+        here = [here for _, here in said]
+        if names and (named < _NAMED or not any(here for _, here in names)):
+            return None
+        if not names and (len(said) < _LEAST or not all(here)):
+            return None
+        if said and (told < (_SAID if len(said) <= _LEAST else _MANY) or not any(here)):
+            return None
+        if asked.key and not self.met(asked.key, beside=beside)[1] and not (asked.kind == "number" and asked.sort):
+            return None
+        return (named + told) / 2
+
+    def bears(self) -> bool | None:
+        """Whether the sentence bears a question for yes or no; None if it is about something else.
+
+        It bears all of it, or what is said of its subject but not all of the rest: then the answer is no.
+        """
+        title = self._words["title"]
+        if not any(_match(word.stem, title) for word in self.asked.names):
+            return None
+        said = [self.met(word) for word in self.asked.said]
+        names = all(_match(word.stem, [*self._words["sentence"], *title]) == 1 for word in self.asked.names)
+        if names and all(worth >= _AROUND for worth, _ in said):
+            return True
+        return False if any(here for _, here in said) else None
+
+    def met(self, word: Word, *, name: bool = False, beside: _Span | None = None) -> tuple[float, bool]:
+        """How well a word of the question is met, from 0 to 1, and whether the sentence or what leads to it does."""
+        own = [w for w in self._words["sentence"] if beside is None or w.end <= beside.start or w.start >= beside.end]
+        hops = len(self.asked.said) > 1  # else there is nothing that could lead here
+        here, title = _match(word.stem, own + self._words["lead"] * hops), _match(word.stem, self._words["title"])
+        around = _AROUND * _match(word.stem, self._words["passage" if name else "opening"])
+        close = here >= _HERE or (name and (title >= _HERE or (around > 0 and hops)))
+        return max(here, title, around), close
+
+    def nearness(self, span: _Span) -> float:
+        """How close the question's words stand to a span; who does something is named before it."""
+        total, names, title = 0.0, self.asked.names, self._words["title"]
+        titled = any(_match(word.stem, title) for word in names)
+        for asked in (*names, *self.asked.said):
+            near = 0.0
+            for word in self._words["sentence"]:
+                if (match := alike(asked.stem, word.stem)) and not span.start <= word.start < span.end:
+                    behind = word.end <= span.start
+                    between = self.read[word.end : span.start] if behind else self.read[span.end : word.start]
+                    late = self.asked.kind == "person" and behind and not re.search(r"\b(?:by|of|under) ", between)
+                    near = max(near, match / (1 + len(between) / _NEAR + between.count(",") + late))
+            in_title = _match(asked.stem, title) > 0
+            total += near * (1.0 if asked not in names or not titled else _KNOWN if in_title else _RARE)
+        return total
+
+
+def best_answer(
+    asked: Asked, ranked: Sequence[Sentence], found: Sequence[NumberedPassage]
+) -> tuple[str, Sentence | None]:
     """The span that answers best, with its sentence; empty and None if none is borne by its sentence.
 
     Args:
         asked: The question.
-        scopes: The sentences to take answers from.
+        ranked: The sentences to take answers from.
         found: All passages: what they are about says what a name is.
     """
-    openings = {p.name.lower(): " ".join(sentences(p.text)[:1]) for p in found if p.name}
-    best: tuple[float, str, Scope | None] = 0.0, "", None
-    for scope in scopes:
-        for span in find_spans(asked, scope.text, scope.passage.name):
-            fit = _fit(asked, scope.text, span, openings.get(span.text.lower()))
-            borne = None if fit is None else scope.support(asked, span)
+    openings = {p.name.lower(): "".join(sentences(p.text[:_LONGEST])[:1]) for p in found}
+    asks = {word.stem for word in (*asked.names, *asked.said)}
+    best: tuple[float, str, Sentence | None] = 0.0, "", None
+    for sentence in ranked:
+        subject = _SUBJECT * (set(stems(sentence.passage.name)) <= asks)
+        for span in _spans(asked, sentence.read, sentence.passage.name):
+            fit = _fit(asked, sentence.read, span, openings.get(span.text.lower(), ""))
+            borne = None if fit is None else sentence.support(span)
             if fit is not None and borne is not None:
-                subject = _SUBJECT * (
-                    set(stems(scope.passage.name)) <= {word.stem for word in (*asked.names, *asked.said)}
-                )
-                score = _SUPPORT * borne + fit + _nearness(asked, scope, span) + subject
-                best = max(best, (score, span.text, scope), key=lambda each: each[0])
+                score = _SUPPORT * borne + fit + sentence.nearness(span) + subject
+                best = max(best, (score, span.text, sentence), key=lambda each: each[0])
     return best[1:]
 
 
-def _fit(asked: Asked, text: str, span: Span, opening: str | None) -> float | None:
+def _spans(asked: Asked, text: str, subject: str) -> Iterator[_Span]:
+    """The spans of a sentence that have the form the question asks for; pronouns stand for the passage's subject."""
+    if asked.kind == "date":
+        yield from (_Span(match.start(), match.end(), match[0]) for match in DATE.finditer(text))
+    elif asked.kind == "number":
+        for match in NUMBER.finditer(text):
+            rest = text[match.end() : match.end() + _CLOSE]
+            counted = list(takewhile(lambda word: word.text.lower() not in STOP, words(rest)))[:4]
+            unit = re.match(rf"[ -](?:{asked.unit})\b" if asked.unit else "", rest)
+            if unit and (asked.unit or not asked.sort or _match(asked.sort, counted)):
+                yield _Span(match.start(), match.end() + unit.end(), match[0] + unit[0])
+    elif asked.kind in ("occupation", "genre"):
+        yield from (_Span(match.start(1), match.end(1), match[1]) for match in _SORT.finditer(text))
+    else:
+        yield from _names(text, subject)
+        yield from (_Span(match.start(), match.end(), subject) for match in _PRONOUN.finditer(text) if subject)
+        yield from _nouns(asked, text) if asked.kind == "thing" else ()
+
+
+def _names(text: str, subject: str) -> Iterator[_Span]:
+    """Names, without a rank in front, a genitive's end, or the word with a capital that begins a sentence."""
+    for match in NAME.finditer(text):
+        at = match.start()
+        for piece in re.split(r"(['’]s? )", match[0]):
+            name = re.sub(r"(?:['’]s|['’]| of \d+)$", "", piece.strip())
+            start = at + piece.find(name)
+            while name and name != subject and name.partition(" ")[0].lower() in _NO_NAME:
+                start, name = start + len(name.partition(" ")[0]) + 1, name.partition(" ")[2]
+            if stems(name) and not CALENDAR.match(name):
+                yield _Span(start, start + len(name), _RANK.sub("", name))
+            at += len(piece)
+
+
+def _nouns(asked: Asked, text: str) -> Iterator[_Span]:
+    """One or two words without a capital, behind an article, a preposition or a word of the question."""
+    for word in words(text):
+        if word.text in _INTRODUCE or any(alike(said.stem, word.stem) == 1 for said in asked.said):
+            match = re.match(r" ([a-z][\w-]+|\w{1,2}\b)(?: ([a-z][\w-]+))?", text[word.end : word.end + _CLOSE])
+            nouns = [noun for noun in match.groups() if noun] if match else []
+            kept = " ".join(takewhile(lambda noun: noun not in STOP and not noun.endswith(("ed", "ing")), nouns))
+            if kept:
+                yield _Span(word.end + 1, word.end + 1 + len(kept), kept)
+
+
+def _fit(asked: Asked, text: str, span: _Span, opening: str) -> float | None:
     """How well a span suits the kind of answer; None if it cannot be one.
 
-    `opening` is the first sentence of the passage about it, if there is one. Words of the question tell nothing new.
+    `opening` is the first sentence of the passage about it; empty if there is none.
     """
-    said = {word.stem for word in (*asked.names, *asked.said)}
-    own = set(stems(span.text)) or {span.text.lower()}
-    before, after = text[max(0, span.start - _CLOSE) : span.start], text[span.end : span.end + _CLOSE]
-    if own <= said:
-        return None
-    fits = {
-        "date": _fits_date,
-        "occupation": _fits_occupation,
-        "person": _fits_person,
-        "place": _fits_place,
-        "thing": _fits_thing,
-    }
-    fit = fits[asked.kind](asked, span, before, after, opening) if asked.kind in fits else 0.0
-    return None if fit is None else fit - len(own & said) / len(own)
-
-
-def _fits_occupation(asked: Asked, span: Span, before: str, after: str, opening: str | None) -> float | None:
-    noun = span.text.split()[-1]
-    return 0.0 if is_person(noun) and noun not in _NO_OCCUPATION else None
-
-
-def _fits_date(asked: Asked, span: Span, before: str, after: str, opening: str | None) -> float | None:
-    """The dates in brackets behind a name are those of birth and death, and no others: (1842–1905)."""
-    first, second = re.match(r"\s?[–-]", after), re.search(r"[–-]\s?$", before)
-    if not (re.search(r"\([^()]*$", before) and (first or second)):
+    own = {stem for stem in stems(span.text) if len(stem) > 1} or {span.text.lower()}
+    if own <= {word.stem for word in (*asked.names, *asked.said)}:
+        return None  # nothing new
+    if asked.kind in ("date", "number", "genre"):
         return 0.0
-    asks = "born" if first else "die"
-    return 0.0 if any(alike(word.stem, asks) for word in asked.said) else None
-
-
-def _fits_place(asked: Asked, span: Span, before: str, after: str, opening: str | None) -> float | None:
-    """A place follows a preposition, or the word for what it is: its capital, Kuressaare."""
-    if opening is not None and _about_person(opening):
+    if asked.kind == "occupation":
+        return 0.0 if is_person(span.text.split()[-1]) else None
+    before, after = text[max(0, span.start - _CLOSE) : span.start], text[span.end : span.end + _CLOSE]
+    described = re.search(r"\b(?:is|was) (?:an?|the) (.*)", opening)
+    nouns = words(re.split(r" (?:in|of|at|on|from|for|by|that|which|who)\b", described[1])[0] if described else "")
+    born = re.search(r"\bborn\b|\(\s?(?:c\. )?\d{3,4}\s?[–-]", opening[:100]) is not None
+    person = born or any(is_person(word.text) for word in nouns)
+    if asked.kind == "person":
+        return None if opening and not person else _fits_person(asked, span, before, known=person)
+    if asked.kind == "place" and person:
         return None
-    named = any(_beside(w.stem, before, after) for w in asked.said if w.text.lower() in ("capital", "birthplace"))
-    if not (named or _PLACED.search(before)):
-        return None if opening is None else 0.0
-    return _SORTED + bool(asked.sort and _beside(asked.sort, before, after))
-
-
-def _fits_thing(asked: Asked, span: Span, before: str, after: str, opening: str | None) -> float | None:
-    """A thing is of the sort that is asked for, if one is; or it follows what is said of it."""
-    if not asked.sort:
-        near = follows(asked, before) or any(_beside(w.stem, before, after) for w in (asked.key, *asked.said[-1:]) if w)
-        return 0.0 if near else None
-    if (_PEOPLE.search(span.text) and re.match(r" [a-z]", after)) or (
-        span.text.islower() and asked.sort in stems(span.text)
+    if asked.kind == "thing" and (
+        (asked.sort in own and span.text.islower()) or (_PEOPLE.match(span.text) and re.match(" [a-z]", after))
     ):
-        return None  # the Japanese studio, a large house
-    if has_noun(span, asked.sort) or _beside(asked.sort, before, after) or _is_one(asked.sort, opening):
+        return None  # a large house; the Japanese studio
+    noun = asked.sort or (asked.key.stem if asked.key else "")
+    if noun and (_has_noun(span, noun) or _beside(noun, before, after) or _match(noun, nouns) >= _FORM):
         return _SORTED
-    return 0.0 if asked.said and follows(asked, before) else None
+    if asked.kind == "place":
+        placed = re.search(r"\b(?:in|at|from|near|to|into) (?:the )?(?:[\w-]+ \w+ of )?$", before)
+        return 1.0 if placed else None
+    return 0.0 if _follows(asked, before) else None
 
 
-def _fits_person(asked: Asked, span: Span, before: str, after: str, opening: str | None) -> float | None:
+def _fits_person(asked: Asked, span: _Span, before: str, *, known: bool) -> float | None:
     """A person has two names, or is known as one; is named behind "by", or behind the word for what people are."""
-    noun = re.match(r" ([a-z]+)\b", after)
-    if " " not in span.text and noun and noun[1] not in STOP and not noun[1].endswith(("ed", "s")):
-        return None  # a lone name in front of a noun describes it: Danish film
-    if (opening is not None and not _about_person(opening)) or _NO_PERSON.search(span.text):
+    place = rf"\b(?:in|at|near|from|into{'' if known or ' ' in span.text else '|of'}) (?:the )?$"
+    if _NO_PERSON.search(span.text) or re.search(place, before):
         return None
-    lone = " " not in span.text and opening is None
-    if re.search(rf"\b(?:in|at|near|from|into{'|of' if lone else ''}) (?:the )?$", before):
-        return None
-    fit = 0.7 if re.fullmatch(r"\S+ \D+", span.text) else -0.8
     by = re.search(r"(\w+) (?:by|under) (?:the )?(?:[\w-]+ ){0,4}$", before)
-    made = by is not None and any(best_match(word.stem, words(by[1])) for word in asked.said)
-    sort = asked.sort and (1.2 * _beside(asked.sort, before, "") + 0.5 * _is_one(asked.sort, opening))
-    return fit + 0.5 * (opening is not None) + 0.7 * made + (sort or 0.0)
+    made = by is not None and any(_match(word.stem, words(by[1])) for word in asked.said)
+    sort = asked.sort != "" and _beside(asked.sort, before, "")
+    return 1.5 * (re.fullmatch(r"\S+ \D+", span.text) is not None) + 0.7 * made + 1.2 * sort
+
+
+def _match(stem: str, among: Sequence[Word]) -> float:
+    """How well the best of some words matches a stem, from 0 to 1."""
+    return max((alike(stem, other.stem) for other in among), default=0.0)
+
+
+def _follows(asked: Asked, before: str) -> bool:
+    """Whether a span stands right behind the verb of the question, as malaria in "died of malaria"."""
+    match = re.search(r"(\w+)(?: (?:of|to|the|an?|his|her|its|as)){0,2} $", before[-_CLOSE:])
+    verbs = [word for word in (asked.key, *asked.said[-1:]) if word]
+    return match is not None and any(_match(word.stem, words(match[1])) for word in verbs)
+
+
+def _has_noun(span: _Span, noun: str) -> bool:
+    """Whether a name has the noun in it, given as a stem: Westminster Abbey is an abbey."""
+    return any(alike(noun, stem) >= _HERE for stem in stems(span.text))
 
 
 def _beside(noun: str, before: str, after: str) -> bool:
-    """Whether a noun, given as a stem, stands right before a span, or behind it: the river Aurach; Toho, the studio."""
+    """Whether a noun, given as a stem, stands right before a span or behind it: its town is Kärdla; Toho, a studio."""
     behind = re.match(r" [a-z]\w+|, [^.;]*", after)
-    ahead = re.search(r"(\w+),?(?: (?:of|the|called|named)){0,2} $", before)
-    close = [*words(ahead[1] if ahead else ""), *words(behind[0] if behind else "")[:4]]
-    return best_match(noun, close) >= 0.95
-
-
-def _is_one(noun: str, opening: str | None) -> bool:
-    """Whether a passage says of its subject that it is one of these, given as a stem."""
-    said = re.search(r"\b(?:is|was) (?:an?|the) (.*)", opening or "")
-    return said is not None and best_match(noun, words(said[1])[:10]) >= 0.95
-
-
-def _about_person(opening: str) -> bool:
-    """Whether the first sentence of a passage is about a person."""
-    said = re.search(r"\b(?:is|was) (?:an?|the) (.*)", opening)
-    nouns = words(re.split(r" (?:in|of|at|on|from|for|by|that|which|who)\b", said[1])[0] if said else "")
-    return _LIFE.search(opening[:_START]) is not None or any(is_person(word.text) for word in nouns)
-
-
-def _nearness(asked: Asked, scope: Scope, span: Span) -> float:
-    """How close the question's words stand to a span; who does something is named before it."""
-    wanted = [(word, weight(word)) for word in asked.said]
-    known = {word for word in asked.names if best_match(word.stem, scope.title)}
-    wanted += [(word, _KNOWN if word in known else _RARE if known else 1.0) for word in asked.names]
-    total = 0.0
-    for asked_word, worth in wanted:
-        near = 0.0
-        for word in scope.words:
-            match = alike(asked_word.stem, word.stem)
-            if not match or span.start <= word.start < span.end:
-                continue
-            behind = word.end <= span.start
-            between = scope.text[word.end : span.start] if behind else scope.text[span.end : word.start]
-            gap = len(between) + _COMMA * len(re.findall(r"[,;:(]", between))
-            if asked.kind == "person" and behind and not re.search(r"\b(?:by|of|under) ", between):
-                gap += _COMMA
-            near = max(near, match * worth / (1 + gap / _NEAR))
-        total += near
-    return total
+    ahead = re.search(r"(\w+),?(?: (?:of|is|was|the|called|named)){0,2} $", before)
+    return _match(noun, [*words(ahead[1] if ahead else ""), *words(behind[0] if behind else "")[:4]]) >= _FORM

@@ -2,13 +2,11 @@
 
 import ast
 import re
-from contextlib import suppress
 from typing import Any
 
-from lms.extractive.passages import JOINT, NumberedPassage, passages
-from lms.extractive.prompt import Field, Prompt, clean
+from lms.extractive.passages import JOINT, NumberedPassage, entities, passages, triples
 from lms.extractive.reading import Reader
-from lms.extractive.triples import entities, triples
+from lms.prompt import Field, Prompt, clean
 
 __all__ = ["fill"]
 
@@ -25,7 +23,7 @@ _ROLES = (  # what a text is for: the first role whose pattern is in the field's
     ("evidence", r"\b(?:evidence|summar|extract|snippet|statement|fact|sentence|quot|support|rewrit|observ)"),
     ("missing", r"\b(?:missing|gap|lack)"),
     ("topic", r"\b(?:topic|subject|entit|keyword|title)"),
-    ("passage", r"\b(?:passage|document|background|paragraph|knowledge|article|essay|context)"),
+    ("evidence", r"\b(?:passage|document|background|paragraph|knowledge|article|essay|context)"),
     ("answer", r"\b(?:answer|respon|result|candidate)"),
 )
 _ASSENT = re.compile("yes|true|correct|supported|relevant|sufficient|answerable|entailed|complete")
@@ -33,14 +31,8 @@ _DISSENT = re.compile(
     "no|false|wrong|refuted|not .*|(?:un|in|ir)(?:correct|supported|relevant|sufficient|answerable|complete)"
 )
 _END = re.compile("finish|stop|end|done|answer")
-_FORMATS = {
-    "date": "2000-01-01",
-    "date-time": "2000-01-01T00:00:00Z",
-    "time": "00:00:00",
-    "duration": "P1D",
-    "uuid": "00000000-0000-4000-8000-000000000000",
-    "uri": "https://example.org/",
-}
+_FORMATS = {"date": "2000-01-01", "date-time": "2000-01-01T00:00:00Z", "time": "00:00:00", "duration": "P1D"}
+_FORMATS |= {"uuid": "00000000-0000-4000-8000-000000000000", "uri": "https://example.org/"}
 _DEEPEST = 8  # levels of a recursive type
 _TOOL = r"\(\d+\) (\w+), whose description .*?It takes arguments (\{.*?\})\.(?: \(|$| When )"
 _SHORT = 12  # words of an answer
@@ -99,20 +91,16 @@ class _Filler:
     def value(self, schema: dict[str, Any], field: Field, depth: int = 0) -> Any:
         """A value that the JSON schema allows, patterns and lengths of text apart; `field` says what for."""
         schema = self._resolved(schema, field)
-        choices = schema.get("anyOf") or schema.get("oneOf") or schema.get("allOf")
-        if choices:
+        kind = schema.get("type")
+        if choices := schema.get("anyOf") or schema.get("oneOf") or schema.get("allOf"):
             possible = [choice for choice in choices if choice.get("type") != "null"]
             return self.value(possible[0], field, depth + 1) if possible and depth < _DEEPEST else None
-        kind = schema.get("type")
         if "enum" in schema:
             return self._option(schema["enum"], field)
-        if kind == "object" and "properties" not in schema:
-            return self._arguments(depth)
         if kind == "object":
-            return {
-                name: self.value(part, Field(name, field.schema, part.get("description", "")), depth + 1)
-                for name, part in schema["properties"].items()
-            }
+            parts = schema["properties"] if "properties" in schema else self._arguments(depth)
+            fields = {name: Field(name, field.schema, part.get("description", "")) for name, part in parts.items()}
+            return {name: self.value(part, fields[name], depth + 1) for name, part in parts.items()}
         if kind == "array":
             return self._list(schema, field, depth)
         if kind in ("number", "integer"):
@@ -121,20 +109,19 @@ class _Filler:
             return self._truth(field) if kind == "boolean" else None
         return _FORMATS.get(schema.get("format", "")) or clean(self._text(field))
 
-    def _arguments(self, depth: int) -> dict[str, Any]:
-        """Arguments for the chosen tool among those that a dspy.ReAct lists in its instructions; none without tools."""
-        tools = dict(re.findall(_TOOL, self._prompt.instructions))
-        for field in self._prompt.outputs:
-            if (tool := self.value(field.schema, field, depth) if "enum" in field.schema else None) in tools:
-                with suppress(ValueError, SyntaxError):
-                    wanted: dict[str, dict[str, Any]] = ast.literal_eval(tools[tool])
-                    return {name: self.value(kind, Field(name, kind, ""), depth + 1) for name, kind in wanted.items()}
-        return {}
-
     def _resolved(self, schema: dict[str, Any], field: Field) -> dict[str, Any]:
         """The schema, or the definition that it refers to; a constant becomes the only option of an enum."""
         resolved = field.schema.get("$defs", {}).get(schema.get("$ref", "").rpartition("/")[2], schema)
         return {**resolved, "enum": [resolved["const"]]} if "const" in resolved else resolved
+
+    def _arguments(self, depth: int) -> dict[str, dict[str, Any]]:
+        """The types of the arguments of the chosen tool among those that a dspy.ReAct lists; empty without tools."""
+        tools = dict(re.findall(_TOOL, self._prompt.instructions))
+        chosen = [self.value(f.schema, f, depth) for f in self._prompt.outputs if "enum" in f.schema and tools]
+        try:
+            return next((dict(ast.literal_eval(tools[tool])) for tool in chosen if tool in tools), {})
+        except (ValueError, SyntaxError):
+            return {}
 
     def _offered(self, field: Field, words: str) -> str:
         """The first of these words in the field's description or the instructions; empty if there is none."""
@@ -149,16 +136,15 @@ class _Filler:
             return " ".join([*reader.evidence(3), *([end] if answers else [])])
         if re.search(r"\bsearch\b.*\banswer\b", field.description) and reader.answer:
             return reader.answer  # the field holds a query or an answer: this is the last step of a loop
-        if role in ("plan", "query"):
-            return "; ".join(reader.queries) if role == "plan" else reader.query
-        if role == "note":
-            return JOINT.join(reader.notes) or self._offered(field, r"\bno helpful information\b")
-        if role in ("evidence", "passage"):  # without evidence, the question's own words: the reader knows nothing
+        if role == "evidence":  # without evidence, the question's own words: the reader knows nothing
             restated = f"{reader.topic}: {reader.question.rstrip('?')}."
             return " ".join(reader.evidence(3)) or self._offered(field, r"\[none\]") or restated
-        if role in ("topic", "missing"):
-            return reader.topic if role == "topic" else reader.uncovered or "nothing"
-        return reader.answer or self._offered(field, r"\b(?:unknown|unanswerable)\b")
+        if role == "note":
+            return JOINT.join(reader.notes()) or self._offered(field, r"\bno helpful information\b")
+        if role == "answer":
+            return reader.answer or self._offered(field, r"\b(?:unknown|unanswerable)\b")
+        texts = {"plan": "; ".join(reader.queries()), "query": reader.queries()[0], "topic": reader.topic}
+        return texts.get(role) or reader.uncovered or "nothing"
 
     def _list(self, schema: dict[str, Any], field: Field, depth: int) -> list[Any]:
         """The items of a list, by their type.
@@ -167,25 +153,27 @@ class _Filler:
         relevant passage, or for every passage if the object judges it by a boolean. Lists in a list are the facts of a
         passage. Any other list has one item.
         """
-        reader = self._reader
-        least = schema.get("minItems", 0)
+        reader, passage = self._reader, self._prompt.inputs.get("passage")
         items = self._resolved(schema.get("items", {}), field)
-        found: list[Any]
         if "prefixItems" in schema:
             return [self.value(item, field, depth + 1) for item in schema["prefixItems"]]
         if items.get("type") == "integer":
             none = self._offered(field, r"\b(?:none|no passages?|empty|if any)\b")
             numbers = reader.relevant(may_be_none=bool(none))
-            found = [number for number in numbers if number in items.get("enum", numbers)]
-        elif items.get("type") == "array" and "passage" in self._prompt.inputs:
-            found = triples(self._prompt.inputs["passage"])
-        elif items == {"type": "string"} and field.name == "entities" and "passage" in self._prompt.inputs:
-            found = entities(self._prompt.inputs["passage"])
+            found: list[Any] = [number for number in numbers if number in items.get("enum", numbers)]
+        elif passage and items.get("type") == "array":
+            found = triples(passage)
+        elif passage and items == {"type": "string"} and field.name == "entities":
+            found = entities(passage)
         elif items == {"type": "string"}:
-            lists = {"plan": reader.queries, "query": reader.queries, "evidence": reader.evidence(3)}
-            lists["topic"] = [reader.topic, *reader.uncovered.split()]
-            noted = _role(field) == "note"
-            texts = reader.notes if noted else lists.get(_role(field)) or [self._text(field)]
+            role, topic = _role(field), [reader.topic, *reader.uncovered.split()]
+            lists = {
+                "plan": reader.queries(),
+                "query": reader.queries(),
+                "evidence": reader.evidence(3),
+                "topic": topic,
+            }
+            texts = reader.notes() if role == "note" else lists.get(role) or [self._text(field)]
             found = [clean(text) for text in texts]
         elif items.get("type") == "object" and reader.passages and depth < 2:
             judged = any(part.get("type") == "boolean" for part in items.get("properties", {}).values())
@@ -194,8 +182,7 @@ class _Filler:
             found = [_Filler(self._prompt, each).value(items, field, depth + 1) for each in readers]
         else:
             found = [self.value(items, field, depth + 1)] if depth < _DEEPEST else []
-        while len(found) < least:
-            found.append(self.value(items, field, depth + 1))
+        found += [self.value(items, field, depth + 1) for _ in range(schema.get("minItems", 0) - len(found))]
         return found[: schema.get("maxItems")]
 
     def _number(self, schema: dict[str, Any], field: Field, *, whole: bool) -> float:
@@ -206,8 +193,7 @@ class _Filler:
         step = 1 if whole else 0.001
         low = schema.get("minimum", schema["exclusiveMinimum"] + step if "exclusiveMinimum" in schema else None)
         high = schema.get("maximum", schema["exclusiveMaximum"] - step if "exclusiveMaximum" in schema else None)
-        best = self._reader.relevant(may_be_none=False)
-        said = re.search(r"\d{1,9}", self._reader.answer)
+        best, said = self._reader.relevant(may_be_none=False), re.search(r"\d{1,9}", self._reader.answer)
         number = self._reader.coverage
         if re.match(r"un|p_un|miss|no_|not_", field.name):
             number = 1 - number
@@ -234,16 +220,14 @@ class _Filler:
         end once there is an answer. Of a scale of numbers, the one that the coverage reaches.
         Else the option that shares most words with the answer and its evidence.
         """
-        yes = [option for option in options if _ASSENT.fullmatch(str(option).lower())]
-        no = [option for option in options if _DISSENT.fullmatch(str(option).lower())]
+        yes, no, ends = (
+            [option for option in options if form.fullmatch(str(option).lower())] for form in (_ASSENT, _DISSENT, _END)
+        )
         if yes and no:
-            if "unanswerable" in no[1:] and not self._reader.answer:
-                return "unanswerable"
-            return yes[0] if self._truth(field) else no[0]
-        ends = [option for option in options if _END.fullmatch(str(option).lower())]
+            unknown = "unanswerable" in no[1:] and not self._reader.answer
+            return "unanswerable" if unknown else yes[0] if self._truth(field) else no[0]
         if ends:
-            others = [option for option in options if option not in ends]
-            return (ends if self._reader.answer else others + ends)[0]
+            return (ends if self._reader.answer else [option for option in options if option not in ends] + ends)[0]
         if all(isinstance(option, int) for option in options):
             return options[round(self._reader.coverage * (len(options) - 1))]
         said = set(re.findall(r"\w+", " ".join([self._reader.answer, *self._reader.evidence(1)]).lower()))

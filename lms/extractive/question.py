@@ -2,70 +2,68 @@
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from lms.extractive.words import STOP, Word, words
 
-__all__ = ["AUXILIARY", "SHARED", "Asked", "is_person", "take_apart", "weight"]
+__all__ = ["SHARED", "Asked", "is_person", "take_apart"]
 
-AUXILIARY = r"(?:is|are|was|were|am|do|does|did|can|could|has|have|had|will|would|should|may|might|must)\b"
 SHARED = r"\b(?:both|same)\b"
-_QUESTION_WORD = r"\b(?:who(?:m|se)?|when|where|what|which|why|how (?!to\b)\w+)\b"
+_UNITS = {  # what is measured: the words that ask for it, and the units that answer
+    "tall|high|deep|far|wide|long|height|length|depth|width|altitude|elevation|distance": (
+        r"(?:kilo|centi|milli)?met(?:re|er)s?|km|cm|mm|m|miles?|feet|foot|ft|yards?|inch(?:es)?|light-years?"
+    ),
+    "big|large|area|size": r"square (?:(?:kilo)?met(?:re|er)s?|miles?|km|feet)|km²|km2|sq mi|hectares?|acres?",
+    "heavy|weight": r"kilogram(?:me)?s?|kg|g|grams?|tons?|tonnes?|pounds?|lbs?",
+    "old|age": r"years?(?: old)?|months?|days?|hours?|minutes?",
+    "fast|speed": r"km/h|mph|knots?|(?:kilomet(?:re|er)s|miles) (?:per|an) hour",
+    "much": "(?:(?:thousand|million|billion) )?(?:dollars|pounds|euros|francs|marks|crowns|yen|lire|rupees)",
+    "temperature": r"degrees?(?: (?:Celsius|Fahrenheit))?|°[CF]|K",
+}
+_MEASURES = "|".join(_UNITS)
+_AUXILIARY = r"(?:is|are|was|were|am|do|does|did|can|could|has|have|had|will|would|should|may|might|must)\b"
+_WORD = r"\b(?:who(?:m|se)?|when|where|what|which|why|how (?!to\b)\w+)\b"
 _WHAT = r"(?:what|which)\b.*?"
 _KINDS = (  # what is asked for, by the words that begin with the question word; the first that matches
     ("date", rf"when\b|{_WHAT} (?:year|date|decade|day|century|birthday)\b"),
-    ("number", rf"how (?!did|do|does|is|are|was|were|can)\w+|{_WHAT} (?:number|population|percentage)\b"),
-    ("measure", rf"{_WHAT} (?:height|length|depth|width|altitude|elevation|area|size|distance|weight|temperature)\b"),
-    ("occupation", rf"{_WHAT} (?:occupation|profession|job)\b"),
+    ("number", rf"how (?!did|do|does|is|are|was|were|can)\w+|{_WHAT} (?:number|population|percentage|{_MEASURES})\b"),
+    ("occupation", rf"{_WHAT} (?:occupation|profession|job|for a living)\b"),
     ("genre", rf"{_WHAT} (?:genre|sport)\b"),
-    (
-        "place",
-        rf"where\b|{_WHAT} (?:birthplace|city|country|state|town|village|county|place|island|location|capital)\b",
-    ),
+    ("place", rf"where\b|{_WHAT} (?:birthplace|city|country|state|town|village|county|place|island|capital)\b"),
     ("person", r"who"),
 )
-_MEASURES = {"tall": "length", "high": "length", "deep": "length", "far": "length", "wide": "length", "long": "length"}
-_MEASURES |= {"big": "area", "large": "area", "heavy": "weight", "old": "time", "much": "money", "fast": "speed"}
-_MEASURES |= {"height": "length", "length": "length", "depth": "length", "width": "length", "altitude": "length"}
-_MEASURES |= {"elevation": "length", "distance": "length", "area": "area", "size": "area", "weight": "weight"}
-_MEASURES |= {"temperature": "temperature"}
-_PERSON_NOUNS = """
-    general king queen emperor empress president pope saint poet admiral captain chief monk priest bishop archbishop
-    prince princess wife husband father mother son daughter brother sister uncle aunt twin lieutenant envoy merchant
-    architect botanist person man woman boy girl coach regent hero champion
-"""
-_PERSONS = frozenset(_PERSON_NOUNS.split())
-_NO_PERSONS = frozenset("river crater tower number letter water chapter theater center power paper order maker".split())  # noqa: SIM905
-_LIGHT_WORDS = """
-    name title called kind type sort ever get go keep kept version main own certain still today now actually exactly
-"""  # say little of what is asked
-_LITTLE = 0.4
+_PERSON = re.compile(
+    r"(?:general|king|queen|emperor|empress|president|pope|saint|poet|admiral|captain|chief|monk|priest|(?:arch)?bishop|"
+    r"prince|princess|son|wife|husband|uncle|aunt|twin|lieutenant|envoy|merchant|architect|botanist|person|boy|girl|"
+    r"coach|regent|hero|champion|"
+    r"(?!river|crater|tower|number|letter|water|chapter|theat|center|power|paper|order|maker)\w*(?:er|or|ist|ian|tress|man))s?"
+)
+_LIGHT = (  # tells the kind, or says little of what is asked
+    r"occupation|profession|job|genre|sport|living|many|much|year|date|decade|day|century|name|title|called|kind|type|"
+    r"sort|ever|get|go|keep|kept|version|main|own|certain|still|today|now|exactly|official|officially|people|only"
+)
 _MOST = 100  # words of a question that are read
-_OCCUPATION = r"occupation|profession|job|genre|sport|living"
-_ORDINALS = r"(?:first|last|only|most|main|\w+est)"
-_LIGHT = frozenset(_LIGHT_WORDS.split())
+_ORDINALS = r"(?:first|last|only|most|main|chief|\w+est)"
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(NamedTuple):
     """A question, taken apart.
 
     Attributes:
-        kind: The kind of answer: "yesno", "choice", "date", "number", "measure",
-            "occupation", "genre", "place", "person" or "thing".
-        measure: For a number with a unit, what is measured, such as "length"; else empty.
+        kind: The kind of answer: "yesno", "choice", "date", "number", "occupation", "genre", "place", "person" or
+            "thing".
+        unit: For a number, the pattern of the unit that it must have; empty if it needs none.
         sort: The stem of the noun that the answer is one of, as "river" in "Which river …"; else empty.
         names: The words of names, and numbers.
         said: The other words that carry meaning.
-        key: The one of these that says what the question is about in the first place, if that is plain: the verb of
-            "Who directed …", the noun of "Who is the mother of …".
+        key: The one of these that an answer must be told with, if that is plain: the verb, or the noun of "the … of".
     """
 
     kind: str
-    measure: str
+    unit: str
     sort: str
-    names: tuple[Word, ...]
-    said: tuple[Word, ...]
+    names: list[Word]
+    said: list[Word]
     key: Word | None
 
 
@@ -73,104 +71,83 @@ def take_apart(question: str, titles: Iterable[str], *, choice: bool) -> Asked:
     """Take a question apart.
 
     Args:
-        question: The question.
+        question: The question; a mere noun phrase asks what it is.
         titles: The titles of the passages, which tell the names in a question that has no capitals.
         choice: Whether the question joins two names with "or".
     """
     found = words(question)[:_MOST]
     kind, at = _kind(question.lower(), choice=choice)
-    measure, noun = "", None
-    head = [word for word in found if word.start >= at][1:]  # behind the question word
-    lead = question[at : head[0].start].lower() if head else ""
-    if lead.startswith(("which", "what", "whose")):
-        noun = _sort(head)
-    if lead.startswith("how") and head:
-        noun = _sort(head[1:]) if head[0].text.lower() in ("many", "much") else None
-        measure = _MEASURES.get(head[0].text.lower(), "")
-    elif kind == "measure":
-        measure = next((_MEASURES[word.text.lower()] for word in head if word.text.lower() in _MEASURES), "")
+    head = [word for word in found if word.start >= at]  # from the question word on
+    texts = [word.text.lower() for word in head[:6]]
+    measure = next((text for text in texts if kind == "number" and re.fullmatch(_MEASURES, text)), "")
+    unit = next((unit for form, unit in _UNITS.items() if measure in form.split("|")), "")
+    noun = None
+    if texts and re.match("which|what|whose|how", texts[0]) and not unit:
+        noun = _sort(head[2 if texts[0] == "how" else 1 :])
     if kind == "thing" and noun and is_person(noun.text):
         kind = "person"
-    elif kind in ("occupation", "genre") or (noun and noun.text.lower() in _LIGHT):
-        noun = None
-    first = found[0].start if found else 0
-    capitals = [w for w in found if w.start != first and w.text[0].isupper() and w.text.lower() not in STOP]
+    sort = "" if not noun or re.fullmatch(_LIGHT, noun.text.lower()) else noun.stem
     titled = {word.text.lower() for title in titles for word in words(title)}
-    names, said = [], []
-    for word in found:
-        if len(word.text) == 1 and not word.text.isdecimal():
-            continue
-        if (word.text.lower() in STOP and word not in capitals) or re.fullmatch(_QUESTION_WORD, word.text.lower()):
-            continue
-        if word in capitals or word.text[0].isdecimal() or (not capitals and word.text.lower() in titled):
+    capitals = [w for w in found[1:] if w.text[0].isupper() and w.text.lower() not in STOP]
+    names, said = list[Word](), list[Word]()
+    for word in found[kind == "yesno" :]:
+        text = word.text.lower()
+        if word in capitals or text[0].isdecimal() or (not capitals and text in titled and text not in STOP):
             names.append(word)
-        elif kind in ("occupation", "genre") and re.fullmatch(_OCCUPATION, word.text.lower()):
-            continue
-        elif (
-            word != noun and word.text.lower() not in ("many", "much") and not (word.start == first and kind == "yesno")
-        ):
+        elif len(text) > 1 and word != noun and not (text in STOP or re.fullmatch(rf"{_WORD}|{_LIGHT}", text)):
             said.append(word)
-    return Asked(kind, measure, noun.stem if noun else "", tuple(names), tuple(said), _key(question, at, noun, said))
-
-
-def weight(word: Word) -> float:
-    """How much a word of the question says of what is asked."""
-    return _LITTLE if word.text.lower() in _LIGHT else 1.0
+    return Asked(kind, unit, sort, names, said, _key(question, at, noun, names, said))
 
 
 def is_person(noun: str) -> bool:
     """Whether a noun is one for people."""
-    noun = noun.lower()
-    agent = re.search(r"(?:er|or|ist|ian|tress|man|woman)s?$", noun) is not None
-    return noun in _PERSONS or (agent and noun not in _NO_PERSONS)
+    return _PERSON.fullmatch(noun.lower()) is not None
 
 
 def _kind(asked: str, *, choice: bool) -> tuple[str, int]:
     """The kind of answer that the question word asks for, and where that word stands."""
-    shared = re.search(SHARED, asked)
-    found = list(re.finditer(_QUESTION_WORD, asked))
+    found = list(re.finditer(_WORD, asked))
     begins = [match for match in found if re.fullmatch(r"(?:[a-z]+ ){0,2}", asked[: match.start()])]
     at = (begins or found[-1:])[0].start() if found else 0
+    shared = re.search(SHARED, asked)
     if choice and not shared:
         return "choice", at
-    if re.match(AUXILIARY, asked) or (shared and not found):
+    if re.match(_AUXILIARY, asked) or (shared and not found):
         return "yesno", at
-    if not found:
-        return "thing", at
-    head = " ".join(asked[at:].split(maxsplit=6)[:6])
-    if re.match(r"what (?:do|does|did) .+ (?:do|living)\W*$", asked[at:]):
+    begun = asked[at : at + 20 * _MOST] if found else f"what {asked}"
+    if re.match(r"what (?:do|does|did) .+ (?:do|living)\W*$", begun):
         return "occupation", at
+    head = " ".join(begun.split(maxsplit=6)[:6])
     return next((kind for kind, form in _KINDS if re.match(form, head)), "thing"), at
-
-
-def _key(question: str, at: int, noun: Word | None, said: list[Word]) -> Word | None:
-    """The verb right behind the question word or its noun; else the noun of "is the … of"; else "called"."""
-    begin = re.compile(r"\w*").match(question, at)
-    after = noun.end if noun else begin.end() if begin else at
-    of = re.match(rf" {AUXILIARY} the (?:\w+ )?(\w+) (?:of|for)\b", question[after:])
-    keys = [word for word in said if question[after : word.start].isspace()]
-    keys += [word for word in said if of and word.start == after + of.start(1)]
-    keys += [word for word in said if word.text.lower() in ("called", "named", "nicknamed") and not noun]
-    return keys[0] if keys else None
 
 
 def _sort(head: list[Word]) -> Word | None:
     """The noun behind "which" or "what": the last word before an auxiliary, or before a verb and its object."""
-    run: list[Word] = []
     text = " ".join(word.text.lower() for word in head)
-    if re.match(r"(?:is|was) the (?:name|title) of", text):
-        head = [word for word in head[4:] if word.text.lower() not in ("the", "a", "an")]
-    elif re.match(rf"(?:is|was|are|were) the {_ORDINALS} ", text):
-        head = head[2:]
-    head = [word for word in head if not re.fullmatch(_ORDINALS, word.text.lower())]
-    for word in head:
-        text = word.text.lower()
-        if re.fullmatch(AUXILIARY, text):
-            return run[-1] if run else None
-        if text in STOP or (word.text[0].isupper() and run):
-            break
+    if of := re.match(rf"(?:is|was|are|were) the (?:(?:name|title) of (?:the )?|(?={_ORDINALS} ))", text):
+        head = head[len(of[0].split()) :]
+    run: list[Word] = []
+    for word in (word for word in head if not re.fullmatch(_ORDINALS, word.text.lower())):
+        verb = word.text.lower() in STOP or (word.text[0].isupper() and run)
+        if verb or re.fullmatch(_AUXILIARY, word.text.lower()):
+            return run[-2 if len(run) > 1 and not re.fullmatch(_AUXILIARY, word.text.lower()) else -1] if run else None
         if not word.text[0].isupper():
             run.append(word)
-    else:
-        return run[-1] if run else None
-    return run[-2] if len(run) > 1 else run[0] if run else None
+    return run[-1] if run else None
+
+
+def _key(question: str, at: int, noun: Word | None, names: list[Word], said: list[Word]) -> Word | None:
+    """The verb behind the question word or its noun; the noun of "is the … of"; the verb behind a name."""
+    begin = re.compile(r"\w*").match(question, at)
+    after = noun.end if noun else begin.end() if begin else at
+    rest = question[after:]
+    keys = [word for word in said if question[after : word.start].isspace()]
+    of = re.match(rf" {_AUXILIARY} the (?:\w+ )?(\w+) (?:of|for)\b", rest)
+    if of and not re.match("where|when", question[at:], re.I):
+        keys += [word for word in said if word.start == after + of.start(1)]
+    if not keys and re.match(rf" {_AUXILIARY}", rest):
+        keys = [word for word in said if any(question[name.end : word.start].isspace() for name in names)]
+        if not re.match(r" d(?:o|oes|id)\b", rest):
+            keys = [word for word in keys if not re.search(r"\w", question[word.end :])]
+        keys = keys[-1:] if re.search(r"\b(?:who|that|which|whose)\b", rest) else keys
+    return keys[0] if keys else None

@@ -7,20 +7,7 @@ from typing import NamedTuple
 
 import Stemmer
 
-__all__ = [
-    "CALENDAR",
-    "DATE",
-    "MONTH",
-    "NAME",
-    "NUMBER",
-    "STOP",
-    "YEAR",
-    "Word",
-    "alike",
-    "sentences",
-    "stems",
-    "words",
-]
+__all__ = ["CALENDAR", "DATE", "NAME", "NUMBER", "STOP", "YEAR", "Word", "alike", "sentences", "stems", "words"]
 
 _STOP_WORDS = """
     a about after all also an and any are as at be been before between both but by can could did do does during each
@@ -29,17 +16,18 @@ _STOP_WORDS = """
     among behind near together upon within were what when where which while who whom whose why will with would you your
 """
 STOP = frozenset(_STOP_WORDS.split())
-MONTH = "(?:January|February|March|April|May|June|July|August|September|October|November|December)"
+_MONTH = "(?:January|February|March|April|May|June|July|August|September|October|November|December)"
 YEAR = r"\b(?:1\d|20)\d\d\b"
-DATE = re.compile(rf"\b(?:\d{{1,2}} )?{MONTH} (?:\d{{1,2}}, )?\d{{3,4}}\b|{YEAR}(?:s\b)?")
-CALENDAR = re.compile(rf"(?:{MONTH}|(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day)\b")
+DATE = re.compile(rf"\b(?:\d{{1,2}} )?{_MONTH} (?:\d{{1,2}}, )?\d{{3,4}}\b|{YEAR}(?:s\b)?")
+CALENDAR = re.compile(rf"(?:{_MONTH}|(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day)\b")
 NUMBER = re.compile(
     r"\b\d[\d,]*(?:\.\d+)?\b(?: (?:hundred|thousand|million|billion|percent|per cent)\b|%)?"
-    r"|\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirteen|fifteen|twenty|thirty|forty|fifty)\b"
+    r"|\b(?:(?:a|two|three|several) (?:hundred|thousand|dozen)|two|three|four|five|six|seven|eight|nine|ten|eleven|"
+    r"twelve|(?:thir|four|fif|six|seven|eigh|nine)teen|(?:twen|thir|for|fif|six|seven|eigh|nine)ty)\b"
 )
 _CAPITAL = r"[A-ZÀ-ÞĀ-Ž](?:\.(?=[A-Z ])|[\w’'-]*)"
 NAME = re.compile(
-    rf"\b{_CAPITAL}(?:(?: (?:of|the|de|la|le|von|van|der|del|da|di|&)){{0,2}} (?:{_CAPITAL}|\d+\b)"
+    rf"\b{_CAPITAL}(?:(?: (?:of|the|de|la|le|von|van|der|del|da|di|&)){{0,2}} (?:{_CAPITAL}|\d+\b(?![–-]))"
     rf"|(?<=Prize) (?:in|for) {_CAPITAL})*"
 )
 _SENTENCE_END = re.compile(r"(?<=[.!?])[\"”)]? (?=[\"“(]?[A-Z0-9À-Þ])")
@@ -49,80 +37,26 @@ _LONGEST_WORD = 64  # characters from which a stem is made, which are remembered
 
 # Words that say the same in a question and in an encyclopedia, with their irregular forms. A word can be in several.
 _GROUPS = """
-    born birth birthplace birthday native
-    die died death dead killed fell
-    buried burial grave tomb
-    kill killed murder murdered shot assassinated
-    direct directed director filmmaker
-    write wrote written writer author novelist playwright script screenplay penned
-    compose composed composer music score scores scored soundtrack
-    play plays played player part role star stars starred starring portray acted actor actress lead cast appears
-    design designed designer architect built build builder constructed devised devise engineer
-    make made maker build built builder manufacturer manufactured producer
-    founded founder founding established establish started start began formed created set
-    discover discovered discoverer discovery found find detected identified isolated spotted
-    invent invented inventor devised developed
-    called call named name nickname nicknamed known title entitled renamed
-    open opened opening inaugurated
-    lead leader led headed commanded commander command under
-    troops army force forces soldiers
-    win won winner victory victor victorious
-    win won award awarded prize received receive get got honoured medal
-    defeat defeated beat destroyed
-    marry married wife husband spouse
-    father son daughter child children
-    mother son daughter child children
-    son father
-    daughter father
-    brother sister sibling
-    lie lies located situated stands stand location
-    flow flows enters drains joins ends end meets mouth empties runs
-    cross crosses spans over crossing
-    high height tall rises elevation altitude
-    long length
-    deep depth
-    area size covers
-    occupation job profession work living
-    study studied attend attended educated graduated education university school
-    live lived home house resided
-    home stadium ground plays
-    succeeded successor followed succeed
-    disease illness sickness
-    sign signed concluded
-    publish published appeared released release came
-    climb climbed ascent ascend
-    reach reached struck land landed arrived
-    ship vessel steamer boat whaler
-    film movie picture feature
-    begin began begun started
-    finish finished completed complete ended
-    film filmed shot shoot
-    mine colliery pit
-    suggest suggested propose proposed
-    sue sued legal
-    teach taught teacher
-    give gave given
-    become became
-    sell sold
-    draw drew drawn
-    chief main
-    britain british
-    denmark danish
-    england english
-    finland finnish
-    france french
-    greece greek
-    ireland irish
-    netherlands dutch
-    poland polish
-    scotland scottish
-    spain spanish
-    sweden swedish
-    switzerland swiss
-    turkey turkish
-    wales welsh
-    country nation
-    town city
+    born birth birthplace birthday native; die death dead killed fell; buried burial grave tomb; kill murder shot
+    assassinated; direct director filmmaker; write wrote written writer author novelist playwright script screenplay
+    penned; compose music score soundtrack; play player part role star portray acted actor actress lead cast
+    appears; design architect built build builder constructed devised engineer competition contest; make made maker
+    build built builder manufacturer producer; found founder establish start formed created set; begin began begun
+    start; discover discoverer discovery found find detected identified isolated spotted; invent inventor devised
+    developed; open inaugurated; call name nickname known title entitled renamed; lead leader led headed conduct
+    director commanded under; troops army force soldiers; win won winner victory victor; win won award prize
+    received get got honoured medal; defeat beat destroyed; marry wife husband spouse; father son daughter child
+    children; mother son daughter child children; brother sister sibling; lie located situated stands; flow enters
+    drains joins ends meet mouth empties runs; cross spans over; high highest height tall rises elevation altitude;
+    long longest length; deep deepest depth; area size large largest covers; occupation job profession work living;
+    disease illness sickness; study attend educated graduated university school; live home house resided; home
+    stadium ground plays; succeeded successor followed; sign concluded; publish appeared released came; climb ascent
+    ascend; reach struck land arrived; ship vessel steamer boat whaler; film movie picture feature shot shoot; based
+    adapted; finish completed; mine colliery pit; suggest propose; sue sued legal; teach taught teacher; give gave
+    given; become became; sell sold; draw drew drawn; grow grew grown; chief main; choose chose chosen; country
+    nation; town city; britain british; denmark danish; england english; finland finnish; france french; greece
+    greek; ireland irish; netherlands dutch; poland polish; scotland scottish; spain spanish; sweden swedish;
+    switzerland swiss; turkey turkish; wales welsh
 """
 
 
@@ -147,37 +81,10 @@ def stems(text: str) -> list[str]:
     return [word.stem for word in words(text) if word.text.lower() not in STOP]
 
 
-@cache
-def _stemmer() -> Stemmer.Stemmer:
-    return Stemmer.Stemmer("english")
-
-
-def _stemmed(texts: list[str]) -> list[str]:
-    found: list[str] = _stemmer().stemWords([text[:_LONGEST_WORD].lower() for text in texts])
-    return found
-
-
-@cache
-def _groups() -> dict[str, frozenset[int]]:
-    """The groups of each stem that is in one."""
-    found: dict[str, set[int]] = {}
-    for number, line in enumerate(_GROUPS.split("\n")):
-        for stem in _stemmed(line.split()):
-            found.setdefault(stem, set()).add(number)
-    return {stem: frozenset(numbers) for stem, numbers in found.items()}
-
-
-@lru_cache(maxsize=1 << 14)
-def _plain(stem: str) -> str:
-    """A stem without accents."""
-    return "".join(char for char in unicodedata.normalize("NFKD", stem) if not unicodedata.combining(char))
-
-
 @lru_cache(maxsize=1 << 16)
 def alike(one: str, other: str) -> float:
     """How far two stems say the same: 1 for the same word or a form of it, such as Italy and Italian, less for two
     words of one group, 0 for others."""
-    one, other = _plain(one), _plain(other)
     if one == other:
         return 1.0
     short, long = sorted((one, other), key=len)
@@ -194,8 +101,30 @@ def sentences(text: str) -> list[str]:
     """
     found: list[str] = []
     for piece in _SENTENCE_END.split(text):
-        if found and _ABBREVIATION.search(found[-1][-6:]):
+        if found and len(found[-1]) < _LONGEST and _ABBREVIATION.search(found[-1][-6:]):
             found[-1] += " " + piece
         elif piece.strip():
             found.append(piece.strip())
     return [piece[at : at + _LONGEST] for piece in found for at in range(0, len(piece), _LONGEST)]
+
+
+@cache
+def _stemmer() -> Stemmer.Stemmer:
+    return Stemmer.Stemmer("english")
+
+
+def _stemmed(texts: list[str]) -> list[str]:
+    """The stems of words, without accents."""
+    found: list[str] = _stemmer().stemWords([text[:_LONGEST_WORD].lower() for text in texts])
+    return [stem if stem.isascii() else _plain(stem) for stem in found]
+
+
+def _plain(stem: str) -> str:
+    return "".join(char for char in unicodedata.normalize("NFKD", stem) if not unicodedata.combining(char))
+
+
+@cache
+def _groups() -> dict[str, frozenset[int]]:
+    """The groups of each stem that is in one."""
+    groups = [set(_stemmed(group.split())) for group in _GROUPS.split(";")]
+    return {s: frozenset(n for n, group in enumerate(groups) if s in group) for s in set().union(*groups)}

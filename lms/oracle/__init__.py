@@ -37,9 +37,9 @@ import dspy
 
 from lms.engine import AsyncPromptEngine, PromptEngine
 from lms.extractive.fields import fill
-from lms.extractive.prompt import Prompt, parse, render
 from lms.oracle.gold import Gold, fold, leads_of
 from lms.oracle.reply import PerfectReply
+from lms.prompt import Prompt, parse, render
 from odqa.errors import UsageError
 
 __all__ = ["Gold", "OracleEngine", "oracle_lm"]

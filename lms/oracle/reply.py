@@ -6,8 +6,8 @@ from typing import Any
 
 from lms.extractive.fields import fill
 from lms.extractive.passages import JOINT
-from lms.extractive.prompt import Field, Prompt, clean
 from lms.oracle.gold import Gold, fold, leads_of
+from lms.prompt import Field, Prompt, clean
 
 __all__ = ["PerfectReply"]
 

@@ -12,7 +12,7 @@ import pytest
 from support.patience import CPU_SECONDS
 from support.scripted import UNPARSABLE, Function, engine_lm, render
 
-from lms.extractive.prompt import Field, Prompt, parse
+from lms.prompt import Field, Prompt, parse
 from programs import load, names
 from programs.instruments.cost import Spent, measured
 from retrieval import Memory, Passage

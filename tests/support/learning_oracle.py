@@ -14,8 +14,8 @@ from typing import Any
 from dspy.lm15 import Request, Response
 from support.scripted import render, respond
 
-from lms.extractive.prompt import Prompt, parse
 from lms.oracle import Gold, OracleEngine
+from lms.prompt import Prompt, parse
 
 __all__ = ["KEYS", "LearningOracle"]
 

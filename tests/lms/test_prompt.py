@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from support.lighthouse import ADAPTERS, CONTEXT
 
 from lms.extractive import ExtractiveReader, extractive_lm
-from lms.extractive.prompt import parse
+from lms.prompt import parse
 
 
 class Colour(enum.Enum):
