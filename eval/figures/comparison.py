@@ -14,6 +14,7 @@ from eval.figures.statistics import difference_interval, holm, paired_test
 from eval.figures.summary import Summary, summarise, total, total_by_name
 from eval.records.record import Manifest, Row
 from eval.records.run import Run
+from eval.records.standing import standing
 from programs.instruments.cost import Cost
 from programs.instruments.trace import Trace
 from retrieval import UsageError
@@ -27,6 +28,8 @@ class Compared:
     """One of the runs."""
 
     name: str
+    short: str
+    """As little as tells it from the others: its program, and else with its LM, or the name of its directory."""
     left_out: int
     """How many of its questions are left out because not all runs asked them."""
     summary: Summary
@@ -138,8 +141,8 @@ def compare(
         questions=len(shared[0]),
         metrics=chosen,
         runs=[
-            Compared(run.name, len(run.rows) - len(rows), summary, _found(rows), _shown(rows))
-            for run, rows, summary in zip(runs, shared, summaries, strict=True)
+            Compared(run.name, short, len(run.rows) - len(rows), summary, _found(rows), _shown(rows))
+            for run, short, rows, summary in zip(runs, _short(runs), shared, summaries, strict=True)
         ],
         differing=differing([run.manifest for run in runs]),
         differences=[
@@ -148,6 +151,19 @@ def compare(
             for difference in _family([_difference(metric, type_, *pair) for type_ in family for pair in pairs])
         ],
     )
+
+
+def _short(runs: Sequence[Run]) -> list[str]:
+    """See `Compared.short`."""
+    folders = [", ".join(directory.name for directory in run.directories) for run in runs]
+    programs, with_lms = [], []
+    for run, folder in zip(runs, folders, strict=True):
+        lm = run.manifest.lm or ""
+        of = f" best of {len(run.manifest.best_of)}" if run.manifest.best_of else ""
+        programs.append(f"{run.manifest.program or folder}{of}")
+        with_lms.append(f"{programs[-1]} {standing(lm) or lm.rpartition('/')[2]}")
+    names = [run.name for run in runs]
+    return next(each for each in (programs, with_lms, folders, names) if len({*each}) == len(runs))
 
 
 def _found(rows: Sequence[Row]) -> float:

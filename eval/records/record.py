@@ -140,6 +140,8 @@ class Row(_Record):
     """The program's alone."""
     judging: _Spents
     """What each metric that asks an LM cost."""
+    number: int = 0
+    """Its place among the questions of the run, from 1; 0 where it is not known."""
 
 
 class Message(_Record):

@@ -28,7 +28,7 @@ class Run:
     """One; of the best of several runs, those of all."""
     manifest: Manifest
     rows: list[Row]
-    """The last row of each question."""
+    """The last row of each question, in the order in which the run was given them."""
     gap: str | None
     """Why the run is not complete, in words; None where it is."""
     skip_damaged: bool = False

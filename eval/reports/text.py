@@ -1,6 +1,7 @@
 """The figures of runs as plain text."""
 
-from collections.abc import Sequence
+import textwrap
+from collections.abc import Iterator, Sequence
 
 from eval.figures.comparison import Comparison, Difference
 from eval.figures.costs import Costs
@@ -21,6 +22,7 @@ from eval.reports.formats import (
     spent_cells,
     usd,
 )
+from eval.reports.verdict import verdict
 from odqa.printable import unbroken
 from programs.instruments.cost import Spent
 
@@ -63,24 +65,26 @@ def table(summary: Summary) -> str:
     return "\n".join(parts)
 
 
-def comparison_table(comparison: Comparison) -> str:
-    """The runs, their figures by each metric, and the differences; ends without a line break."""
-    short = {run.name: f"R{n}" for n, run in enumerate(comparison.runs, 1)}
+def comparison_table(comparison: Comparison, width: int | None = None) -> str:
+    """What the runs come to, their figures by each metric, and the differences; ends without a line break.
+
+    Metrics with the same figures stand together. With a width, lines are no longer than that many columns.
+    """
+    names = [unbroken(run.short) for run in comparison.runs]
     lines = [["", "n", "failed", "unparsable", *_COSTS.values(), *_TOKENS.values(), "USD", "left out"]]
-    for run in comparison.runs:
+    for name, run in zip(names, comparison.runs, strict=True):
         total = run.summary.total
-        spent = [*(f"{total.cost[name]:,.0f}" for name in _TOKENS), usd(total.cost.get("usd"))]
-        lines.append([*_counts(short[run.name], total), *_costs(total), *spent, str(run.left_out)])
-    parts = [f"{short[run.name]}  {unbroken(run.name)}: {_about(run.summary)}" for run in comparison.runs]
-    parts += _differing(comparison, short)
-    parts += ["", f"{comparison.questions} questions that all runs asked", "", align(lines)]
-    for metric in comparison.metrics:
-        parts += ["", align(_means(metric, comparison, short))]
-        for by_type in (False, True):
-            differences = [d for d in comparison.differences if d.metric == metric and bool(d.type) is by_type]
-            if differences:
-                parts += ["", align(_differences(differences, short))]
-    return "\n".join([*parts, "", _COMPARISON_LEGEND])
+        spent = [*(f"{total.cost[token]:,.0f}" for token in _TOKENS), usd(total.cost.get("usd"))]
+        lines.append([*_counts(name, total), *_costs(total), *spent, str(run.left_out)])
+    parts = [_filled(unbroken(verdict(comparison)), width), ""]
+    for name, run in zip(names, comparison.runs, strict=True):
+        parts.append(_filled(f"{name}: {unbroken(run.name)}, {_about(run.summary)}", width))
+    parts += _differing(comparison, names, width)
+    parts += ["", f"{comparison.questions} questions that all runs asked", "", align(lines, width=width)]
+    for tables in _by_figures(comparison, names):
+        for table in tables:
+            parts += ["", align(table, width=width)]
+    return "\n".join([*parts, "", _filled(_COMPARISON_LEGEND, width)])
 
 
 def cost_table(costs: Costs) -> str:
@@ -90,20 +94,35 @@ def cost_table(costs: Costs) -> str:
     return "\n".join([align(lines), *cost_notes(costs)])
 
 
-def align(lines: Sequence[Sequence[str]], left: Sequence[int] = (0,)) -> str:
+def align(lines: Sequence[Sequence[str]], left: Sequence[int] = (0,), width: int | None = None) -> str:
     """Columns two spaces apart. A line break in a cell is a space: no name makes lines of its own.
 
     Args:
         lines: Their cells; at least one line, all of the same length.
         left: Numbers of the columns, from 0, that are flush left; the others are flush right.
+        width: Columns of text that a line has at most: those that do not fit stand below, behind the first one again.
     """
     lines = [[unbroken(cell) for cell in line] for line in lines]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    padded = [
-        [cell.ljust(w) if n in left else cell.rjust(w) for n, (cell, w) in enumerate(zip(line, widths, strict=True))]
-        for line in lines
-    ]
-    return "\n".join("  ".join(line).rstrip() for line in padded)
+    blocks, taken = [[0]], widths[0]
+    for n, wide in enumerate(widths[1:], 1):
+        if width is not None and taken + 2 + wide > width and len(blocks[-1]) > 1:
+            blocks.append([0])
+            taken = widths[0]
+        blocks[-1].append(n)
+        taken += 2 + wide
+
+    def padded(line: Sequence[str], n: int) -> str:
+        return line[n].ljust(widths[n]) if n in left else line[n].rjust(widths[n])
+
+    return "\n\n".join(
+        "\n".join("  ".join(padded(line, n) for n in block).rstrip() for line in lines) for block in blocks
+    )
+
+
+def _filled(text: str, width: int | None) -> str:
+    """The text in lines of that width, where one is given."""
+    return text if width is None else textwrap.fill(" ".join(text.split()), width)
 
 
 def _judge(name: str, spent: Spent) -> str:
@@ -115,18 +134,32 @@ def _judge(name: str, spent: Spent) -> str:
     )
 
 
-def _differing(comparison: Comparison, short: dict[str, str]) -> list[str]:
+def _differing(comparison: Comparison, names: Sequence[str], width: int | None) -> list[str]:
     """What differs between the runs, for above their figures."""
     lines = [*comparison.differing, *passages_lines(comparison.runs)]
     if not lines:
         return []
-    table = align([["what differs", *short.values()], *([line.name, *line.values] for line in lines)])
+    table = align([["what differs", *names], *([line.name, *line.values] for line in lines)], width=width)
     warning = passages_warning(comparison.runs)
-    return ["", table, *([warning] if warning else [])]
+    return ["", table, *([_filled(warning, width)] if warning else [])]
 
 
-def _means(metric: str, comparison: Comparison, short: dict[str, str]) -> list[list[str]]:
-    lines = [[heading(metric), *(short[run.name] for run in comparison.runs)]]
+def _by_figures(comparison: Comparison, names: Sequence[str]) -> Iterator[list[list[list[str]]]]:
+    """The tables of each metric, once for those that have the same."""
+    same: dict[str, tuple[list[str], list[list[list[str]]]]] = {}
+    for metric in comparison.metrics:
+        tables = [_means(metric, comparison, names)]
+        for by_type in (False, True):
+            differences = [d for d in comparison.differences if d.metric == metric and bool(d.type) is by_type]
+            tables += [_differences(differences, comparison, names)] if differences else []
+        same.setdefault(repr(tables), ([], tables))[0].append(heading(metric))
+    for headings, tables in same.values():
+        tables[0][0][0] = ", ".join(headings)
+        yield tables
+
+
+def _means(metric: str, comparison: Comparison, names: Sequence[str]) -> list[list[str]]:
+    lines = [["", *names]]
     for name in (None, *comparison.runs[0].summary.by_type):
         groups = [run.summary.by_type[name] if name else run.summary.total for run in comparison.runs]
         cells = [f"{_score(figures, metric)} {_interval(figures, metric)}".strip() for figures in groups]
@@ -134,7 +167,8 @@ def _means(metric: str, comparison: Comparison, short: dict[str, str]) -> list[l
     return lines
 
 
-def _differences(differences: Sequence[Difference], short: dict[str, str]) -> list[list[str]]:
+def _differences(differences: Sequence[Difference], comparison: Comparison, names: Sequence[str]) -> list[list[str]]:
+    short = {run.name: name for run, name in zip(comparison.runs, names, strict=True)}
     lines = [["", "n", "difference", "", "p", "corrected"]]
     for d in differences:
         pair = f"{short[d.first]} - {short[d.second]}"

@@ -125,7 +125,7 @@ def evaluate(
         for row in store.whole_rows():
             on_row(row)
         asked = [example for example in examples if example.id not in done]
-        run = _Run(store, calls, on_row, asked)
+        run = _Run(store, calls, on_row, asked, {example.id: n for n, example in enumerate(examples, 1)})
         at_once = threads or questions_at_once()
         how: dict[str, Any] = {"retries": retries, "pause": pause, "clean": clean}
         try:
@@ -156,11 +156,17 @@ class _Run:
     """Which questions of a run wait, and what is kept of those that were asked. Safe for many threads."""
 
     def __init__(
-        self, store: Store, calls: RecordedCalls, on_row: Callable[[Row], object], asked: Iterable[dspy.Example]
+        self,
+        store: Store,
+        calls: RecordedCalls,
+        on_row: Callable[[Row], object],
+        asked: Iterable[dspy.Example],
+        numbers: Mapping[str, int],
     ) -> None:
         self._store = store
         self._calls = calls
         self._on_row = on_row
+        self._numbers = numbers  # by id, of all questions
         self._events: SimpleQueue[Literal["ended", "interrupt"]] = SimpleQueue()
         self._state = threading.Lock()  # guards the store and what follows
         self._waiting = deque(asked)
@@ -270,7 +276,7 @@ class _Run:
             return self._store.hold(passages)
 
     def _keep(self, row: Row) -> None:
-        self._store.add(row)
+        self._store.add(row.model_copy(update={"number": self._numbers[row.id]}))
         if row.error is None:
             self._answered += 1
         else:

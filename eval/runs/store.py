@@ -54,7 +54,7 @@ def read(directory: str | Path, *, skip_damaged: bool = False) -> Run:
     with reading(f"{directory} holds no run"):
         manifest = _manifest(path)
         found = lines(path / "rows.jsonl", Row.model_validate, left_out=left_out if skip_damaged else None)
-        rows = list({row.id: row for row, _ in found}.values())
+        rows = sorted({row.id: row for row, _ in found}.values(), key=lambda row: row.number)
         failed = all(row.error is not None for row in rows)
         gap = _gap(_summary(path), manifest.asked, len(rows), all_failed=failed)
     if left_out:

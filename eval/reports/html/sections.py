@@ -14,7 +14,7 @@ from eval.reports.html.tables import Cell, Column, Filter, Line, Table
 __all__ = ["costs", "differences", "reasons", "results", "scores", "scores_of_one", "setup", "types"]
 
 _PERCENT = axis(0.0, 1.0)
-_SCORE_COLUMNS = (Column("95 % interval"), Column("", _PERCENT))
+_PLOT, _INTERVAL = Column("", _PERCENT), Column("95 % interval")
 
 
 def results(sources: Sequence[Source], metric: str) -> Table:
@@ -36,7 +36,7 @@ def scores(sources: Sequence[Source], metric: str) -> Table:
     return Table(
         f"scores-{metric}",
         heading(metric),
-        (Column("run"), Column(heading(metric)), *_SCORE_COLUMNS),
+        (Column("run"), _PLOT, Column(heading(metric)), _INTERVAL),
         tuple(lines),
     )
 
@@ -45,7 +45,7 @@ def scores_of_one(source: Source, metrics: Sequence[str]) -> Table:
     """The scores of a run by each metric."""
     total = source.summary.total
     lines = tuple(Line(heading(name), tuple(_score(total.scores[name], total.n))) for name in metrics)
-    return Table("scores", "Scores", (Column("metric"), Column("score"), *_SCORE_COLUMNS), lines)
+    return Table("scores", "Scores", (Column("metric"), _PLOT, Column("score"), _INTERVAL), lines)
 
 
 def reasons(sources: Sequence[Source], metric: str) -> Table | None:
@@ -95,20 +95,23 @@ def types(sources: Sequence[Source], metric: str) -> Table:
         for source in sources:
             of_type = source.summary.by_type[type_]
             counts = [of_type.n, of_type.failed, of_type.unparsable]
+            plot, *scores = _score_or_none(of_type, metric)
             cells = [
                 *([Cell(source.short)] if several else []),
+                plot,
                 *(Cell(str(count)) for count in counts),
-                *_score_or_none(of_type, metric),
+                *scores,
                 *(Cell(amount(of_type, cost)) for cost in ("LM calls", "seconds")),
             ]
             lines.append(
                 Line(type_, tuple(cells), run=source.number if several else None, hollow=bool(source.standing))
             )
-    columns = [*(["run"] if several else []), "n", "failed", "unparsable", heading(metric)]
+    first = ["type", "run"] if several else ["type"]
+    columns = ["n", "failed", "unparsable", heading(metric), "95 % interval", "LM calls", "seconds"]
     return Table(
         f"types-{metric}",
         f"{heading(metric)} by question type",
-        (Column("type"), *map(Column, columns), *_SCORE_COLUMNS, Column("LM calls"), Column("seconds")),
+        (*map(Column, first), _PLOT, *map(Column, columns)),
         tuple(lines),
     )
 
@@ -141,12 +144,12 @@ def _line_of(source: Source, cells: Sequence[str | Cell]) -> Line:
 
 def _score(score: Score, n: int) -> list[Cell]:
     low, high = score.low, score.high
-    return [Cell(percent(score, n)), Cell(interval(low, high)), Cell(bar=bar(score.mean, low, high, _PERCENT))]
+    return [Cell(bar=bar(score.mean, low, high, _PERCENT)), Cell(percent(score, n)), Cell(interval(low, high))]
 
 
 def _score_or_none(figures: Figures, metric: str) -> list[Cell]:
     score = figures.scores.get(metric)
-    return [Cell("–"), Cell(), Cell()] if score is None else _score(score, figures.n)
+    return [Cell(), Cell("–"), Cell()] if score is None else _score(score, figures.n)
 
 
 def _differences(id_: str, caption: str, found: Sequence[Difference], short: Mapping[str, str], on: Axis) -> Table:
@@ -154,13 +157,13 @@ def _differences(id_: str, caption: str, found: Sequence[Difference], short: Map
     for d in found:
         pair = f"{short[d.first]} − {short[d.second]}"
         cells = [
+            Cell(bar=bar(d.mean, d.low, d.high, on)),
             Cell(str(d.n)),
             Cell(signed_percent(d.mean)),
             Cell(interval(d.low, d.high, "+")),
-            Cell(bar=bar(d.mean, d.low, d.high, on)),
             Cell(p_value(d.p)),
             Cell(p_value(d.p_corrected) + (" *" if d.p_corrected < 0.05 else "")),
         ]
         lines.append(Line(f"{d.type}: {pair}" if d.type else pair, tuple(cells)))
-    heads = (Column("pair"), Column("n"), Column("difference"), Column("95 % interval"), Column("", on))
+    heads = (Column("pair"), Column("", on), Column("n"), Column("difference"), _INTERVAL)
     return Table(id_, caption, (*heads, Column("p"), Column("corrected")), tuple(lines))

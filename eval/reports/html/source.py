@@ -32,7 +32,7 @@ class Source:
     number: int
     """From 0."""
     short: str
-    """R1, R2 …; empty where there is only one run."""
+    """As `eval.figures.comparison.Compared.short`; empty where there is only one run."""
     run: Run
     rows: list[Row]
     known: dict[str, Passage]
@@ -48,14 +48,14 @@ class Source:
 
     @property
     def title(self) -> str:
-        """The short name and the program."""
-        return f"{self.short} {self.run.manifest.program or self.run.name}".strip()
+        """The short name, or of one run the program."""
+        return self.short or self.run.manifest.program or self.run.name
 
     @property
     def name(self) -> str:
         """The title, and whether the run is a ceiling or a floor."""
-        best = f", best of {len(self.run.manifest.best_of)}" if self.run.manifest.best_of else ""
-        return f"{self.title}{best}{f', {self.standing}' if self.standing else ''}"
+        best = f"best of {len(self.run.manifest.best_of)}" if self.run.manifest.best_of else ""
+        return ", ".join([self.title, *(what for what in (best, self.standing) if what and what not in self.title)])
 
 
 def sources(
@@ -75,7 +75,7 @@ def sources(
         )
         known = run.passages()
         reasons = [reason(row, known) for row in rows]
-        short = f"R{n + 1}" if comparison else ""
+        short = comparison.runs[n].short if comparison else ""
         made.append(Source(n, short, run, rows, known, reasons, summary, costs(rows, run.manifest)))
     return made
 

@@ -12,6 +12,7 @@ from eval.reports.html import sections
 from eval.reports.html.drawing import Chart, Point, chart, front
 from eval.reports.html.source import Source, cost, sources
 from eval.reports.html.tables import Table
+from eval.reports.verdict import of_one, verdict
 from retrieval.indexes import Progress
 
 __all__ = ["ChartView", "RunView", "View", "view"]
@@ -26,11 +27,11 @@ class RunView:
     number: int
     """From 0."""
     short: str
-    """R1, R2 …; empty where there is only one run."""
+    """As `eval.figures.comparison.Compared.short`; empty where there is only one run."""
     name: str
-    """The short name, the program, and whether it is a ceiling or a floor."""
+    """The title, and whether it is a ceiling or a floor."""
     title: str
-    """The short name and the program."""
+    """The short name, or of one run the program."""
     hollow: bool
     """Whether it is a ceiling or a floor."""
     best_of: bool
@@ -81,6 +82,8 @@ class View:
     """The page."""
 
     title: str
+    verdict: str
+    """What the runs come to, in a sentence; empty where there is nothing to say."""
     sources: list[Source]
     """What it is made from."""
     runs: list[RunView]
@@ -134,6 +137,7 @@ def view(runs: Sequence[Run], title: str | None = None, progress: Progress = lam
     setup_of_all = sections.setup("setup-of-all", caption, ["value"], same)
     return View(
         title=title or _title(made),
+        verdict=verdict(comparison) if comparison else _verdict(made[0]),
         sources=made,
         runs=[_run(source, entries) for source in made],
         shared=len(made[0].rows),
@@ -146,6 +150,11 @@ def view(runs: Sequence[Run], title: str | None = None, progress: Progress = lam
         setup=sections.setup("setup-of-runs", "What was run", names, differing) if comparison else setup_of_all,
         setup_of_all=setup_of_all if comparison else None,
     )
+
+
+def _verdict(source: Source) -> str:
+    total = source.summary.total
+    return of_one(source.title, total, next(iter(total.scores))) if total.scores else ""
 
 
 def _metric(name: str, made: Sequence[Source], comparison: Comparison | None) -> MetricView:
@@ -216,7 +225,7 @@ def _charts(made: Sequence[Source], metric: str) -> list[ChartView]:
             if spent is not None:
                 place = (spent, score.mean, score.low, score.high)
                 points.append(Point(source.short, source.number, source.standing, *place))
-        if points:
+        if any(point.cost for point in points):
             drawn = chart(points, across=f"{axis} per question", up=heading(metric))
             id_ = f"chart-{metric}-{axis.replace(' ', '-')}"
             charts.append(ChartView(id_, drawn, f"{heading(metric)} against {axis}.{_fronts(points)}"))

@@ -67,7 +67,7 @@ def test_a_run_is_shown_and_a_question_of_it(folder: Path, capsys: pytest.Captur
     id_ = json.loads((folder / "whole" / "rows.jsonl").read_text().splitlines()[0])["id"]
     assert exit_code(main, ["view", str(folder / "whole"), id_]) == 0
     question = capsys.readouterr().out
-    for said in (f"{id_}: ", "answer: ", "gold: ", "query 1: ", "  found: ★ ", "passages:\n", "q: "):
+    for said in (f"{id_}: ", "answer: ", "gold: ", "query 1: ", "  found: ★ ", "passages:\n", " for the question"):
         assert said in question
     assert "[[ ## question ## ]]" not in question
     assert exit_code(main, ["view", str(folder / "whole"), id_, "--prompts"]) == 0

@@ -151,26 +151,56 @@ def test_the_table() -> None:
     b.rows[3] = row("q3", 0, cost=replace(COST, usd=None))
     text = comparison_table(compare([a, b], ["em"]))
     assert text.split("\n\nMeans in percent")[0].splitlines() == [
-        "R1  runs/a: task t, program direct",
-        "R2  runs/b: task t, program direct",
+        "a answered 10 more of 40 exactly; chance can explain that (p = 0.071); it costs as many LM calls.",
         "",
-        "what differs  R1  R2",
-        "settings.k     1   5",
+        "a: runs/a, task t, program direct",
+        "b: runs/b, task t, program direct",
+        "",
+        "what differs  a  b",
+        "settings.k    1  5",
         "",
         "40 questions that all runs asked",
         "",
-        "     n  failed  unparsable  LM calls  searches  seconds  tokens in  tokens out       USD  left out",
-        "R1  40       1          40      1.00      1.00     2.00      1,200          30  0.500000         0",
-        "R2  40       0          40      1.00      1.00     2.00      1,200          30   unknown         1",
+        "    n  failed  unparsable  LM calls  searches  seconds  tokens in  tokens out       USD  left out",
+        "a  40       1          40      1.00      1.00     2.00      1,200          30  0.500000         0",
+        "b  40       0          40      1.00      1.00     2.00      1,200          30   unknown         1",
         "",
-        "EM                  R1                 R2",
+        "EM                   a                  b",
         "all  75.0 [59.8, 85.8]  50.0 [35.2, 64.8]",
         "",
-        "          n  difference                     p  corrected",
-        "R1 - R2  40       +25.0  [-2.1, +47.9]  0.071      0.071",
+        "        n  difference                     p  corrected",
+        "a - b  40       +25.0  [-2.1, +47.9]  0.071      0.071",
     ]
     low, high = interval([1] * 30 + [0] * 10)
     assert (round(100 * low, 1), round(100 * high, 1)) == (59.8, 85.8)
+
+
+def test_metrics_with_the_same_figures_stand_together() -> None:
+    a, b = run("a", 1, 0, 1), run("b", 0, 0, 1)
+    assert "EM, F1 " in comparison_table(compare([a, b]))
+    a.rows[1].scores["f1"] = 0.5
+    assert "EM, F1" not in comparison_table(compare([a, b]))
+
+
+def test_a_width_is_kept_and_nothing_is_left_out() -> None:
+    comparison = compare([run(name, 1, 0, 1, program=f"program {name}") for name in "abcd"])
+    narrow, wide = comparison_table(comparison, 60), comparison_table(comparison)
+    assert max(map(len, narrow.splitlines())) <= 60 < max(map(len, wide.splitlines()))
+    assert set(wide.split()) == set(narrow.split())
+
+
+@pytest.mark.parametrize(
+    ("others", "names"),
+    [
+        ({"program": "cot"}, ["direct", "cot"]),
+        ({"lm": "openai/small"}, ["direct floor", "direct small"]),
+        ({}, ["a", "b"]),
+    ],
+)
+def test_runs_have_the_shortest_names_that_tell_them_apart(others: dict[str, str], names: list[str]) -> None:
+    usual = {"program": "direct", "lm": "extractive/reader"}
+    comparison = compare([run("x/a", 1, **usual), run("y/b", 0, **usual | others)])
+    assert [each.short for each in comparison.runs] == names
 
 
 def call(*arguments: str) -> int | str | None:
@@ -182,7 +212,7 @@ def call(*arguments: str) -> int | str | None:
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     directories = [write(tmp_path / name, run(name, *scores)) for name, scores in {"a": (1, 0), "b": (0, 0)}.items()]
     assert call("compare", *directories) == 0
-    assert "R1 - R2  2       +50.0" in capsys.readouterr().out
+    assert "a - b  2       +50.0" in capsys.readouterr().out
     assert call("compare", *directories, "--metric", "f1", "--json") == 0
     comparison = json.loads(capsys.readouterr().out)
     assert comparison["metrics"] == ["f1"]

@@ -212,6 +212,19 @@ def test_questions_are_asked_once_and_side_by_side(tmp_path: Path) -> None:
     assert sorted(program.asked) == ["a", "b", "c"]
 
 
+def test_rows_are_read_in_the_order_of_the_questions(tmp_path: Path) -> None:
+    ended = threading.Event()
+
+    def answer(question: str) -> str:
+        assert question == "b" or ended.wait(PATIENCE)
+        return "Rome"
+
+    asked = questions("a", "b")
+    evaluate(Answer(answer), asked, metrics=[em], directory=tmp_path, threads=2, on_row=lambda row: ended.set())
+    written = [json.loads(line)["id"] for line in (tmp_path / "rows.jsonl").read_bytes().splitlines()]
+    assert (written, list(rows(tmp_path))) == (["q1", "q0"], ["q0", "q1"])
+
+
 def test_rows_are_on_disk_when_they_are_reported(tmp_path: Path) -> None:
     seen: list[str] = []
 

@@ -7,6 +7,7 @@ from support.records import a_row, a_run
 from eval.reports.html.files import latex, markdown, write_files
 from eval.reports.html.page import page
 from eval.reports.html.tables import Cell, Column, Line, Table
+from programs.instruments.cost import Cost
 from retrieval import UsageError
 
 TABLE = Table(
@@ -54,13 +55,17 @@ def test_a_name_is_no_command_of_latex(name: str, row: str) -> None:
 
 def test_every_table_and_drawing_of_a_page_is_a_file(tmp_path: Path) -> None:
     manifest = {"program": "p</title>&", "settings": {"k": 5}}
-    rows = [a_row(f"q{n}", scores={"em": float(n % 2), "acc_judge:x/y": 0.5}, type="ab"[n % 2]) for n in range(4)]
+    rows = [
+        a_row(f"q{n}", scores={"em": float(n % 2), "acc_judge:x/y": 0.5}, type="ab"[n % 2], cost=Cost(1, seconds=2.0))
+        for n in range(4)
+    ]
     made = page([a_run("one", rows, manifest), a_run("two", rows, {**manifest, "settings": {"k": 64}})])
     write_files(made.files, tmp_path / "new")
     names = {path.name for path in (tmp_path / "new").iterdir()}
     assert {"unlike.md", "unlike.tex", "results-em.md", "scores-em.svg", "chart-em-seconds.svg"} <= names
     assert {"differences-all-em.svg", "types-em.tex", "costs-0.md", "setup-of-all.md"} <= names
     assert "scores-acc_judge%3Ax%2Fy.svg" in names
+    assert "chart-em-US-dollars.svg" not in names  # all cost nothing: there would be nothing to see
     assert "| settings.k | 5 | 64 |" in (tmp_path / "new" / "unlike.md").read_text()
     for path in (tmp_path / "new").glob("*.svg"):
         text = path.read_text()

@@ -162,16 +162,16 @@ def test_the_figures_are_those_of_the_summary_and_of_the_costs(run: Run) -> None
     by_name = {"EM": "em", "F1": "f1", "titles found": "recall_passages", "titles kept": "recall_evidence"}
     lines = parsed.table("metric")
     assert [line[0] for line in lines] == list(by_name)
-    for heading, score, interval, _ in lines:
+    for heading, _, score, interval in lines:
         figures = summary.total.scores[by_name[heading]]
         assert score == f"{100 * figures.mean:.1f}"
         assert interval == f"[{100 * figures.low:.1f}, {100 * figures.high:.1f}]"
-    by_type = parsed.table("type", "n", "failed", "unparsable", "EM")
+    by_type = parsed.table("type")
     assert [line[0] for line in by_type] == list(summary.by_type) == ["a", "b"]
     for line in by_type:
         of_type = summary.by_type[line[0]]
         counts = [str(of_type.n), str(of_type.failed), str(of_type.unparsable)]
-        assert line[1:5] == [*counts, f"{100 * of_type.scores['em'].mean:.1f}"]
+        assert line[2:6] == [*counts, f"{100 * of_type.scores['em'].mean:.1f}"]
     expected = [[line.label, *line.cells] for line in cost_lines(costs(run.rows, run.manifest))]
     assert parsed.table("spent", *COST_COLUMNS) == expected
     for said in ("complete: 6 questions", "1 failed, the first with", "settings.k", "versions.dspy", "some/model"):
@@ -228,16 +228,17 @@ def test_a_comparison_has_the_figures_of_the_comparison(run: Run, tmp_path: Path
     parsed = Parsed(page([run, second]))
     assert [len(question["traces"]) for question in parsed.data["questions"]] == [2] * 5
     (em,) = (d for d in comparison.differences if d.metric == "em" and d.type is None)
-    line = parsed.table("pair", "n", "difference")[0]
-    assert line[0] == "R1 − R2"
-    assert line[1:4] == ["5", f"{100 * em.mean:+.1f}", f"[{100 * em.low:+.1f}, {100 * em.high:+.1f}]"]
+    line = next(table for table in parsed.tables if table[0][2:4] == ["n", "difference"])[1]
+    assert line[0] == "reader model − reader ceiling"
+    assert line[2:5] == ["5", f"{100 * em.mean:+.1f}", f"[{100 * em.low:+.1f}, {100 * em.high:+.1f}]"]
     assert line[5:] == [f"{em.p:.3f}", f"{em.p_corrected:.3f}"]
     mean = f"{100 * comparison.runs[1].summary.total.scores['em'].mean:.1f}"
-    assert [cell.strip() for cell in parsed.table("run", "EM")[1][:2]] == ["R2 reader, ceiling", mean]
-    unlike = {line[0]: line[1:] for line in parsed.table("setting", "R1 reader", "R2 reader, ceiling")}
+    scores = next(table for table in parsed.tables if table[0][0] == "run" and table[0][2] == "EM")
+    assert [scores[2][0].strip(), scores[2][2]] == ["reader ceiling", mean]
+    unlike = {line[0]: line[1:] for line in parsed.table("setting", "reader model", "reader ceiling")}
     assert unlike["settings.k"] == ["5", "6"]
     assert "started" not in unlike
-    for said in ("oracle/perfect = ceiling (oracle LM)", "k 6", "R1 1."):
+    for said in ("oracle/perfect = ceiling (oracle LM)", "k 6", "reader model 1."):
         assert said in parsed.text
 
 
@@ -254,7 +255,7 @@ def test_the_best_of_several_attempts(run: Run, tmp_path: Path) -> None:
     (trace,) = parsed.data["questions"][0]["traces"]
     assert (trace["answer"], trace["searches"], trace["passages"], trace["evidence"]) == (None, [], [], [])
     assert (trace["scores"]["em"], trace["cost"]["lm_calls"]) == (1.0, 2)
-    assert "R2" in Parsed(page([best, make_run(tmp_path / "c", *TEXTS)])).text
+    assert "reader best of 2 and reader are equal" in Parsed(page([best, make_run(tmp_path / "c", *TEXTS)])).text
 
 
 def test_an_incomplete_run_says_so_and_why() -> None:
@@ -336,8 +337,8 @@ def test_in_a_browser_questions_open_and_nothing_hostile_runs(run: Run, tmp_path
     assert ["open" in a for a in entries] == [False, True, False, False, False, False]
     for said in (
         "6 of 6 questions",
-        "R1 ✗ wrong",
-        "R2 ⚠ failed",
+        "run ✗ wrong",
+        "other ⚠ failed",
         "written by the LM",
         "found by no query",
         visible(HOSTILE),
@@ -419,9 +420,9 @@ def test_in_a_browser_tables_are_sorted_filter_and_are_copied(run: Run, tmp_path
     dom, console = browser(with_script(page([run, second]), script, tmp_path))
     assert console == ""
     expected = [
-        "most right: R2 reader, ceiling,R1 reader, descending",
-        "fewest right: R1 reader,R2 reader, ceiling, ascending",
-        "by name: R1 reader,R2 reader, ceiling, ascending",
+        "most right: reader ceiling,reader model, descending",
+        "fewest right: reader model,reader ceiling, ascending",
+        "by name: reader ceiling,reader model, ascending",
         "per question of 6|read|altogether|paid in this run",
         "1 of 6 questions",
         "true; true; scores-em.svg blob:",

@@ -1,0 +1,101 @@
+"""What runs come to, in one sentence for above their figures."""
+
+from collections.abc import Sequence
+
+from eval.figures.comparison import Compared, Comparison, Difference
+from eval.figures.summary import Figures
+from eval.reports.formats import heading, p_value
+
+__all__ = ["of_one", "verdict"]
+
+_DONE = {"em": "answered {} of {} exactly", "accuracy": "answered {} of {} right"}
+_AS_MANY = "costs as many LM calls"
+_PARTS = ("", "half", "a third", "a quarter", "a fifth", "a sixth", "a seventh", "an eighth", "a ninth", "a tenth")
+
+
+def of_one(name: str, figures: Figures, metric: str) -> str:
+    """How a run did by a metric that it has, and its LM calls."""
+    calls = figures.cost["lm_calls"]
+    each = f"{calls:.3g} LM call{'' if calls == 1 else 's'} per question"
+    return f"{name} {_score(figures, metric)}, with {each}."
+
+
+def verdict(comparison: Comparison) -> str:
+    """Which run is best by the first metric, whether chance can explain that, and what it costs.
+
+    Of more than two runs, the best one is compared with each other by p corrected for all pairs.
+    """
+    metric = comparison.metrics[0]
+    ranked = sorted(comparison.runs, key=lambda run: (-_mean(run, metric), run.summary.total.cost["lm_calls"]))
+    best, *others = ranked
+    if len(others) > 1:
+        return _among_many(best, others, comparison)
+    difference, other = _between(best, others[0], comparison), others[0]
+    lead = abs(difference.mean) if difference else 0.0
+    if difference is None or lead < 1e-9:
+        names = " and ".join(run.short for run in comparison.runs)
+        who = "each" if _times(best, other) == _AS_MANY else best.short
+        return f"{names} are equal by {heading(metric)}; {who} {_times(best, other)}."
+    more = round(lead * difference.n)
+    if metric in _DONE:
+        what = _DONE[metric].format(f"{more} more", difference.n)
+    else:
+        what = f"is ahead of {other.short} by {100 * lead:.1f} points of {heading(metric)}"
+    explained = "chance can explain that" if difference.p >= 0.05 else "chance does not explain that"
+    return f"{best.short} {what}; {explained} ({_p(difference.p)}); it {_times(best, other)}."
+
+
+def _among_many(best: Compared, others: Sequence[Compared], comparison: Comparison) -> str:
+    pairs = {other.short: _between(best, other, comparison) for other in others}
+    chance = [name for name, pair in pairs.items() if pair is None or pair.p_corrected >= 0.05]
+    sure = [name for name in pairs if name not in chance]
+    parts = [f"{best.short} is best: it {_score(best.summary.total, comparison.metrics[0])}"]
+    if sure:
+        parts.append(f"chance does not explain its lead over {_listed(sure)}")
+    if chance:
+        parts.append(f"chance can explain its lead over {_listed(chance)}")
+    cheapest = min(others, key=lambda run: run.summary.total.cost["lm_calls"])
+    return f"{'; '.join(parts)}; beside {cheapest.short}, the cheapest other, it {_times(best, cheapest)}."
+
+
+def _between(one: Compared, other: Compared, comparison: Comparison) -> Difference | None:
+    names, metric = {one.name, other.name}, comparison.metrics[0]
+    alike = (d for d in comparison.differences if d.metric == metric and d.type is None)
+    return next((d for d in alike if {d.first, d.second} == names), None)
+
+
+def _mean(run: Compared, metric: str) -> float:
+    return run.summary.total.scores[metric].mean
+
+
+def _score(figures: Figures, metric: str) -> str:
+    score = figures.scores[metric]
+    if metric in _DONE:
+        return _DONE[metric].format(round(score.mean * score.n), score.n)
+    return f"has {100 * score.mean:.1f} % by {heading(metric)}"
+
+
+def _p(p: float) -> str:
+    written = p_value(p)
+    return f"p {written}" if written.startswith("<") else f"p = {written}"
+
+
+def _times(one: Compared, other: Compared) -> str:
+    """What one run costs beside the other."""
+    calls, others = (run.summary.total.cost["lm_calls"] for run in (one, other))
+    if not calls or not others:
+        return f"costs {calls:.3g} LM calls per question, and {other.short} {others:.3g}"
+    ratio = calls / others
+    if 0.95 < ratio < 1.05:
+        return _AS_MANY
+    if ratio > 1:
+        return f"costs {ratio:.2g} times the LM calls"
+    part = round(1 / ratio)
+    if 2 <= part <= len(_PARTS) and abs(1 / ratio / part - 1) < 0.1:
+        return f"costs {_PARTS[part - 1]} of the LM calls"
+    return f"costs {100 * ratio:.2g} % of the LM calls"
+
+
+def _listed(names: Sequence[str]) -> str:
+    *first, last = names
+    return f"{', '.join(first)} and {last}" if first else last
