@@ -44,8 +44,9 @@ def side_by_side(*calls: Callable[[], Any], at_most: int | None = None) -> list[
             argument order.
 
     Raises:
-        Exception: the first exception in argument order; what is no `Exception`, such as an interrupt, goes before. It
+        Exception: the first exception in argument order; what is no `Exception`, such as a stop, goes before. It
             is raised when every call that had begun has ended; calls that had not begun are dropped.
+        KeyboardInterrupt: at once; the calls that had begun are left behind.
     """
     if is_streaming():
         return [call() for call in calls]
@@ -55,9 +56,10 @@ def side_by_side(*calls: Callable[[], Any], at_most: int | None = None) -> list[
             _start(group.help)
         group.work()
         group.wait()
-    except BaseException:  # an interrupt: even so, what has begun is finished first
+    except BaseException as error:
         group.drop()
-        group.wait()
+        if not isinstance(error, KeyboardInterrupt):  # who interrupts does not wait for what has begun
+            group.wait()
         raise
     return group.results()
 
@@ -140,6 +142,8 @@ class _Call:
         """Make the call; whether it succeeded."""
         try:
             self.result = self._context.run(self._traced)
+        except KeyboardInterrupt:  # in the caller's thread
+            raise
         except BaseException as error:
             self.error = error
         return self.error is None

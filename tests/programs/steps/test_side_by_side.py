@@ -137,59 +137,48 @@ def test_what_waits_is_not_made_after_a_failure_in_the_callers_own_thread_either
     assert made == []
 
 
-def test_an_interrupt_while_the_caller_waits_is_raised_when_what_has_begun_has_ended(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize("where", ["wait", "work"])
+def test_an_interrupt_is_raised_at_once_and_no_call_begins_after_it(
+    where: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    both = threading.Barrier(2, timeout=PATIENCE)
-    waiting = threading.Event()
-    ended: list[str] = []
-    wait = _Group.wait
-    interrupts = [KeyboardInterrupt]
-
-    def interrupted_once(group: _Group) -> None:
-        if interrupts:
-            raise interrupts.pop()
-        waiting.set()
-        wait(group)
-
-    def call() -> None:
-        both.wait()
-        if threading.current_thread() is not threading.main_thread():
-            assert waiting.wait(PATIENCE)
-            ended.append("the other thread's")
-
-    monkeypatch.setattr(_Group, "wait", interrupted_once)
-    with pytest.raises(KeyboardInterrupt):
-        side_by_side(call, call)
-    assert ended == ["the other thread's"]
-
-
-def test_after_an_interrupt_no_call_begins(monkeypatch: pytest.MonkeyPatch) -> None:
     """The other thread is in the first call, and two more wait, when the caller is interrupted."""
-    began, go_on = threading.Event(), threading.Event()
-    waiting: list[int] = []
+    began, go_on, ended = threading.Event(), threading.Event(), threading.Event()
+    groups: list[_Group] = []
     made: list[int] = []
-    wait = _Group.wait
 
     def interrupted(group: _Group) -> None:
+        groups.append(group)
         assert began.wait(PATIENCE)
         raise KeyboardInterrupt
-
-    def watched(group: _Group) -> None:
-        waiting.append(len(group._waiting))
-        go_on.set()
-        wait(group)
 
     def call(number: int) -> None:
         made.append(number)
         began.set()
         assert go_on.wait(PATIENCE)
+        ended.set()
 
-    monkeypatch.setattr(_Group, "work", interrupted)
-    monkeypatch.setattr(_Group, "wait", watched)
+    monkeypatch.setattr(_Group, where, interrupted)
+    if where == "wait":
+        monkeypatch.setattr(_Group, "work", lambda group: None)
     with pytest.raises(KeyboardInterrupt):
         side_by_side(*(partial(call, number) for number in range(3)), at_most=2)
-    assert (made, waiting) == ([0], [0])
+    assert (made, len(groups[0]._waiting), ended.is_set()) == ([0], 0, False)
+    go_on.set()
+    assert ended.wait(PATIENCE)
+
+
+def test_an_interrupt_of_the_callers_own_call_is_raised_while_others_are_under_way() -> None:
+    both, go_on = threading.Barrier(2, timeout=PATIENCE), threading.Event()
+
+    def call() -> None:
+        both.wait()
+        if threading.current_thread() is threading.main_thread():
+            raise KeyboardInterrupt
+        assert go_on.wait(PATIENCE)
+
+    with pytest.raises(KeyboardInterrupt):
+        side_by_side(call, call)
+    go_on.set()
 
 
 def test_threads_are_kept_for_the_next_calls() -> None:
