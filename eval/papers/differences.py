@@ -112,14 +112,20 @@ def _decoding(table: Table, ran: RowRun) -> Iterator[str]:
 
 
 def _unknown(ran: RowRun) -> Iterator[str]:
-    """Where p(unknown) of Chain-of-Rewrite came from, if not from log-probabilities alone."""
+    """Where probabilities came from, of "unknown" with Chain-of-Rewrite and of answers with other methods, if not from
+    log-probabilities alone."""
     counts: Counter[str] = Counter()
     for own in reported(ran.run.rows):
         counts.update(own.get("measured_by", {}))
-    words = {"stated": "stated by the LM", "binary": "1 or 0 by the candidate alone"}
+    unknown = ran.row.program == "chain_of_rewrite"
+    what = "p(unknown)" if unknown else "the probability of an answer"
+    words = {
+        "stated": "stated by the LM",
+        "binary": "1 or 0 by the candidate alone" if unknown else "1, with no number,",
+    }
     if others := [f"{words[kind]} for {counts[kind]}" for kind in words if counts[kind]]:
         total = counts.total()
-        yield f"{ran.row.name}: p(unknown) is {', '.join(others)} of {total} documents (paper: log-probabilities)"
+        yield f"{ran.row.name}: {what} is {', '.join(others)} of {total} documents (paper: log-probabilities)"
 
 
 def _settings(table: Table, ran: RowRun, given: Mapping[str, Any]) -> Iterator[str]:

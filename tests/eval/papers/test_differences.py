@@ -125,14 +125,19 @@ def test_an_lm_that_may_draw_its_replies_is_named_where_the_paper_decodes_greedi
     assert decoding("migres:table3", "MIGRES") == []
 
 
-def test_a_p_unknown_that_is_no_probability_of_tokens_is_named() -> None:
-    def told(**measured_by: int) -> list[str]:
-        row = ran("chain_of_rewrite:table2", "Chain-of-Rewrite", rows=2, own={"measured_by": measured_by})
-        return [text for text in differences(find("chain_of_rewrite:table2"), [row], {}) if "p(unknown)" in text]
+def told(table: str, row: str, **measured_by: int) -> list[str]:
+    found = differences(find(table), [ran(table, row, rows=2, own={"measured_by": measured_by})], {})
+    return [text for text in found if "log-probabilities" in text]
 
-    assert told(logprobs=3) == []
-    assert told(logprobs=1, stated=2, binary=4) == [
+
+def test_a_probability_that_is_not_of_tokens_is_named() -> None:
+    assert told("chain_of_rewrite:table2", "Chain-of-Rewrite", logprobs=3) == []
+    assert told("chain_of_rewrite:table2", "Chain-of-Rewrite", logprobs=1, stated=2, binary=4) == [
         "Chain-of-Rewrite: p(unknown) is stated by the LM for 4, 1 or 0 by the candidate alone for 8 of 14 documents "
+        "(paper: log-probabilities)"
+    ]
+    assert told("qpaug:table2", "Rerank", stated=2, binary=1) == [
+        "Rerank: the probability of an answer is stated by the LM for 4, 1, with no number, for 2 of 6 documents "
         "(paper: log-probabilities)"
     ]
 
