@@ -2,10 +2,11 @@
 
     python benchmarks/local_model.py MODEL.gguf [--program blendfilter ircot] [--retriever SPEC --task TASK]
 
-rates        tokens of a prompt read and of a reply written per second: llama.cpp asked for a completion without any
-             form (its own timings), beside a DSPy call of the same model, plain and by schema (by the clock, from the
-             call to the first token and from there to the last). In turns; medians, and those of each turn's ratios.
-beginnings   three calls over one beginning, side by side and one after the other, by calls computed at the same time.
+rates        tokens of a prompt read and of a reply written per second of the processor, with one thread: by llama.cpp
+             asked for a completion without any form, beside a call of DSPy's engine, plain and by schema, of the same
+             model; to the first token, and from there to the last. In turns; medians, and those of each turn's ratios.
+beginnings   three calls over one new beginning, side by side and one after the other, by calls computed at the same
+             time: seconds of the processor, with one thread.
 methods      per question: seconds, calls, tokens of prompts, the share of them that was not computed again because an
              earlier prompt began with them, tokens of replies; and unparsable replies.
 """
@@ -20,7 +21,7 @@ from functools import partial
 from typing import Any
 
 import dspy
-from dspy.lm15 import Config, Message, Request
+from dspy.lm15 import Config, Message, Request, Usage
 
 import lms
 import programs
@@ -57,27 +58,46 @@ def text(*seed: Any, words: int = READ - 50) -> str:
     return " ".join(drawn.choice(WORDS) for _ in range(words))
 
 
+class Clock:
+    """Seconds of this process's processor, to the first token and from there to the last."""
+
+    def __init__(self) -> None:
+        self.begun = self.first = self.last = time.process_time()
+        self.tokens = 0
+
+    def token(self) -> None:
+        self.last = time.process_time()
+        self.first = self.last if not self.tokens else self.first
+        self.tokens += 1
+
+    def rates(self, read: int) -> tuple[float, float]:
+        return read / (self.first - self.begun), (self.tokens - 1) / (self.last - self.first)
+
+
 def raw(lm: dspy.LM, prompt: str) -> tuple[float, float]:
     """Tokens read and written a second by llama.cpp itself."""
-    got: list[dict[str, Any]] = []
-    body = {"prompt": prompt, "n_predict": WRITTEN, "temperature": 0.0, "ignore_eos": True, "stream": False}
-    lm.engine._model()._server.handle_completions(body, got.append)
-    timings = got[-1]["timings"]
-    return timings["prompt_per_second"], timings["predicted_per_second"]
+    clock, chunks = Clock(), []
+
+    def take(chunk: dict[str, Any]) -> None:
+        clock.token()
+        chunks.append(chunk)
+
+    body = {"prompt": prompt, "n_predict": WRITTEN, "temperature": 0.0, "ignore_eos": True, "stream": True}
+    lm.engine._model()._server.handle_completions(body, take)
+    return clock.rates(chunks[-1]["timings"]["prompt_n"])
 
 
 def ours(lm: dspy.LM, prompt: str, **config: Any) -> tuple[float, float]:
-    """The same by the clock for a call of DSPy's engine."""
+    """The same for a call of DSPy's engine."""
     asked = f"{prompt}\nWrite a long story with these words, as JSON with the one field story."
     request = Request(model=lm.model, messages=(Message.user(asked),), config=Config(max_tokens=WRITTEN, **config))
-    begun, first = time.perf_counter(), 0.0
-    usage: Any = None
+    clock, usage = Clock(), Usage()
     for event in lm.engine.stream(request):
-        if event.type == "delta" and not first:
-            first = time.perf_counter()
-        usage = getattr(event, "usage", None)
-    ended = time.perf_counter()
-    return (usage.input_tokens - usage.cache_read_tokens) / (first - begun), (usage.output_tokens - 1) / (ended - first)
+        if event.type == "delta":
+            clock.token()
+        elif event.type == "end":
+            usage = event.usage
+    return clock.rates((usage.input_tokens or 0) - (usage.cache_read_tokens or 0))
 
 
 def rates(lm: dspy.LM, rounds: int) -> None:
@@ -103,20 +123,19 @@ def rates(lm: dspy.LM, rounds: int) -> None:
         print(f"| {way} | {' | '.join(cells)} |", flush=True)
 
 
-def beginnings(spec: str, rounds: int, threads: int | None) -> None:
+def beginnings(spec: str, rounds: int) -> None:
     print("\n| calls at the same time | one after the other, s | side by side, s | ratio |\n| --- | --- | --- | --- |")
     for parallel in (1, 2, 3):
-        lm = lms.load(spec, parallel=parallel, threads=threads, max_tokens=40, temperature=0.0, cache=False)
+        lm = lms.load(spec, parallel=parallel, threads=1, max_tokens=20, temperature=0.0, cache=False)
         took: list[tuple[float, float]] = []
         for number in range(rounds):
             pair = []
             for at_once in (1, 3):
-                beginning = text(parallel, number, at_once, words=600)
-                lm(beginning, max_tokens=1)
-                begun = time.perf_counter()
+                beginning = text(parallel, number, at_once, words=300)
+                begun = time.process_time()
                 with ThreadPoolExecutor(at_once) as pool:
                     list(pool.map(lm, [f"{beginning} Tell me about number {n}." for n in range(3)]))
-                pair.append(time.perf_counter() - begun)
+                pair.append(time.process_time() - begun)
             took.append((pair[0], pair[1]))
         alone, together = (statistics.median(pair[n] for pair in took) for n in (0, 1))
         ratio = statistics.median(pair[1] / pair[0] for pair in took)
@@ -151,10 +170,10 @@ def main() -> None:
     parser.add_argument("--threads", type=int)
     arguments = parser.parse_args()
     spec = f"gguf:{arguments.model}"
-    lm = lms.load(spec, threads=arguments.threads, temperature=0.0, cache=False)
     if arguments.rounds:
-        rates(lm, arguments.rounds)
-        beginnings(spec, arguments.rounds, arguments.threads)
+        rates(lms.load(spec, prompts=1, threads=1, temperature=0.0, cache=False), arguments.rounds)
+        beginnings(spec, arguments.rounds)
+    lm = lms.load(spec, threads=arguments.threads, temperature=0.0, cache=False)
     methods(lm, arguments.program, arguments.retriever, load_tasks(arguments.task, arguments.questions))
 
 

@@ -43,6 +43,7 @@ is kept.
     odqa eval table docs/methods/table.toml --data DIR
     odqa eval table docs/methods/table.toml --data DIR --limit 10   # a first look
     odqa eval table docs/methods/table.toml --data DIR --lm openai/my-model --max-usd 5
+    odqa eval table docs/methods/real_models.toml --data DIR              # small instruct models, run on this machine
 """
 
 _MARKS = """\
