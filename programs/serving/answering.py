@@ -226,7 +226,7 @@ class Answering:
         outcome: Record | Problem
         try:
             settings = {"lm": self._lm, "adapter": self._adapter, "trace": None, "disable_history": True}
-            ends = within(self.limits.seconds)  # an LM call that nobody waits for any more ends then too
+            ends = within(self.limits.seconds + 1)  # an LM call that nobody waits for any more ends then too
             with ends, watching(live, **settings), observed() as searches, measured(program.names) as cost:
                 asked = self._stand_alone(asking, live)
                 prediction = program.module(question=asked)
@@ -238,7 +238,7 @@ class Answering:
         except Stopped as stopped:
             outcome = stopped.problem
         except BaseException as error:  # whatever it is, somebody waits to be told
-            outcome = as_problem(error)
+            outcome = question.stopped or as_problem(error)
         finally:
             self.metrics.in_flight.dec()
         ending = outcome.code if isinstance(outcome, Problem) else "answered" if outcome.answer else "unanswered"

@@ -47,7 +47,8 @@ class Question:
         """That of its record."""
         self._loop = asyncio.get_running_loop()
         self._told: asyncio.Queue[Step | Record | Problem] = asyncio.Queue()
-        self._stopped: Problem | None = None
+        self.stopped: Problem | None = None
+        """Why it was stopped, where it was."""
         self._lock = threading.Lock()  # guards the end: after it nothing is told
         self._alarm = self._loop.call_later(seconds, self.stop, late(seconds))
         self._over = over
@@ -83,9 +84,9 @@ class Question:
     def stop(self, why: Problem = _GONE) -> None:
         """End the question: no LM call and no search begins any more. Does nothing where it has been stopped."""
         with self._lock:
-            if self._stopped is not None:
+            if self.stopped is not None:
                 return
-            self._stopped = why
+            self.stopped = why
         self._alarm.cancel()
         self._told.put_nowait(why)
         self._over(self, why)
@@ -96,11 +97,11 @@ class Question:
         Raises:
             Stopped: it is.
         """
-        if self._stopped is not None:
-            raise Stopped(self._stopped)
+        if self.stopped is not None:
+            raise Stopped(self.stopped)
 
     def tell(self, what: Step | Record | Problem) -> None:
         """For the question's own threads: tell whoever waits."""
         with self._lock:
-            if self._stopped is None:
+            if self.stopped is None:
                 self._loop.call_soon_threadsafe(self._told.put_nowait, what)
