@@ -62,14 +62,8 @@ def test_a_module_that_does_not_name_its_class_is_refused(tmp_path: Path, monkey
 def test_an_answer_that_can_be_told_while_it_is_written_is_that_of_the_last_call(name: str) -> None:
     steps: list[Step] = []
 
-    def nothing(*_: object) -> None:
-        pass
-
     writes = load(name).writes
-    live = Live(
-        steps.append, PredictorNames(), before_search=nothing, before_call=nothing, read=nothing, paid=nothing,
-        prompts=False, writes=writes,
-    )  # fmt: skip
+    live = Live(steps.append, PredictorNames(), writes=writes)
     with dspy.context(lm=lms.load("extractive")), watching(live):
         answer = method(name)(question=QUESTION).answer
     asked = [step.predictor.removesuffix(".predict") for step in steps if isinstance(step, Asked)]

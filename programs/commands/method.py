@@ -140,14 +140,8 @@ def _steps(*, shown: bool) -> Iterator[None]:
     def tell(step: Step) -> None:
         status(f"{time.perf_counter() - began:.0f} s  {words(step).rstrip()}")
 
-    def nothing(*_: object) -> None:
-        pass
-
-    live = Live(
-        tell, PredictorNames(), before_search=nothing, before_call=nothing, read=nothing, paid=nothing, prompts=False
-    )
     try:
-        with watching(live):
+        with watching(Live(tell, PredictorNames())):
             yield
     finally:
         status("")

@@ -74,7 +74,12 @@ def make_parser() -> Parser:
         help="directory of runs of odqa eval, which the page shows (default: runs, where there is one)",
     )
     add_lm(parser)
-    server = parser.add_argument_group("server")
+    _add_server(parser.add_argument_group("server"))
+    return parser
+
+
+def _add_server(server: argparse._ActionsContainer) -> None:
+    """Add the flags for how it is served, and what is allowed."""
     server.add_argument(
         "--stdio",
         action="store_true",
@@ -129,7 +134,6 @@ def make_parser() -> Parser:
         default=True,
         help="have the LM make a conversation's last question stand alone, where the LM is a language model",
     )
-    return parser
 
 
 def _serve(args: argparse.Namespace) -> None:

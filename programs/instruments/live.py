@@ -138,11 +138,11 @@ class Live(Watcher):
         tell: Callable[[Step], object],
         names: PredictorNames,
         *,
-        before_search: Callable[[], object],
-        before_call: Callable[[], object],
-        read: Callable[[int], object],
-        paid: Callable[[Reply], object],
-        prompts: bool,
+        before_search: Callable[[], object] = lambda: None,
+        before_call: Callable[[], object] = lambda: None,
+        read: Callable[[int], object] = lambda _: None,
+        paid: Callable[[Reply], object] = lambda _: None,
+        prompts: bool = False,
         writes: str | None = None,
     ) -> None:
         self._writes = writes

@@ -59,14 +59,7 @@ def make_server(answering: Answering) -> Server:
     async def call_tool(context: ServerRequestContext, asked: types.CallToolRequestParams) -> types.CallToolResult:
         if (tool := tools.get(asked.name)) is None:
             return _failed(f"there is no tool {asked.name!r}; there are: {', '.join(tools)}")
-        try:
-            given = as_json(await tool.call(tool.takes.model_validate(asked.arguments or {}), context)).decode()
-        except ValidationError as error:
-            return _failed(": ".join(part for part in first_fault(error) if part))
-        except Exception as error:  # whatever it is, it is told and, where it is the server's, logged
-            return _failed(as_problem(error).message)
-        text = types.TextContent(type="text", text=given)
-        return types.CallToolResult(content=[text], structured_content=json.loads(given))
+        return await _called(tool, asked.arguments or {}, context)
 
     async def list_resources(
         _: ServerRequestContext, __: types.PaginatedRequestParams | None
@@ -220,6 +213,17 @@ def _tool(
         annotations=types.ToolAnnotations(read_only_hint=True, destructive_hint=False, open_world_hint=False),
     )
     return _Tool(described, takes, call)
+
+
+async def _called(tool: _Tool, arguments: dict[str, Any], context: ServerRequestContext) -> types.CallToolResult:
+    try:
+        given = as_json(await tool.call(tool.takes.model_validate(arguments), context)).decode()
+    except ValidationError as error:
+        return _failed(": ".join(part for part in first_fault(error) if part))
+    except Exception as error:  # whatever it is, it is told and, where it is the server's, logged
+        return _failed(as_problem(error).message)
+    text = types.TextContent(type="text", text=given)
+    return types.CallToolResult(content=[text], structured_content=json.loads(given))
 
 
 def _failed(why: str) -> types.CallToolResult:
