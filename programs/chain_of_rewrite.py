@@ -20,7 +20,7 @@ import dspy
 
 from programs.steps.ask import ask
 from programs.steps.candidates import parse_answer
-from programs.steps.logprobs import ask_with_logprobs, word_probability
+from programs.steps.logprobs import Stated, ask_with_probability, word_probability
 from programs.steps.method import Method
 from programs.steps.quotes import find_quoted
 from programs.steps.result import PerPassage, Ranking, Reading, result
@@ -33,7 +33,6 @@ from retrieval.ranking.fuse import reciprocal_rank_fusion
 from signatures.answer import AnswerEntity
 from signatures.extract import AnalyseDocument, NameCandidate
 from signatures.query import ListExplicitQueries, ListRelatedQueries
-from signatures.replies import ProbabilityOrNone
 from signatures.replies.texts import bare
 
 __all__ = ["ChainOfRewrite"]
@@ -42,6 +41,9 @@ _CLARIFICATIONS = 5  # at most (3.1)
 _KEYWORDS = (4, 8)  # least and most that are added to one clarification (2.2)
 _CONSTANT = 60  # of reciprocal rank fusion; the usual value, because the paper names none
 _UNKNOWN = "unknown"
+_P_UNKNOWN = Stated(
+    "unknown_probability", "probability, from 0 to 1, that the document has nothing to answer the question with"
+)
 # What stands between a related query and its keywords; the second only where the first is nowhere.
 _BESIDE = (
     re.compile(r"(?<!\W)\W*\bkeywords?\s*[:=–—-]\W*|(?<!\s)\s*\|\s*", re.IGNORECASE),
@@ -285,16 +287,13 @@ class ChainOfRewrite(Method):
 
     def _judge(self, **inputs: str) -> tuple[str, float, str]:
         """The candidate, p(unknown), and where p(unknown) comes from."""
-        p, measured_by = None, "binary"
-        scored = ask_with_logprobs(self.candidate, "candidate", **inputs) if self.unknown == "logprobs" else None
-        if scored:
-            reply, field = scored
-            p, measured_by = word_probability(_UNKNOWN, field) if field else None, "logprobs"
-        elif self.unknown == "binary":
-            reply = ask(self.candidate, **inputs)
+        if self.unknown == "binary":
+            reply, p, measured_by = ask(self.candidate, **inputs), None, "binary"
         else:
-            reply = ask(self.candidate, signature=_with_probability(self.candidate), **inputs)
-            p, measured_by = reply.get("unknown_probability"), "stated"
+            measure, logprobs = partial(word_probability, _UNKNOWN), self.unknown == "logprobs"
+            reply, p, measured_by = ask_with_probability(
+                self.candidate, "candidate", measure, _P_UNKNOWN, logprobs=logprobs, **inputs
+            )
         candidate = parse_answer(reply.candidate) or _UNKNOWN
         # The tokens of a refusal in other words say nothing of the probability of the word itself.
         if measured_by == "logprobs" and candidate == _UNKNOWN != simplify(reply.candidate or ""):
@@ -381,13 +380,6 @@ def _rewrite(question: str, passage: Passage, analysis: _Analysis) -> Passage:
         return passage
     statement = f'The answer to the question "{one_line(question)}" is: {analysis.candidate}.'
     return replace(passage, text=" ".join([*(analysis.evidence or [passage.text]), statement]))
-
-
-def _with_probability(predictor: dspy.Module) -> type[dspy.Signature]:
-    """The predictor's signature with a further output, the probability; for LMs without log-probabilities."""
-    desc = "probability, from 0 to 1, that the document has nothing to answer the question with"
-    field = dspy.OutputField(desc=desc, default_factory=lambda: None)
-    return predictor.signature.append("unknown_probability", field, ProbabilityOrNone)  # type: ignore[no-any-return]
 
 
 if __name__ == "__main__":

@@ -11,18 +11,15 @@ from typing import ClassVar, Literal
 
 import dspy
 
-from programs.steps.candidates import candidate_fields, draw_candidates
-from programs.steps.method import Method
-from programs.steps.result import PerPassage, Ranking, Reading, result
-from programs.steps.scorer import scorer_or_none
+from programs.steps.candidates import PassageReader
 from programs.steps.settings import Count, checked
-from retrieval import AnyRetriever, as_retriever
+from retrieval import AnyRetriever
 from signatures.answer import NameAnswerOrUnanswerable
 
 __all__ = ["DAS"]
 
 
-class DAS(Method):
+class DAS(PassageReader):
     """Answer from each passage by itself or turn it down, and take the answer with the highest score.
 
     Irrelevant passages distract an LM that reads all of them at once. Here it reads one passage at a time and may say
@@ -56,12 +53,6 @@ class DAS(Method):
     """
 
     zero_shot: ClassVar[tuple[str, ...]] = ("candidate",)  # the paper's reader is a zero-shot one
-    reads: ClassVar[dict[str, Reading]] = {
-        "ranked": Ranking(),
-        "candidates": PerPassage(),
-        "probabilities": PerPassage(),
-        "shares": PerPassage(),
-    }
 
     @checked
     def __init__(
@@ -73,33 +64,15 @@ class DAS(Method):
         upr: str = "none",
         in_flight: Count = 16,
     ) -> None:
-        super().__init__()
-        self.retriever = as_retriever(retriever)
-        self.k = k
-        self.logprobs = probability == "logprobs"
-        self.in_flight = in_flight
-        self.scored_by = upr.partition(":")[0]
-        self.scorer = scorer_or_none(upr)
-        self.candidate = dspy.Predict(NameAnswerOrUnanswerable)
+        super().__init__(NameAnswerOrUnanswerable, retriever, k, probability, upr, in_flight)
 
     def forward(self, question: str) -> dspy.Prediction:
         # Retrieval; then, for each passage by itself, an answer with its probability, and the passage's share.
         found = self.retriever(question, self.k)
-        ranked = draw_candidates(
-            self.candidate, question, found, self.scorer, logprobs=self.logprobs, at_most=self.in_flight
-        )
+        ranked = self.draw(question, found)
 
         # Selection of the best candidate, among the passages that were not turned down.
-        best = next((candidate for candidate in ranked if candidate.answer), None)
-        return result(
-            answer=best.answer if best else "",
-            queries=[question],
-            passages=found,
-            evidence=[best.passage] if best else [],
-            unanswerable=best is None,
-            scored_by=self.scored_by,
-            **candidate_fields(ranked),
-        )
+        return self.choose(question, found, ranked, unanswerable=not any(candidate.answer for candidate in ranked))
 
 
 if __name__ == "__main__":

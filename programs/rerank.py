@@ -7,22 +7,19 @@ passage; the paper samples four.
 question -> k passages -> answer and its probability, each -> the best by p(question, answer | passage)
 """
 
-from typing import ClassVar, Literal
+from typing import Literal
 
 import dspy
 
-from programs.steps.candidates import candidate_fields, draw_candidates
-from programs.steps.method import Method
-from programs.steps.result import PerPassage, Ranking, Reading, result
-from programs.steps.scorer import scorer_or_none
+from programs.steps.candidates import PassageReader
 from programs.steps.settings import Count, checked
-from retrieval import AnyRetriever, as_retriever
+from retrieval import AnyRetriever
 from signatures.answer import NameAnswer, NameAnswerInThreeWords
 
 __all__ = ["Rerank"]
 
 
-class Rerank(Method):
+class Rerank(PassageReader):
     """Answer from each passage by itself, and take the answer that question and answer are most probable with.
 
     An LM that reads one passage at a time cannot mix passages up, and its own probabilities say which answer fits best.
@@ -56,13 +53,6 @@ class Rerank(Method):
         in_flight: How many passages are read at the same time.
     """
 
-    reads: ClassVar[dict[str, Reading]] = {
-        "ranked": Ranking(),
-        "candidates": PerPassage(),
-        "probabilities": PerPassage(),
-        "shares": PerPassage(),
-    }
-
     @checked
     def __init__(
         self,
@@ -74,32 +64,16 @@ class Rerank(Method):
         style: Literal["short", "three-words"] = "short",
         in_flight: Count = 16,
     ) -> None:
-        super().__init__()
-        self.retriever = as_retriever(retriever)
-        self.k = k
-        self.logprobs = probability == "logprobs"
-        self.in_flight = in_flight
-        self.scored_by = upr.partition(":")[0]
-        self.scorer = scorer_or_none(upr)
-        self.candidate = dspy.Predict(NameAnswerInThreeWords if style == "three-words" else NameAnswer)
+        reader = NameAnswerInThreeWords if style == "three-words" else NameAnswer
+        super().__init__(reader, retriever, k, probability, upr, in_flight)
 
     def forward(self, question: str) -> dspy.Prediction:
         # Retrieval; then, for each passage p by itself, an answer a with p(a | q, p), and p(q | p).
         found = self.retriever(question, self.k)
-        ranked = draw_candidates(
-            self.candidate, question, found, self.scorer, logprobs=self.logprobs, at_most=self.in_flight
-        )
+        ranked = self.draw(question, found)
 
         # Reranking of the answers: the best candidate.
-        best = next((candidate for candidate in ranked if candidate.answer), None)
-        return result(
-            answer=best.answer if best else "",
-            queries=[question],
-            passages=found,
-            evidence=[best.passage] if best else [],
-            scored_by=self.scored_by,
-            **candidate_fields(ranked),
-        )
+        return self.choose(question, found, ranked)
 
 
 if __name__ == "__main__":

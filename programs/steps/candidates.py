@@ -4,21 +4,24 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import dspy
 
-from programs.steps.ask import ask
-from programs.steps.logprobs import ask_with_logprobs, mean_probability
+from programs.steps.logprobs import Stated, ask_with_probability, mean_probability
+from programs.steps.method import Method
+from programs.steps.result import PerPassage, Ranking, Reading, result
+from programs.steps.scorer import scorer_or_none
 from programs.steps.side_by_side import side_by_side
 from programs.steps.text import one_line, unless_declined
-from retrieval import Passage, number
-from signatures.replies import ProbabilityOrNone
+from retrieval import AnyRetriever, Passage, as_retriever, number
 
 if TYPE_CHECKING:
     from retrieval.ranking.scorers import Scorer
 
-__all__ = ["Candidate", "candidate_fields", "draw_candidates", "parse_answer"]
+__all__ = ["Candidate", "PassageReader", "parse_answer"]
+
+_PROBABILITY = Stated("probability", "probability, from 0 to 1, that the candidate is the right answer")
 
 
 class Candidate(NamedTuple):
@@ -42,72 +45,85 @@ class Candidate(NamedTuple):
         return self.share * self.probability
 
 
-def draw_candidates(
-    predictor: dspy.Module,
-    question: str,
-    passages: Sequence[Passage],
-    scorer: "Scorer | None",
-    *,
-    logprobs: bool,
-    at_most: int,
-) -> list[Candidate]:
-    """Draw an answer from each passage by itself; the candidate with the highest score first, equal ones in order.
+class PassageReader(Method):
+    """The base of DAS and Rerank: an answer from each passage by itself, of which the best is taken.
 
-    The probability of an answer comes from the log-probabilities of its tokens (`programs.steps.logprobs`). An LM that
-    has none is asked for a number. Where neither gives a probability it counts as 1, and the answer ranks behind those
-    with a measured one, because nothing says how sure the LM was of it. Passages without an answer come last. With
-    `retrieval.ranking.scorers.QuestionLikelihood` the score is p(question, answer | passage).
+    The probability of an answer comes from the log-probabilities of its tokens. An LM that has none is asked for a
+    number. Where neither gives a probability it counts as 1, and the answer ranks behind those with a measured one,
+    because nothing says how sure the LM was of it. With `retrieval.ranking.scorers.QuestionLikelihood` the score is
+    p(question, answer | passage).
 
     Args:
-        predictor: Has the inputs `document` and `question` and the output `candidate`.
-        question: The question.
-        passages: The passages to read.
-        scorer: Scores how well a passage fits the question; without one all passages have the same share.
-        logprobs: Whether to ask for log-probabilities; otherwise the LM is asked for a number at once.
-        at_most: How many passages are read at the same time.
+        reader: What the LM is asked about each passage: `document` and `question` in, `candidate` out.
+        retriever, k, probability, upr, in_flight: See `programs.das.DAS`.
     """
-    calls = [partial(_draw, predictor, question, passage, logprobs) for passage in passages]
-    drawn, shares = side_by_side(
-        partial(side_by_side, *calls, at_most=at_most), partial(_shares, question, passages, scorer)
-    )
-    candidates = [
-        Candidate(passage, answer, probability, measured_by, shares[passage.id])
-        for passage, (answer, probability, measured_by) in zip(passages, drawn, strict=True)
-    ]
-    return sorted(candidates, key=lambda one: (not one.answer, one.measured_by == "binary", -one.score))
 
-
-def candidate_fields(ranked: Sequence[Candidate]) -> dict[str, Any]:
-    """The candidates, best first, as fields of a result: DAS and Rerank report the same ones."""
-    return {
-        "ranked": [candidate.passage.id for candidate in ranked],
-        "candidates": {candidate.passage.id: candidate.answer for candidate in ranked},
-        "probabilities": {candidate.passage.id: candidate.probability for candidate in ranked},
-        "shares": {candidate.passage.id: candidate.share for candidate in ranked},
-        "measured_by": dict(Counter(candidate.measured_by for candidate in ranked)),
+    reads: ClassVar[dict[str, Reading]] = {
+        "ranked": Ranking(),
+        "candidates": PerPassage(),
+        "probabilities": PerPassage(),
+        "shares": PerPassage(),
     }
+
+    def __init__(
+        self, reader: type[dspy.Signature], retriever: AnyRetriever, k: int, probability: str, upr: str, in_flight: int
+    ) -> None:
+        super().__init__()
+        self.retriever = as_retriever(retriever)
+        self.k = k
+        self.logprobs = probability == "logprobs"
+        self.in_flight = in_flight
+        self.scored_by = upr.partition(":")[0]
+        self.scorer = scorer_or_none(upr)
+        self.candidate = dspy.Predict(reader)
+
+    def draw(self, question: str, passages: Sequence[Passage]) -> list[Candidate]:
+        """Draw an answer from each passage by itself; the highest score first, equal ones in order, no answer last."""
+        calls = [partial(self._draw_one, question, passage) for passage in passages]
+        drawn, shares = side_by_side(
+            partial(side_by_side, *calls, at_most=self.in_flight), partial(_shares, question, passages, self.scorer)
+        )
+        candidates = [
+            Candidate(passage, answer, probability, measured_by, shares[passage.id])
+            for passage, (answer, probability, measured_by) in zip(passages, drawn, strict=True)
+        ]
+        return sorted(candidates, key=lambda one: (not one.answer, one.measured_by == "binary", -one.score))
+
+    def _draw_one(self, question: str, passage: Passage) -> tuple[str, float, str]:
+        """The answer in the passage, its probability, and where the probability comes from."""
+        inputs = {"document": number([passage]), "question": question}
+        reply, p, measured_by = ask_with_probability(
+            self.candidate, "candidate", mean_probability, _PROBABILITY, logprobs=self.logprobs, **inputs
+        )
+        answer = parse_answer(reply.candidate)
+        if p is None:
+            p, measured_by = 1.0, "binary"
+        return answer, p if answer else 0.0, measured_by
+
+    def choose(
+        self, question: str, passages: list[Passage], ranked: Sequence[Candidate], **further: Any
+    ) -> dspy.Prediction:
+        """The result with the answer of the best candidate, and further fields of the method."""
+        best = next((candidate for candidate in ranked if candidate.answer), None)
+        return result(
+            answer=best.answer if best else "",
+            queries=[question],
+            passages=passages,
+            evidence=[best.passage] if best else [],
+            **further,
+            scored_by=self.scored_by,
+            ranked=[candidate.passage.id for candidate in ranked],
+            candidates={candidate.passage.id: candidate.answer for candidate in ranked},
+            probabilities={candidate.passage.id: candidate.probability for candidate in ranked},
+            shares={candidate.passage.id: candidate.share for candidate in ranked},
+            measured_by=dict(Counter(candidate.measured_by for candidate in ranked)),
+        )
 
 
 def parse_answer(said: str | None) -> str:
     """The answer as one line; empty where the LM gave none, or wrote that it has none."""
     answer = one_line(said)
     return unless_declined(answer)
-
-
-def _draw(predictor: dspy.Module, question: str, passage: Passage, logprobs: bool) -> tuple[str, float, str]:
-    """The answer in the passage, its probability, and where the probability comes from."""
-    inputs = {"document": number([passage]), "question": question}
-    p: float | None
-    if logprobs and (scored := ask_with_logprobs(predictor, "candidate", **inputs)):
-        reply, field = scored
-        p, measured_by = mean_probability(field) if field else None, "logprobs"
-    else:
-        reply = ask(predictor, signature=_with_probability(predictor), **inputs)
-        p, measured_by = reply.get("probability"), "stated"
-    answer = parse_answer(reply.candidate)
-    if p is None:
-        p, measured_by = 1.0, "binary"
-    return answer, p if answer else 0.0, measured_by
 
 
 def _shares(question: str, passages: Sequence[Passage], scorer: "Scorer | None") -> dict[str, float]:
@@ -120,10 +136,3 @@ def _shares(question: str, passages: Sequence[Passage], scorer: "Scorer | None")
     highest = max(scores.values(), default=0.0)
     weights = {id: math.exp(score - highest) for id, score in scores.items()}
     return {id: weight / math.fsum(weights.values()) for id, weight in weights.items()}
-
-
-def _with_probability(predictor: dspy.Module) -> type[dspy.Signature]:
-    """The predictor's signature with a further output, the probability; for LMs without log-probabilities."""
-    desc = "probability, from 0 to 1, that the candidate is the right answer"
-    field = dspy.OutputField(desc=desc, default_factory=lambda: None)
-    return predictor.signature.append("probability", field, ProbabilityOrNone)  # type: ignore[no-any-return]

@@ -4,7 +4,7 @@ import html
 import json
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -14,8 +14,18 @@ from dspy.utils.exceptions import AdapterParseError, LMInvalidRequestError, LMUn
 from programs.steps.ask import ask
 from programs.steps.text import simplify
 from signatures.adapters import ChatAdapter, JSONAdapter, XMLAdapter
+from signatures.replies import ProbabilityOrNone
 
-__all__ = ["Field", "Token", "ask_with_logprobs", "find_field", "mean_probability", "word_probability"]
+__all__ = [
+    "Field",
+    "Stated",
+    "Token",
+    "ask_with_logprobs",
+    "ask_with_probability",
+    "find_field",
+    "mean_probability",
+    "word_probability",
+]
 
 _ALTERNATIVES = 20  # per token: the most that providers give
 _ADAPTERS = (ChatAdapter(), JSONAdapter(), XMLAdapter())
@@ -40,6 +50,35 @@ class Field(NamedTuple):
     """First character of the value, without the white space around it."""
     end: int
     """One behind its last character; never equal to `start`."""
+
+
+class Stated(NamedTuple):
+    """A further output in which an LM without log-probabilities states a probability as a number."""
+
+    name: str
+    desc: str
+
+
+def ask_with_probability(
+    predictor: dspy.Module,
+    field: str,
+    measure: Callable[[Field], float | None],
+    stated: Stated,
+    *,
+    logprobs: bool,
+    **inputs: str,
+) -> tuple[dspy.Prediction, float | None, str]:
+    """Call the predictor, and return the reply, the probability that goes with it, and where the probability is from.
+
+    It is from "logprobs", by `measure` from the tokens of the field. Or it is "stated": without `logprobs`, and where
+    the LM has none, the LM is asked for a number. It is None where neither gives one.
+    """
+    if logprobs and (scored := ask_with_logprobs(predictor, field, **inputs)):
+        reply, found = scored
+        return reply, measure(found) if found else None, "logprobs"
+    output = dspy.OutputField(desc=stated.desc, default_factory=lambda: None)
+    reply = ask(predictor, signature=predictor.signature.append(stated.name, output, ProbabilityOrNone), **inputs)
+    return reply, reply.get(stated.name), "stated"
 
 
 def ask_with_logprobs(predictor: dspy.Module, field: str, **inputs: Any) -> tuple[dspy.Prediction, Field | None] | None:

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import dspy
 import pytest
@@ -11,8 +12,8 @@ from support.scripted import UNPARSABLE, Function, Reply, engine_lm, scripted
 from support.scripted_logprobs import Given, with_logprobs
 
 from programs.instruments.cost import measured
-from programs.steps.candidates import Candidate, candidate_fields, draw_candidates, parse_answer
-from retrieval import Passage
+from programs.steps.candidates import Candidate, PassageReader, parse_answer
+from retrieval import Memory, Passage
 from retrieval.ranking.scorers import Scorer
 from signatures.adapters import ChatAdapter
 from signatures.answer import NameAnswer
@@ -27,7 +28,15 @@ def reply(passage: Passage, candidate: str, **more: str) -> Reply:
 def candidates(
     passages: Sequence[Passage] = PASSAGES, scorer: Scorer | None = None, logprobs: bool = True
 ) -> list[Candidate]:
-    return draw_candidates(dspy.Predict(NameAnswer), "where?", passages, scorer, logprobs=logprobs, at_most=16)
+    reader = PassageReader(NameAnswer, Memory([]), 5, "logprobs" if logprobs else "stated", "none", 16)
+    reader.scorer = scorer
+    return reader.draw("where?", passages)
+
+
+def fields(ranked: Sequence[Candidate]) -> dict[str, Any]:
+    """What a result says of the candidates."""
+    found = PassageReader(NameAnswer, Memory([]), 5, "stated", "none", 16).choose("where?", [], ranked)
+    return {name: found[name] for name in ("ranked", "candidates", "probabilities", "shares", "measured_by")}
 
 
 @pytest.mark.parametrize("said", [None, "", " \n", "unknown", "“Unknown.”", "Unanswerable", "It is unanswerable here."])
@@ -166,7 +175,7 @@ def test_without_a_scorer_all_have_the_same_share_and_ties_keep_their_order() ->
 def test_nothing_to_read() -> None:
     for scorer in (None, Given({})):
         assert candidates([], scorer) == []
-    assert candidate_fields([]) == {
+    assert fields([]) == {
         "ranked": [],
         "candidates": {},
         "probabilities": {},
@@ -177,7 +186,7 @@ def test_nothing_to_read() -> None:
 
 def test_as_fields_of_a_result() -> None:
     found = [Candidate(TWO, "Lund", 0.5, "stated", 0.75), Candidate(ONE, "", 0.0, "binary", 0.25)]
-    assert candidate_fields(found) == {
+    assert fields(found) == {
         "ranked": ["2", "1"],
         "candidates": {"2": "Lund", "1": ""},
         "probabilities": {"2": 0.5, "1": 0.0},
