@@ -29,6 +29,7 @@ from eval.commands.options import (
 )
 from eval.reports.progress import Progress
 from eval.runs.budget import Budget
+from eval.runs.found import known_runs
 from eval.runs.prepare import load_lm
 from eval.runs.request import Pace
 from odqa.console import output, say
@@ -129,7 +130,7 @@ def main(args: Namespace) -> None:
             lms=_lms(args),
             retrievers=_retrievers(args),
             directory=Path(args.runs),
-            known=[Path(folder) for folder in args.known or ["runs"]],
+            known=known_runs(map(Path, args.known or ["runs"])),
             limit=args.limit,
             data=args.data,
             judge=args.judge,

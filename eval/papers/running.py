@@ -42,7 +42,7 @@ from eval.papers.unanswered import ANSWER_LAST, NoAnswer
 from eval.records.run import Run
 from eval.runs.asking import how_asked
 from eval.runs.budget import NothingLeft
-from eval.runs.found import same_run
+from eval.runs.found import asked
 from eval.runs.prepare import AllFailed, Prepared, ask, demonstrate, manifest_of
 from eval.runs.request import Request
 from eval.runs.rescoring import rescore
@@ -157,8 +157,8 @@ def _run_row(table: Table, row: TableRow, task: str, questions: dict[str, Questi
         NotRun: the row lacks something, there are no questions, or all of them failed.
     """
     given = _given(table, row, task, setup)
-    asked = _once(questions, task, partial(_questions, task, setup))
-    runs = [_attempt(row, given, asked, setup, top_p) for top_p in row.top_p or (None,)]
+    found = _once(questions, task, partial(_questions, task, setup))
+    runs = [_attempt(row, given, found, setup, top_p) for top_p in row.top_p or (None,)]
     best = best_of([done.run for done in runs]) if len(runs) > 1 else runs[0].run
     return replace(runs[0], summary=figures_of(best), run=best)
 
@@ -257,8 +257,8 @@ def _attempt(row: TableRow, given: _Given, questions: Questions, setup: Setup, t
     done = _made(row, ready, setup)
     if not done.rows:
         raise NotRun(f"{done.gap} before a question was answered; to continue, repeat the command with another")
-    asked = [lm and how_asked(lm) for lm in (reader, planner)]
-    return RowRun(row, request.task, figures_of(done), done, questions, *asked)
+    ways = [lm and how_asked(lm) for lm in (reader, planner)]
+    return RowRun(row, request.task, figures_of(done), done, questions, *ways)
 
 
 def _made(row: TableRow, ready: Prepared, setup: Setup) -> Run:
@@ -274,7 +274,8 @@ def _made(row: TableRow, ready: Prepared, setup: Setup) -> Run:
     chosen = [load_metric(name, judge_api_base=setup.judge_api_base, most_calls=limits.calls) for name in names]
     if directory.exists() and (known := read(directory)).manifest.entries().get("rescored"):
         return known
-    if not directory.exists() and (same := same_run(whole_manifest(manifest, ready.examples), setup.known)):
+    same = setup.known.get(asked(whole_manifest(manifest, ready.examples)))
+    if same is not None and not directory.exists():
         setup.on_run(row.name, request.task, same)
         with suppress(UsageError):  # where a metric looks at what rows do not have
             return _taken(read(same), chosen, directory)

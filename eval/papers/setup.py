@@ -38,8 +38,8 @@ class Setup:
     and @TASK are for the questions of one task alone."""
     directory: Path
     """Where the directories of the runs go."""
-    known: Sequence[Path] = ()
-    """Folders with runs, at any depth, that stand for rows which ask the same."""
+    known: Mapping[str, Path] = field(default_factory=dict)
+    """Runs that stand for rows which ask the same, as `eval.runs.found.known_runs` gives them."""
     limit: int | None = None
     """Ask only the first so many questions of each task."""
     data: str | Path | None = None

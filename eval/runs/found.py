@@ -15,7 +15,7 @@ from eval.runs.store import Store, glance
 from odqa.files import open_regular, read_whole
 from retrieval import UsageError
 
-__all__ = ["Found", "ReportFile", "StateFile", "find", "find_runs", "read_report", "read_state", "same_run"]
+__all__ = ["Found", "ReportFile", "StateFile", "asked", "find", "find_runs", "known_runs", "read_report", "read_state"]
 
 _NO_QUESTION = {"task", "limit", "sample_seed", "metrics", "judge_api_base", "rescored", *Store.OWN}
 _HEAD = 10_000  # bytes of a page in which its generator and its title stand
@@ -85,26 +85,25 @@ def find_runs(folder: str | Path) -> list[Path]:
     return [path for path in _paths(folder) if path.is_dir()]
 
 
-def same_run(manifest: Mapping[str, Any], folders: Iterable[Path]) -> Path | None:
-    """A finished run that asked the same of the same questions; None where there is none.
-
-    Args:
-        manifest: As `eval.runs.runner.whole_manifest` gives it.
-        folders: Where to look, at any depth; one that is not there holds none.
-    """
-    wanted = _asked(manifest)
+def known_runs(folders: Iterable[Path]) -> dict[str, Path]:
+    """The finished runs in these folders, at any depth, by what they asked; a folder that is not there holds none."""
+    known = {}
     for path in (path for folder in folders if folder.is_dir() for path in find_runs(folder)):
         try:
             found = glance(path)
         except UsageError:
             continue  # a damaged one is none
-        if found.gap is None and _asked(found.manifest.entries()) == wanted:
-            return path
-    return None
+        if found.gap is None:
+            known[asked(found.manifest.entries())] = path
+    return known
 
 
-def _asked(manifest: Mapping[str, Any]) -> str:
-    """What was asked of whom: the entries of a manifest that no name of the questions and no metric changes."""
+def asked(manifest: Mapping[str, Any]) -> str:
+    """What was asked of whom: the entries of a manifest that no name of the questions and no metric changes.
+
+    Args:
+        manifest: As `eval.runs.runner.whole_manifest` gives it, or as it is on disk.
+    """
     entries = {name: value for name, value in manifest.items() if name not in _NO_QUESTION}
     return json.dumps({**entries, "state": (manifest.get("state") or {}).get("sha256")}, sort_keys=True)
 

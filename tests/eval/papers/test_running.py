@@ -20,6 +20,7 @@ from eval.papers.setup import Setup
 from eval.papers.tables import Table, TableRow, find
 from eval.papers.tables import choose as choose_parts
 from eval.runs.budget import Budget
+from eval.runs.found import known_runs
 from eval.runs.prepare import adapter
 from eval.runs.prepare import run as run_one
 from eval.runs.request import Request
@@ -490,7 +491,7 @@ def test_a_run_of_eval_that_asked_the_same_stands_for_a_row(
         run_one(request, tmp_path / "known" / name)
     before = {path: path.read_bytes() for path in (tmp_path / "known").rglob("*.json*")}
     taken: list[Path] = []
-    known = [tmp_path / "nowhere", tmp_path / "known"]
+    known = known_runs([tmp_path / "nowhere", tmp_path / "known"])
     made = setup(tmp_path / "runs", sample, limit=2, data=data, known=known, on_run=lambda *run: taken.append(run[2]))
     (table,) = choose_parts([find("blendfilter:table4")], ["CoT"], ["F1"])
     with monkeypatch.context() as patched, adapter(usual):
@@ -513,7 +514,7 @@ def test_a_run_of_eval_with_all_metrics_is_taken_as_it_is(sample: Retriever, dat
     names = metrics_for("hotpotqa:blendfilter", "direct", None)
     request = Request(task=task, program="direct", lm="extractive", limit=1, metrics=(*names, "rouge_l"))
     run_one(request, tmp_path / "known" / "same")
-    made = setup(tmp_path / "runs", sample, limit=1, data=data, known=[tmp_path])
+    made = setup(tmp_path / "runs", sample, limit=1, data=data, known=known_runs([tmp_path]))
     (table,) = choose_parts([find("blendfilter:table4")], ["Direct"], ["F1"])
     with adapter(request):
         assert "Not run" not in run_and_print(table, made)
