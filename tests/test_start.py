@@ -21,10 +21,10 @@ def test_the_commands_run_and_print_what_stands_below_them(tmp_path: Path, monke
     make = subprocess.run(
         [*shlex.split(commands[0]), "--dry-run"], cwd=ROOT, capture_output=True, text=True, check=True
     )
-    assert "-m programs blendfilter" in make.stdout
+    assert "odqa ask blendfilter" in make.stdout
     printed = {}
     for command in commands[2:]:
-        words = [sys.executable, *shlex.split(command)[1:]]
+        words = [sys.executable, "-m", *shlex.split(command)]
         done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=True)
         printed[command] = done.stdout
     assert printed[commands[2]] == "Oreste Baratieri\n"
