@@ -90,14 +90,13 @@ def main(args: Namespace) -> None:
         if ready.shown:
             say(str(ready.shown))
         for seed, lm, directory in zip(seeds, lms, directories, strict=True):
-            _attempt(replace(ready, request=replace(request, seed=seed), lm=lm), chosen, directory, args)
+            _attempt(replace(ready, request=replace(request, seed=seed), lm=lm), chosen, directory, base, args)
     if args.attempts > 1:
         say(f"the best of all answers: odqa eval compare {','.join(directories)}")
 
 
-def _attempt(ready: Prepared, chosen: Sequence[metrics.Metric], directory: str, args: Namespace) -> None:
-    """One attempt at the questions, with its table."""
-    again = f"--run {args.run or directory}"
+def _attempt(ready: Prepared, chosen: Sequence[metrics.Metric], directory: str, base: str, args: Namespace) -> None:
+    """One attempt at the questions, with its table; `base` is what the directories of all attempts are named after."""
     say(f"run: {directory}")
     try:
         with _traced(args.mlflow):
@@ -106,11 +105,11 @@ def _attempt(ready: Prepared, chosen: Sequence[metrics.Metric], directory: str, 
         with suppress(UsageError):  # it was interrupted before it had a directory
             run = read(directory)
             output(table(summarise(run.rows, len(ready.examples), run.manifest, "interrupted")), flush=True)
-        say(f"interrupted; to continue, repeat the command with {again}")
+        say(f"interrupted; to continue, repeat the command with --run {base}")
         raise
     output(table(summary))
     if summary.stopped:
-        say(f"to continue, repeat the command with {again} and another limit")
+        say(f"to continue, repeat the command with --run {base} and another limit")
 
 
 @contextmanager

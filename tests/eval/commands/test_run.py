@@ -226,6 +226,18 @@ def test_a_run_that_a_limit_stopped_goes_on_with_another(tmp_path: Path, capsys:
     assert len(paid) == 3 * 7
 
 
+def test_attempts_that_a_limit_stopped_go_on_under_the_name_that_they_share(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    flags = ["sample", "--program", "direct", "--lm", "oracle:0.5", "--limit", "2", "--attempts", "2"]
+    assert call(*flags, "--max-calls", "1", "--threads", "1") == 0
+    errors = capsys.readouterr().err
+    first, second = sorted(path.name for path in (tmp_path / "runs").iterdir())
+    assert (first, second) == (f"{first[:-2]}-1", f"{first[:-2]}-2")
+    assert errors.count(f"repeat the command with --run runs/{first[:-2]} and another limit") == 2
+
+
 def test_an_interrupted_run_shows_what_it_has(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -1,7 +1,6 @@
 import dspy
 import pytest
 
-from eval.records.standing import label, standing
 from eval.runs.ceiling import gold_of, is_oracle, load_oracle
 from retrieval import Memory, Passage, UsageError
 
@@ -22,14 +21,3 @@ def test_the_oracle_knows_what_the_tasks_know() -> None:
     assert load_oracle("oracle:0.1", [example], memory).model == "oracle/error-rate-0.1"
     with pytest.raises(UsageError, match="must be a number"):
         load_oracle("oracle:often", [example], memory)
-
-
-def test_labels() -> None:
-    assert [standing(model) for model in ("oracle/perfect", "extractive/reader", "openai/x")] == [
-        "ceiling",
-        "floor",
-        "",
-    ]
-    assert label("oracle/perfect") == "oracle/perfect = ceiling (oracle LM)"
-    assert label("extractive/reader") == "extractive/reader = floor (extractive reader, no LM)"
-    assert label("openai/gpt-4o-mini") == "openai/gpt-4o-mini"
