@@ -7,12 +7,14 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
 
+import httpcore
 import httpx
 
+from odqa.deadlines import left
 from odqa.errors import UsageError
 from odqa.secrets import keep_secret
 
-__all__ = ["TRY_AGAIN", "asked_wait", "one_line", "parse_url", "seconds_to_wait", "status_text"]
+__all__ = ["TRY_AGAIN", "asked_wait", "bounded", "one_line", "parse_url", "seconds_to_wait", "status_text"]
 
 TRY_AGAIN = {408, 429, 500, 502, 503, 504}
 """Status codes after which the same request may succeed later."""
@@ -73,3 +75,55 @@ def status_text(code: int) -> str:
 def one_line(value: Any) -> str:
     """What a server or a library said, on one line and not too long, for an error message."""
     return " ".join(str(value).split())[:200]
+
+
+def bounded(client: httpx.Client) -> httpx.Client:
+    """The client, which waits for no bytes beyond the end of a block of `odqa.deadlines.until`: neither for those of a
+    reply's body nor for those of its head, of redirects or of proxies.
+
+    HTTPX bounds each wait and not their sum, and has no place for another network. So this sets it in the pools of
+    connections of HTTPCore, which has.
+    """
+    for transport in (client._transport, *client._mounts.values()):
+        if isinstance(transport, httpx.HTTPTransport):
+            transport._pool._network_backend = _Network(transport._pool._network_backend)
+    return client
+
+
+class _Network(httpcore.NetworkBackend):
+    """Connects as another one does."""
+
+    def __init__(self, network: httpcore.NetworkBackend) -> None:
+        self._network = network
+
+    def connect_tcp(self, host: str, port: int, timeout: float | None = None, *args: Any, **kwargs: Any) -> Any:
+        return _Stream(self._network.connect_tcp(host, port, _wait(timeout), *args, **kwargs))
+
+
+class _Stream(httpcore.NetworkStream):
+    """A connection whose waits end with the block."""
+
+    def __init__(self, stream: httpcore.NetworkStream) -> None:
+        self._stream = stream
+
+    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        return self._stream.read(max_bytes, _wait(timeout))
+
+    def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        self._stream.write(buffer, _wait(timeout))
+
+    def start_tls(self, ssl_context: Any, server_hostname: Any = None, timeout: float | None = None) -> "_Stream":
+        return _Stream(self._stream.start_tls(ssl_context, server_hostname, _wait(timeout)))
+
+    def get_extra_info(self, info: str) -> Any:
+        return self._stream.get_extra_info(info)
+
+    def close(self) -> None:
+        self._stream.close()
+
+
+def _wait(timeout: float | None) -> float | None:
+    try:
+        return left(timeout)
+    except TimeoutError as error:
+        raise httpcore.ReadTimeout(str(error)) from error

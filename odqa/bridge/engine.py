@@ -34,7 +34,7 @@ from dspy.utils.exceptions import is_retryable_lm_error
 from odqa.bridge.calls import Call, Watcher, completed, heard, readable, recordable, watchers
 from odqa.bridge.notices import note_cut_off
 from odqa.bridge.own import CLIENT_KEYS, Own, own_engine
-from odqa.bridge.transport import remaining, until
+from odqa.deadlines import remaining, until
 
 __all__ = ["TOTAL", "Boundary", "bound", "is_bound", "unbound", "within"]
 

@@ -4,37 +4,20 @@ DSPy's own engines speak HTTP through lm15's transports, which wait for each sin
 """
 
 import socket
-import time
 from collections.abc import AsyncIterator, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
 from typing import Any
 
 from dspy._vendor.lm15.transports import StdlibAsyncTransport, StdlibTransport, TransportRequest
 from dspy.lm15 import ProviderError
 
-__all__ = ["LARGEST", "AsyncTransport", "Transport", "remaining", "until"]
+from odqa.deadlines import left
+
+__all__ = ["LARGEST", "AsyncTransport", "Transport"]
 
 LARGEST = 8 * 2**20
 """Bytes of a reply, unpacked. The longest that models write are some hundred thousand."""
 _AT_ONCE = 16 * 1024  # bytes that are received at once: packed, they are a thousand times as many at most
 _CONNECTIONS = 4096  # more than calls are ever under way
-_ends: ContextVar[float | None] = ContextVar("odqa_ends", default=None)
-
-
-@contextmanager
-def until(ends: float | None) -> Iterator[None]:
-    """What is received in the block has to be there by `ends`, of `time.monotonic()`; None for no end."""
-    token = _ends.set(ends)
-    try:
-        yield
-    finally:
-        _ends.reset(token)
-
-
-def remaining(ends: float | None) -> float | None:
-    """Seconds until then; None for ever."""
-    return None if ends is None else ends - time.monotonic()
 
 
 class Transport(StdlibTransport):
@@ -93,19 +76,12 @@ class _Socket:
     def settimeout(self, seconds: float | None) -> None:
         self._timeout = seconds
 
-    def _wait(self) -> None:
-        left = remaining(_ends.get())
-        if left is not None and left <= 0:
-            raise TimeoutError("the call has taken too long")
-        bounds = [seconds for seconds in (left, self._timeout) if seconds is not None]
-        self._sock.settimeout(min(bounds, default=None))
-
     def recv(self, size: int) -> bytes:
-        self._wait()
+        self._sock.settimeout(left(self._timeout))
         return self._sock.recv(min(size, _AT_ONCE))
 
     def sendall(self, data: bytes) -> None:
-        self._wait()
+        self._sock.settimeout(left(self._timeout))
         self._sock.sendall(data)
 
     def fileno(self) -> int:

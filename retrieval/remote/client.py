@@ -17,8 +17,9 @@ from typing import Annotated, Any, NamedTuple, TypeVar
 import httpx
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from odqa.deadlines import until
 from odqa.errors import RetrievalError, UsageError
-from odqa.http import TRY_AGAIN, asked_wait, one_line, parse_url, seconds_to_wait, status_text
+from odqa.http import TRY_AGAIN, asked_wait, bounded, one_line, parse_url, seconds_to_wait, status_text
 from retrieval.base import Retriever
 from retrieval.passage import Passage, union
 
@@ -98,8 +99,8 @@ class ColBERTv2(Retriever):
         self._retries = retries
         self._backoff = backoff
         self._has_batch = True  # until the server says otherwise
-        self._client = httpx.Client(
-            auth=auth, timeout=timeout, follow_redirects=True, limits=httpx.Limits(max_connections=None)
+        self._client = bounded(
+            httpx.Client(auth=auth, timeout=timeout, follow_redirects=True, limits=httpx.Limits(max_connections=None))
         )
         weakref.finalize(self, self._client.close)
 
@@ -154,7 +155,7 @@ class ColBERTv2(Retriever):
         """One request; the reply is read here because httpx bounds neither its size nor the time it takes in all."""
         late = time.monotonic() + self._timeout
         body = bytearray()
-        with self._client.stream(method, url, **options) as response:
+        with until(late), self._client.stream(method, url, **options) as response:
             for chunk in response.iter_bytes():
                 body += chunk
                 if len(body) > _LARGEST_REPLY:

@@ -211,8 +211,16 @@ def test_a_silent_server_is_not_waited_for() -> None:
     assert len(server.requests) == 2
 
 
-def test_a_dripping_server_is_not_waited_for() -> None:
-    with serving(drips) as server, pytest.raises(RetrievalError, match=r"did not answer within 0\.2 s"):
+def drips_its_head(handler: BaseHTTPRequestHandler) -> None:
+    handler.wfile.write(b"HTTP/1.1 200 OK\r\nx: ")
+    for _ in range(200):
+        handler.wfile.write(b"x")
+        time.sleep(0.05)
+
+
+@pytest.mark.parametrize("behaviour", [drips, drips_its_head])
+def test_a_dripping_server_is_not_waited_for(behaviour: Any) -> None:
+    with serving(behaviour) as server, pytest.raises(RetrievalError, match=r"did not answer within 0\.2 s"):
         ColBERTv2(server.url, timeout=0.2, retries=0)("q")
 
 
