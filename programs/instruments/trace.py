@@ -226,10 +226,13 @@ def _remarks(
     """Passages' ids, and what one field says of each."""
     match reading:
         case Turns():
+            rounds: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
             for number, turn in enumerate(value, 1):
                 for id_ in turn.get("retrieved", ()):
                     passed = "kept by the filter, but not read" if id_ in turn.get("kept", ()) else "dropped"
-                    yield id_, f"{'read' if id_ in turn.get('shown', ()) else passed} in round {number}"
+                    rounds[id_, "read" if id_ in turn.get("shown", ()) else passed].append(str(number))
+            for (id_, fate), of in rounds.items():
+                yield id_, f"{fate} in round{'s' * (len(of) > 1)} {', '.join(of)}"
         case Statements():
             for number, statement in enumerate(value, 1):
                 yield from ((id_, f"supports statement {number}") for id_ in statement["passages"])

@@ -105,11 +105,11 @@ def test_passages_that_the_program_does_not_report_are_those_that_its_searches_f
         ),
         (
             Turns(),
-            {"field": [{"retrieved": ["a", "b", "c"], "kept": ["a", "b"], "shown": ["a"]}, {"retrieved": ["b"]}]},
+            {"field": [{"retrieved": ["a", "b", "c"], "kept": ["a", "b"], "shown": ["a"]}, {"retrieved": ["b", "c"]}]},
             {
                 "a": "read in round 1",
                 "b": "kept by the filter, but not read in round 1; dropped in round 2",
-                "c": "dropped in round 1",
+                "c": "dropped in rounds 1, 2",
             },
         ),
         (
