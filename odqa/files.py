@@ -22,13 +22,14 @@ from filelock import FileLock, Timeout
 from odqa.errors import OdqaError, RetrievalError, UsageError
 
 __all__ = [
-    "DAMAGE",
     "LongLine",
+    "damage",
     "json_line",
     "json_page",
     "lines_of",
     "locked",
     "open_regular",
+    "read_json",
     "read_whole",
     "replace_directory",
     "replaced",
@@ -43,8 +44,9 @@ _LARGEST = 2**28  # bytes of a file that is read at once
 _LONGEST_LINE = 2**26  # bytes
 _BLOCK = 2**16  # bytes that are looked through at once
 
+REBUILD = "build the index again"
 # What libraries raise at a file that is damaged; NumPy reads the header of an array as Python.
-DAMAGE = (
+_DAMAGE = (
     *(ValueError, TypeError, LookupError, AttributeError, ArithmeticError, EOFError, OSError, RuntimeError),
     *(MemoryError, SyntaxError, TokenError, BadZipFile, zlib.error, pickle.UnpicklingError),
 )
@@ -113,7 +115,7 @@ class LongLine(ValueError):
     """A line is longer than any that somebody writes.
 
     Attributes:
-        number: Of the line, counted from 1.
+        number: Which line it is, counted from 1.
     """
 
     def __init__(self, number: int) -> None:
@@ -229,19 +231,38 @@ def locked(path: Path, in_use: str) -> Iterator[None]:
         lock.release()
 
 
+def damage(path: Path, reason: object = "", remedy: str = REBUILD) -> RetrievalError:
+    """The error to raise where a file or directory is damaged: one line that says what is wrong and what to do."""
+    why = " ".join(str(reason).split())[:200]
+    return RetrievalError(f"{path} is damaged: {remedy}" + (f" ({why})" if why else ""))
+
+
 @contextmanager
-def undamaged(path: Path) -> Iterator[None]:
-    """What goes wrong in the block, in which the file or directory is read, says that it is damaged.
+def undamaged(path: Path, remedy: str = REBUILD) -> Iterator[None]:
+    """Whatever goes wrong in the block, in which the file or directory is read, becomes the error of `damage`.
 
     Raises:
-        RetrievalError: it is.
+        RetrievalError: it is damaged.
     """
     try:
         yield
     except OdqaError:
         raise
-    except DAMAGE as error:
-        raise RetrievalError(f"{path} is damaged: build the index again") from error
+    except _DAMAGE as error:
+        raise damage(path, error, remedy) from error
+
+
+def read_json(path: Path, remedy: str = REBUILD) -> dict[str, Any]:
+    """The JSON object in a file.
+
+    Raises:
+        RetrievalError: the file cannot be read, or holds something else.
+    """
+    with undamaged(path, remedy):
+        content = json.loads(read_whole(path))
+        if not isinstance(content, dict):
+            raise TypeError("it is no JSON object")
+        return content
 
 
 def replace_directory(path: Path, new: Path) -> None:

@@ -8,7 +8,7 @@ from odqa.bridge import with_callbacks
 from odqa.errors import UsageError
 from retrieval.passage import Passage
 
-__all__ = ["Retriever"]
+__all__ = ["BatchRetriever", "Retriever"]
 
 
 class Retriever(ABC):
@@ -81,3 +81,13 @@ class Retriever(ABC):
         if self.opened_by is None:
             return super().__reduce_ex__(protocol)
         return self.opened_by, (self.opened_as,)
+
+
+class BatchRetriever(Retriever):
+    """A retriever that writes `search_batch`: one query is a batch of one."""
+
+    @abstractmethod
+    def search_batch(self, queries: Sequence[str], k: int) -> list[list[Passage]]: ...
+
+    def search(self, query: str, k: int) -> list[Passage]:
+        return self.search_batch([query], k)[0]

@@ -17,7 +17,7 @@ class Candidates:
     Attributes:
         query: The vectors of the query's tokens: tokens x numbers.
         rows: The candidates: at most `limit` rows of the index, in order.
-        votes: By which they became candidates. Of all the index has, none that is missing is before one that is here.
+        votes: The scores by which they became candidates: no other passage of the index has a higher one.
         ranks: The scores by which a quarter of `limit` is chosen.
         limit: How many candidates a search has.
     """

@@ -163,10 +163,8 @@ class _File:
             key = ".".join(str(part) for part in first["loc"] if part not in ("str", "dict[str,any]"))
             problem = _PROBLEMS.get(first["type"], first["msg"])
             raise UsageError(f"{self.path}: {place}{key}: {problem}") from error
-        if isinstance(settings, _ColBERT):
-            return self._open_colbert(settings)
-        if isinstance(settings, _HippoRAG):
-            return self._open_hipporag(settings)
+        if isinstance(settings, _ColBERT | _HippoRAG):
+            return self._open_index(settings)
         if isinstance(settings, _Reranking):
             retriever = self._open(settings.retriever, f"{place}retriever.")
             name, _, model = settings.scorer.partition(":")
@@ -193,28 +191,19 @@ class _File:
         name, colon, rest = spec.partition(":")
         return self._open_spec(f"{name}:{folder / rest}" if colon and "://" not in rest else spec)
 
-    def _open_colbert(self, settings: _ColBERT) -> Retriever:
-        from retrieval.colbert import ColBERT
-
-        folder = self.path.parent
-        options = settings.model_dump(exclude={"type", "index"}, exclude_none=True)
-        if settings.checkpoint:
-            options["checkpoint"] = self._model(settings.checkpoint)
-        if settings.collection:
-            options["collection"] = folder / settings.collection
-        index = ColBERT(folder / settings.index, **options)
+    def _open_index(self, settings: _ColBERT | _HippoRAG) -> Retriever:
+        folder, options = self.path.parent, settings.model_dump(exclude={"type", "index"}, exclude_none=True)
+        options |= {name: self._model(options[name]) for name in ("checkpoint", "model") if options.get(name)}
+        if options.get("collection"):
+            options["collection"] = folder / options["collection"]
+        opened: Any
+        if isinstance(settings, _ColBERT):
+            from retrieval.colbert import ColBERT as opened
+        else:
+            from retrieval.hipporag import HippoRAG as opened
+        index = opened(folder / settings.index, **options)
         known_item.check_index(index, str(self.path))
-        return index
-
-    def _open_hipporag(self, settings: _HippoRAG) -> Retriever:
-        from retrieval.hipporag import HippoRAG
-
-        options = settings.model_dump(exclude={"type", "index"}, exclude_none=True)
-        if settings.model:
-            options["model"] = self._model(settings.model)
-        index = HippoRAG(self.path.parent / settings.index, **options)
-        known_item.check_index(index, str(self.path))
-        return index
+        return index  # type: ignore[no-any-return]
 
     def _model(self, name: str) -> str:
         """The path of a model if that is a directory, else its name on the hub."""

@@ -6,8 +6,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from odqa.errors import RetrievalError, UsageError
-from odqa.files import json_page, read_whole, replaced_directory, undamaged
+from odqa.errors import UsageError
+from odqa.files import damage, json_page, read_json, read_whole, replaced_directory, undamaged
 
 __all__ = ["read_description", "verify", "write_description"]
 
@@ -44,20 +44,18 @@ def read_description(directory: Path, name: str, kind: str, version: int) -> dic
         raise UsageError(f"there is no {kind} index in {directory}: build one with `odqa index`")
     if not (directory / name).exists():
         raise UsageError(f"{directory} is no {kind} index, or its build was not finished: build it again")
+    description = read_json(directory / name)
     with undamaged(directory / name):
-        description: dict[str, Any] = json.loads(read_whole(directory / name))
         found, sizes = description["format"], dict(description["files"])
     if found != version:
         raise UsageError(f"{directory} has index format {found}, this version reads {version}: build the index again")
     # A pipe or a device may never end.
     if odd := [file for file in sorted(directory.iterdir()) if not (file.is_file() or file.is_dir())]:
-        raise RetrievalError(f"{odd[0]} is damaged, it is no regular file: build the index again")
+        raise damage(odd[0], "it is no regular file")
     for file, size in sizes.items():
         found = (directory / file).stat().st_size if (directory / file).is_file() else 0
         if found != size:
-            raise RetrievalError(
-                f"{directory / file} is damaged, {found} bytes instead of {size}: build the index again"
-            )
+            raise damage(directory / file, f"{found} bytes instead of {size}")
     return description
 
 
@@ -85,13 +83,13 @@ def verify(directory: Path, progress: Callable[[int], object] = lambda count: No
     if "sha256" not in description:
         raise UsageError(f"the index in {directory} carries no checksums: it was built before there were any")
     if description.pop(_OWN, None) != _own_digest(description):
-        raise RetrievalError(f"{names[0]} is damaged: build the index again")
+        raise damage(names[0])
     progress(names[0].stat().st_size)
     read = 0
     for name, digest in description["sha256"].items():
         file = directory / name
         if not file.is_file() or _digest(file, progress) != digest:
-            raise RetrievalError(f"{file} is damaged: build the index again")
+            raise damage(file)
         read += file.stat().st_size
     return read
 

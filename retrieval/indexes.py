@@ -20,10 +20,10 @@ from typing import Any, Protocol, Self, runtime_checkable
 from uuid import uuid4
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
-from odqa.errors import RetrievalError, UsageError
-from odqa.files import locked, replace_directory, resolved, undamaged
+from odqa.errors import UsageError
+from odqa.files import damage, locked, replace_directory, resolved, undamaged
 from retrieval.passage import Passage
 
 __all__ = [
@@ -32,6 +32,7 @@ __all__ = [
     "DuplicateId",
     "LineWriter",
     "Lines",
+    "OnDisk",
     "Progress",
     "UpdatableIndex",
     "building",
@@ -164,9 +165,9 @@ class Lines(Sequence[bytes]):
     def __init__(self, path: Path) -> None:
         with undamaged(path), path.open("rb") as file:
             self._bytes = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        offsets = read_array(_offsets(path), mapped=True)
-        if offsets.dtype != np.int64 or offsets.ndim != 1 or not len(offsets) or offsets[-1] != len(self._bytes):
-            raise RetrievalError(f"{_offsets(path)} is damaged: build the index again")
+        offsets = read_array(_offsets(path), np.int64, (None,), mapped=True)
+        if not len(offsets) or offsets[-1] != len(self._bytes):
+            raise damage(_offsets(path), f"it is of other lines than those of {path.name}")
         self._offsets = np.asarray(offsets)  # mapped too; np.memmap is slow to index
 
     def __len__(self) -> int:
@@ -196,25 +197,52 @@ class Corpus:
         Raises:
             RetrievalError: the line is damaged.
         """
-        try:
+        with undamaged(self._path.with_name(f"{self._path.name}, line {row + 1}")):
             fields = json.loads(self._lines[row])
             if not all(isinstance(text, str) for text in fields.values()):
                 raise TypeError("a passage is made of texts")
             return Passage(**fields, score=score)
-        except (ValueError, TypeError, AttributeError, RecursionError) as error:
-            raise RetrievalError(f"{self._path}, line {row + 1} is damaged: build the index again") from error
 
 
-def read_array(path: Path, *, mapped: bool = False) -> NDArray[Any]:
-    """The array in a file that `numpy.save` wrote, memory-mapped or not. Nothing in it is unpickled.
+class OnDisk:
+    """What indexes with a corpus of their own have in common: their passages by row."""
+
+    _corpus: Corpus
+
+    def __len__(self) -> int:
+        return len(self._corpus)
+
+    def passage(self, row: int) -> Passage:
+        """The passage in that row of the corpus, counted from 0."""
+        return self._corpus.passage(row)
+
+
+def read_array(
+    path: Path, dtype: DTypeLike | None = None, shape: Sequence[int | None] | None = None, *, mapped: bool = False
+) -> NDArray[Any]:
+    """The array in a file that `numpy.save` wrote. Nothing in it is unpickled.
+
+    Args:
+        path: The file.
+        dtype: The type that its numbers must have; None for any.
+        shape: The lengths that it must have, None for one that may be any; None for any shape.
+        mapped: Whether it stays on disk, memory-mapped.
 
     Raises:
-        RetrievalError: the file is damaged.
+        RetrievalError: the file is damaged, or holds another array.
     """
     with undamaged(path):
         # A header may speak of more than the file has: mapped, that is seen before there is memory for it.
         found: NDArray[Any] = np.load(path, mmap_mode="r")
+        if dtype is not None and found.dtype != dtype:
+            raise ValueError(f"its numbers are {found.dtype}, not {np.dtype(dtype)}")
+        if shape is not None and not _has_shape(found, shape):
+            raise ValueError(f"its shape is {found.shape}")
         return found if mapped else np.array(found)
+
+
+def _has_shape(array: NDArray[Any], shape: Sequence[int | None]) -> bool:
+    return array.ndim == len(shape) and all(want in (None, size) for want, size in zip(shape, array.shape, strict=True))
 
 
 def kept_rows(index: UpdatableIndex | Corpus, delete: Iterable[str]) -> NDArray[np.int64]:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-__all__ = ["Passage", "number", "pick", "plain", "union"]
+__all__ = ["Passage", "joined", "number", "pick", "plain", "union"]
 
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029]")
 _UNSEEN = re.compile("[\xad\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff\U000e0000-\U000e007f]")
@@ -44,7 +44,7 @@ def number(passages: Sequence[Passage]) -> str:
     every adapter. Line breaks become spaces and what could pass for a part of a prompt is broken up (see `plain`), so
     that no passage can look like another passage or like a field. No passages give an empty string.
     """
-    return "\n".join(f"[{n}] {_line(passage)}" for n, passage in enumerate(passages, 1))
+    return "\n".join(f"[{n}] {' '.join(plain(joined(passage)).split())}" for n, passage in enumerate(passages, 1))
 
 
 def pick(passages: Sequence[Passage], numbers: Iterable[int]) -> list[Passage]:
@@ -74,6 +74,6 @@ def plain(text: str) -> str:
     return _FORM.sub(r"\g<0> ", text)
 
 
-def _line(passage: Passage) -> str:
-    text = f"{passage.title} | {passage.text}" if passage.title else passage.text
-    return " ".join(plain(text).split())
+def joined(passage: Passage) -> str:
+    """The passage as ``Title | text``, as prompts and ColBERT have it; the text alone where there is no title."""
+    return f"{passage.title} | {passage.text}" if passage.title else passage.text

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 
 from odqa.errors import UsageError
@@ -75,46 +76,21 @@ def _checked(retriever: Retriever, spec: str) -> Retriever:
     return retriever
 
 
+def _opener(module: str, name: str) -> Callable[[str], Retriever]:
+    """A function that opens what follows the colon; the backend is imported when it is asked for."""
+    return lambda rest: getattr(import_module(module), name)(rest)
+
+
 def _sample(_: str) -> Retriever:
     from retrieval.sample import load_sample
 
     return load_sample()
 
 
-def _bm25(path: str) -> Retriever:
-    from retrieval.bm25 import BM25
-
-    return BM25(path)
-
-
-def _colbertv2(url: str) -> Retriever:
-    from retrieval.remote import ColBERTv2
-
-    return ColBERTv2(url)
-
-
-def _dense(path: str) -> Retriever:
-    from retrieval.dense import Dense
-
-    return Dense(path)
-
-
-def _colbert(path: str) -> Retriever:
-    from retrieval.colbert import ColBERT
-
-    return ColBERT(path)
-
-
 def _shards(path: str) -> Retriever:
     from retrieval.shards import open_shards
 
     return open_shards(path, load)
-
-
-def _hipporag(path: str) -> Retriever:
-    from retrieval.hipporag import HippoRAG
-
-    return HippoRAG(path)
 
 
 def _qdrant(text: str) -> Retriever:
@@ -133,13 +109,13 @@ def _composed(path: str) -> Retriever:
 
 FORMS: dict[str, Callable[[str], Retriever]] = {
     "sample": _sample,
-    "bm25:DIR": _bm25,
-    "dense:DIR": _dense,
-    "colbert:DIR": _colbert,
+    "bm25:DIR": _opener("retrieval.bm25", "BM25"),
+    "dense:DIR": _opener("retrieval.dense", "Dense"),
+    "colbert:DIR": _opener("retrieval.colbert", "ColBERT"),
     "shards:DIR": _shards,
-    "hipporag:DIR": _hipporag,
+    "hipporag:DIR": _opener("retrieval.hipporag", "HippoRAG"),
     "qdrant:PATH or qdrant:URL?collection=NAME": _qdrant,
-    "colbertv2:URL": _colbertv2,
+    "colbertv2:URL": _opener("retrieval.remote", "ColBERTv2"),
     "FILE.toml": _composed,
 }
 """The forms that `load` takes; each maps to a function that opens what follows the colon."""

@@ -15,7 +15,7 @@ from typing import BinaryIO, Self
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from odqa.errors import RetrievalError
+from odqa.files import damage
 from retrieval.indexes import read_array
 
 __all__ = ["Bounds", "BoundsWriter", "open_array"]
@@ -96,17 +96,13 @@ class Bounds:
 
     def __init__(self, directory: Path, step: float, passages: int) -> None:
         self.step = step
-        self.values, self.starts = (read_array(directory / name, mapped=True).view(np.ndarray) for name in _NAMES[:2])
-        columns = read_array(directory / _NAMES[2])
-        count, spans = len(columns), _parts(passages, SPAN_BITS)
-        shapes = (count, _parts(passages, WINDOW_BITS)), (count, spans + 1), (count, 2)
-        types = np.uint8, np.uint32, np.int32
-        for name, array, shape, kind in zip(_NAMES, (self.values, self.starts, columns), shapes, types, strict=True):
-            if array.shape != shape or array.dtype != kind:
-                raise RetrievalError(f"{directory / name} is damaged: build the index again")
-        self.columns, self.tops = columns.T.copy()
+        values, starts, columns = (directory / name for name in _NAMES)
+        self.columns, self.tops = read_array(columns, np.int32, (None, 2)).T.copy()
         if (self.columns[1:] <= self.columns[:-1]).any():
-            raise RetrievalError(f"{directory / _NAMES[2]} is damaged: build the index again")
+            raise damage(columns, "its columns are not in order")
+        count, windows, spans = len(self.columns), _parts(passages, WINDOW_BITS), _parts(passages, SPAN_BITS)
+        self.values = read_array(values, np.uint8, (count, windows), mapped=True).view(np.ndarray)
+        self.starts = read_array(starts, np.uint32, (count, spans + 1), mapped=True).view(np.ndarray)
 
     def fit(self, column: int, size: int) -> bool:
         """Whether no start of the column, if it has bounds, leads outside of its rows, of which there are `size`."""

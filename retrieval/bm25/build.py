@@ -41,9 +41,9 @@ class Statistics(NamedTuple):
     """What the scores of a part of an index depend on besides its own passages."""
 
     passages: int
-    """Of the whole index."""
+    """How many passages the whole index has."""
     mean_length: float
-    """Of all its passages, in tokens."""
+    """The mean length of all its passages, in tokens."""
     frequency: Callable[[str], int]
     """How many of all its passages have a token."""
 
@@ -63,7 +63,7 @@ def write_index(
         passages: See `retrieval.bm25.BM25.build`; likewise `k1`, `b` and `progress`.
         directory: The directory, which must be there.
         analyser: Turns texts into tokens.
-        whole: Of the index that this is a part of; by default these passages are all.
+        whole: What is known of the index that this is a part of; by default these passages are all.
 
     Raises:
         UsageError: a passage cannot be indexed, or no passage has a word.
@@ -156,7 +156,7 @@ class _Postings:
         """Write bm25s's matrix of scores, passages by tokens, with its bounds, and remove the postings.
 
         Args:
-            tokens: Of the columns, in order.
+            tokens: The tokens of the columns, in order.
             k1, b, progress, whole: See `write_index`.
 
         Returns:

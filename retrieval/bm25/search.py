@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from odqa.errors import RetrievalError, UsageError
-from odqa.files import replace_directory, undamaged
+from odqa.files import damage, replace_directory, undamaged
 from retrieval.base import Retriever
 from retrieval.bm25.analyser import Analyser
 from retrieval.bm25.bounds import SPAN_BITS, WINDOW_BITS, Bounds
@@ -40,6 +40,7 @@ from retrieval.descriptions import read_description
 from retrieval.indexes import (
     Corpus,
     Lines,
+    OnDisk,
     Progress,
     built_at_once,
     check_target,
@@ -69,7 +70,7 @@ _FEW = 5_000  # passages, over which NumPy is fast enough: compiling takes many 
 logger = logging.getLogger(__name__)
 
 
-class BM25(Retriever):
+class BM25(OnDisk, Retriever):
     """Searches an index that `BM25.build` made. Opening it reads a few passages; threads may share it.
 
     Args:
@@ -99,13 +100,6 @@ class BM25(Retriever):
         self._checked: set[int] = set()
         self._check_analyser()
 
-    def __len__(self) -> int:
-        return len(self._corpus)
-
-    def passage(self, row: int) -> Passage:
-        """The passage in that row of the corpus, counted from 0."""
-        return self._corpus.passage(row)
-
     def frequency(self, token: str) -> int:
         """How many passages have the token."""
         column = self._column(token)
@@ -126,7 +120,7 @@ class BM25(Retriever):
         """The rows of the at most `k` best passages, best first, and their scores; the passages are not read."""
         columns = [column for word in self.analyser.kept_words(query) if (column := self._column(word)) is not None]
         if columns and not 0 <= min(columns) <= max(columns) < len(self._matrix[0]) - 1:
-            raise RetrievalError(f"{self.path / VOCABULARY} is damaged: build the index again")
+            raise damage(self.path / VOCABULARY, "a word has a column that is not there")
         if not columns:
             return np.empty(0, np.int64), np.empty(0, np.float32)
         if kernel is None or len(self) <= _FEW or (before := next(self._searches)) < _BY_NUMPY:
@@ -173,7 +167,7 @@ class BM25(Retriever):
             part = rows[begins[column] : begins[column + 1]]
             whole = not len(part) or (part[0] >= 0 and part[-1] < len(self) and bool((part[1:] > part[:-1]).all()))
             if not whole or not self._bounds.fit(column, len(part)):
-                raise RetrievalError(f"{self.path} is damaged: build the index again")
+                raise damage(self.path, "a column leads outside of the matrix")
             self._checked.add(column)
 
     def _check_analyser(self) -> None:
@@ -231,9 +225,9 @@ class BM25(Retriever):
 
 def _columns(path: Path, analyser: Analyser) -> Callable[[str], int | None]:
     """A function from a word to its token's column, or None, which reads the vocabulary on disk."""
-    lines, buckets = Lines(path / VOCABULARY), read_array(path / BUCKETS, mapped=True)
-    if buckets.ndim != 1 or buckets.dtype.kind not in "iu" or len(buckets) < 2:
-        raise RetrievalError(f"{path / BUCKETS} is damaged: build the index again")
+    lines, buckets = Lines(path / VOCABULARY), read_array(path / BUCKETS, np.uint32, (None,), mapped=True)
+    if len(buckets) < 2:
+        raise damage(path / BUCKETS, "it is too short")
 
     @lru_cache(_WORDS)
     def column(word: str) -> int | None:
@@ -241,14 +235,12 @@ def _columns(path: Path, analyser: Analyser) -> Callable[[str], int | None]:
         number = bucket(sought, len(buckets) - 1)
         begin, end = int(buckets[number]), int(buckets[number + 1])
         if not 0 <= begin <= end <= len(lines):
-            raise RetrievalError(f"{path / BUCKETS} is damaged: build the index again")
-        try:
+            raise damage(path / BUCKETS, "a bucket is not in the vocabulary")
+        with undamaged(path / VOCABULARY):
             for line in range(begin, end):
                 _, found, value = lines[line].split(b'"')
                 if found == sought:
                     return int(value.strip(b": ,}\n"))
-        except ValueError as error:
-            raise RetrievalError(f"{path / VOCABULARY} is damaged: build the index again") from error
         return None
 
     return lambda word: column(word) if len(word) <= _LONGEST else column.__wrapped__(word)

@@ -31,8 +31,8 @@ def saturation(
 
     Args:
         counts: How often a passage has a token.
-        lengths: Of the same passages, in tokens.
-        mean_length: Of all passages.
+        lengths: The lengths of the same passages, in tokens.
+        mean_length: The mean length of all passages.
         k1, b: See `retrieval.bm25.BM25.build`.
     """
     found: NDArray[Any] = _select_tfc_scorer(METHOD)(counts, l_d=lengths, l_avg=mean_length, k1=k1, b=b)

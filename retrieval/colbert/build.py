@@ -21,7 +21,7 @@ from retrieval.colbert.libraries import faiss, torch
 from retrieval.descriptions import write_description
 from retrieval.encoding import do_tasks
 from retrieval.indexes import Corpus, Progress, checked_passages, store_passages
-from retrieval.passage import Passage
+from retrieval.passage import Passage, joined
 
 __all__ = [
     "DESCRIPTION",
@@ -169,8 +169,7 @@ class Builder:
             if stage == "encoding" and self._kept(part).is_file():  # where the sample is the whole corpus
                 yield load_tensors(self._kept(part))
             else:
-                passages = [self._corpus.passage(row, 0.0) for row in part]
-                texts = [f"{p.title} | {p.text}" if p.title else p.text for p in passages]
+                texts = [joined(self._corpus.passage(row)) for row in part]
                 yield self._checkpoint.encode_passages(texts, self._batch_size)
 
     def _compress(self, n: int, rows: range, encoded: Iterable[tuple[torch.Tensor, list[int]]]) -> None:

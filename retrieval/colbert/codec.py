@@ -1,19 +1,18 @@
 """The codec of a ColBERT index: a vector is its nearest centroid and a residual of a few bits per number."""
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from odqa.errors import OdqaError, RetrievalError
-from odqa.files import DAMAGE
 from retrieval.colbert.libraries import ColBERTConfig, ResidualCodec, torch
 
-__all__ = ["Codec", "load_lengths", "load_tensors", "reading"]
+__all__ = ["REMEDY", "Codec", "load_lengths", "load_tensors"]
+
+REMEDY = "build or fetch it again"
+"""What to do where a file of an index is damaged, which may be one that colbert-ai made."""
 
 
 class Codec(ResidualCodec):
@@ -78,19 +77,3 @@ def load_tensors(path: Path) -> Any:
 def load_lengths(path: Path, n: int) -> NDArray[np.int64]:
     """How many tokens each passage of chunk `n` of the index in `path` has."""
     return np.array(json.loads((path / f"doclens.{n}.json").read_bytes()), np.int64)
-
-
-@contextmanager
-def reading(path: Path) -> Iterator[None]:
-    """While files are read, turn what damaged ones cause into an error that names `path`.
-
-    Raises:
-        RetrievalError: something is damaged.
-    """
-    try:
-        yield
-    except OdqaError:
-        raise
-    except DAMAGE as error:
-        reason = str(error).strip().partition("\n")[0]
-        raise RetrievalError(f"{path} is damaged, build or fetch it again: {reason}") from error

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from odqa.errors import UsageError
-from odqa.files import replaced
-from retrieval.colbert.codec import reading
+from odqa.files import replaced, undamaged
+from retrieval.colbert.codec import REMEDY
 from retrieval.indexes import CORPUS, Corpus, read_array
 from retrieval.passage import Passage
 
@@ -32,7 +32,7 @@ class Collection:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        with reading(path):
+        with undamaged(path, REMEDY):
             with path.open("rb") as file:
                 self._bytes = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
             self._offsets = self._find_lines()
@@ -60,7 +60,7 @@ class Collection:
     def passage(self, row: int, score: float | None = None) -> Passage:
         """The passage in that row, counted from 0, with this score."""
         line = self._bytes[self._offsets[row] : self._offsets[row + 1]]
-        with reading(self._path):
+        with undamaged(self._path, REMEDY):
             number, text, *rest = line.decode().strip("\r\n ").split("\t")
             if number != str(row):
                 raise ValueError(f"line {row + 1} has the number {number} instead of {row}")

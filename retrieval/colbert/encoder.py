@@ -22,7 +22,7 @@ from retrieval.colbert.libraries import (
 from retrieval.known_item import is_checking
 from retrieval.models import in_one_line, without_surrogates
 
-__all__ = ["Checkpoint", "checkpoint_directory", "find_device"]
+__all__ = ["Checkpoint", "find_checkpoint", "find_device"]
 
 logger = logging.getLogger(__name__)
 
@@ -35,7 +35,7 @@ class Checkpoint:
         device: Where to encode.
         longest_query: Tokens at which a query is cut; by default the length that shorter ones are filled up to.
         trusted: Whether code that the checkpoint brings may be run, as colbert-ai always does.
-        settings: Of colbert-ai's `ColBERTConfig`, in place of the checkpoint's own.
+        settings: Settings of colbert-ai's `ColBERTConfig`, in place of the checkpoint's own.
 
     Raises:
         UsageError: the checkpoint cannot be loaded, brings code and is not trusted, or a length is out of range.
@@ -135,16 +135,19 @@ def _refuse_code(checkpoint: Path) -> None:
         )
 
 
-def checkpoint_directory(checkpoint: str | Path) -> Path:
-    """The directory of a checkpoint; a checkpoint of the hub is downloaded unless it is in the cache.
+def find_checkpoint(checkpoint: str | Path) -> tuple[str, Path]:
+    """The name by which a checkpoint is found from any working directory, and its directory.
+
+    A checkpoint of the hub is downloaded unless it is in the cache.
 
     Raises:
         UsageError: there is no such checkpoint, or it cannot be downloaded.
     """
     if Path(checkpoint).is_dir():
-        return Path(checkpoint).resolve()
+        directory = Path(checkpoint).resolve()
+        return str(directory), directory
     try:
-        return Path(snapshot_download(str(checkpoint), ignore_patterns="*.onnx"))
+        return str(checkpoint), Path(snapshot_download(str(checkpoint), ignore_patterns="*.onnx"))
     except (OSError, HFValidationError) as error:
         reason = str(error).strip().partition("\n")[0]
         raise UsageError(f"there is no ColBERT checkpoint {checkpoint}, here or on the hub: {reason}") from error

@@ -185,17 +185,11 @@ def maxsim(
     """MaxSim of passages, whose vectors are made one passage at a time and never leave the core's cache.
 
     Args:
-        codes: The centroids of a chunk's tokens.
-        residuals: Their residuals, tokens x bytes.
-        begins: The first token of each passage.
-        lengths: The number of its tokens.
+        codes, begins, lengths, scores: See `maxsim_of_centroids`; likewise what is returned.
+        residuals: The residuals of the chunk's tokens, tokens x bytes.
         centroids: Centroids x numbers.
         numbers: What each byte of a residual stands for: 256 x numbers per byte.
         query: Tokens x numbers.
-        scores: Is filled with the passages' scores.
-
-    Returns:
-        Whether all codes are of centroids that there are; if not, the scores are not filled.
     """
     tokens, dim = query.shape
     width = numbers.shape[1]

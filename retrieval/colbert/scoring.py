@@ -38,6 +38,9 @@ class Scorer:
 
     Args:
         storage: The files of the index.
+
+    Raises:
+        RetrievalError: (in all that searches) the index is damaged.
     """
 
     _map: Callable[..., Iterable[Any]] = map
@@ -52,9 +55,6 @@ class Scorer:
             queries: The vectors of the tokens of each.
             pruning: What is looked at; by default all passages.
             k: How many passages at most.
-
-        Raises:
-            RetrievalError: the index is damaged.
         """
         if pruning is None:
             return self.rank([(query, np.arange(len(self._storage))) for query in queries], k)
@@ -62,11 +62,7 @@ class Scorer:
         return self.rank([(query, chosen([part])[0]) for query, part in zip(queries, found, strict=True)], k)
 
     def candidates(self, queries: Sequence[torch.Tensor], pruning: Pruning) -> list[Candidates]:
-        """The first two steps of a search for each query: what they know, before any is left out by the second.
-
-        Raises:
-            RetrievalError: the index is damaged.
-        """
+        """The first two steps of a search for each query: what they know, before any is left out by the second."""
         found: list[Candidates] = []
         cosines = len(self._storage.codec.centroids) * max(map(len, queries))
         together = max(1, _COSINES // cosines)
@@ -78,11 +74,7 @@ class Scorer:
         return found
 
     def rank(self, asked: Sequence[tuple[torch.Tensor, NDArray[np.int64]]], k: int) -> list[list[tuple[int, float]]]:
-        """The last step of a search for each query: the `k` best passages of those in some rows, which are in order.
-
-        Raises:
-            RetrievalError: the index is damaged.
-        """
+        """The last step of a search for each query: the `k` best passages of those in some rows, which are in order."""
         return list((self._map if len(asked) > 1 else map)(partial(self._best, k=k), *zip(*asked, strict=True)))
 
     def nearness(self, queries: torch.Tensor) -> torch.Tensor:
@@ -96,11 +88,8 @@ class Scorer:
         Args:
             query: The vectors of the query's tokens.
             first: Its first token among those of several queries.
-            nearness: Of the centroids and these tokens.
+            nearness: The cosines of the centroids and these tokens.
             pruning: What is looked at.
-
-        Raises:
-            RetrievalError: the index is damaged.
         """
         with torch.inference_mode():
             rows, votes = self._candidates(*self._probe(nearness, first, len(query), pruning), pruning.ndocs)

@@ -30,7 +30,6 @@ step 1. And it imputes the nearness of the centroid at which the lists that a to
 real passages, the farthest probed centroid is as good as the paper's t', and needs no setting.
 """
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -40,13 +39,13 @@ from numpy.typing import NDArray
 
 from odqa.cluster import Workers
 from odqa.errors import UsageError
-from odqa.files import read_whole, replace_directory
-from retrieval.base import Retriever
+from odqa.files import read_json, replace_directory, undamaged
+from retrieval.base import BatchRetriever
 from retrieval.candidates import Candidates
 from retrieval.colbert.build import DESCRIPTION, FORMAT, METADATA, Builder
-from retrieval.colbert.codec import reading
+from retrieval.colbert.codec import REMEDY
 from retrieval.colbert.collection import open_passages
-from retrieval.colbert.encoder import Checkpoint, checkpoint_directory, find_device
+from retrieval.colbert.encoder import Checkpoint, find_checkpoint, find_device
 from retrieval.colbert.libraries import torch
 from retrieval.colbert.scoring import Pruning, best_scorer
 from retrieval.colbert.storage import Storage
@@ -64,7 +63,7 @@ _SETTINGS = {"nbits": int, "checkpoint": str} | _OF_QUERIES  # recorded in index
 _NAME_IT = 'name it as `checkpoint`, in code or in a TOML file of the type "colbert"'
 
 
-class ColBERT(Retriever):
+class ColBERT(BatchRetriever):
     """Searches an index that `ColBERT.build` or colbert-ai made, with MaxSim scores.
 
     Residuals, codes, inverted lists and passages are memory-mapped; only the centroids, the checkpoint and 16 bytes
@@ -98,7 +97,7 @@ class ColBERT(Retriever):
     Raises:
         UsageError: there is no finished index in `path`, its checkpoint or passages cannot be found, or a setting is
             out of range.
-        RetrievalError: the index is damaged.
+        RetrievalError: the index is damaged; also in searches.
     """
 
     def __init__(
@@ -129,7 +128,7 @@ class ColBERT(Retriever):
                 "name the collection that it was built from"
             )
         settings = {name: config[name] for name in _OF_QUERIES if config.get(name) is not None}
-        found = checkpoint_directory(checkpoint or _recorded_checkpoint(config.get("checkpoint")))
+        _, found = find_checkpoint(checkpoint or _recorded_checkpoint(config.get("checkpoint")))
         self._checkpoint = Checkpoint(found, on, longest_query=query_maxlen, trusted=checkpoint is not None, **settings)
         if (dim := self._storage.codec.dim) != self._checkpoint.dim:
             raise UsageError(
@@ -144,9 +143,6 @@ class ColBERT(Retriever):
         """The passage in that row of the corpus, counted from 0."""
         return self._passages.passage(row)
 
-    def search(self, query: str, k: int) -> list[Passage]:
-        return self.search_batch([query], k)[0]
-
     def search_batch(self, queries: Sequence[str], k: int) -> list[list[Passage]]:
         pruning = None if self._exact else self._pruning(k)
         return self._named(
@@ -157,9 +153,6 @@ class ColBERT(Retriever):
         """What a search for `k` passages knows of its candidates for each query, for one that has parts of an index.
 
         `retrieval.candidates.chosen` says which of them `rank` is to score; `exact` has no part in this.
-
-        Raises:
-            RetrievalError: the index is damaged.
         """
         pruning = self._pruning(k)
         return [found for vectors in self._encoded(queries) for found in self._scorer.candidates(vectors, pruning)]
@@ -170,9 +163,6 @@ class ColBERT(Retriever):
         Args:
             asked: For each query the vectors of its tokens, tokens x numbers, and the rows of the passages, in order.
             k: How many passages at most.
-
-        Raises:
-            RetrievalError: the index is damaged.
         """
         device = self._storage.codec.device
         return self._named(self._scorer.rank([(torch.tensor(query, device=device), rows) for query, rows in asked], k))
@@ -217,7 +207,7 @@ class ColBERT(Retriever):
             passages: Any iterable; ids must differ and texts must not be blank.
             out: Directory to make; its parents are made too.
             checkpoint: Directory or Hugging Face name of a ColBERT checkpoint; see `ColBERT` on trusting it.
-            bits: Of the residual, for each number of a vector: 1, 2, 4 or 8.
+            bits: How many a residual has for each number of a vector: 1, 2, 4 or 8.
             doc_maxlen: Tokens of a passage, 3 of them special; what is longer is cut off.
             kmeans_niters: Rounds of k-means for the centroids.
             batch_size: Passages encoded at a time.
@@ -240,11 +230,10 @@ class ColBERT(Retriever):
                 "bits must be 1, 2, 4 or 8, and kmeans_niters and batch_size at least 1, "
                 f"not {bits}, {kmeans_niters} and {batch_size}"
             )
-        directory = checkpoint_directory(checkpoint)
+        name, directory = find_checkpoint(checkpoint)
         loaded = Checkpoint(directory, find_device(device), doc_maxlen=doc_maxlen)
         if loaded.dim % (8 * bits):
             raise UsageError(f"vectors of {loaded.dim} numbers do not fit {bits} bits each: use fewer bits")
-        name = str(directory) if Path(checkpoint).is_dir() else str(checkpoint)
         config = {"checkpoint": name, "dim": loaded.dim, "nbits": bits, "doc_maxlen": doc_maxlen}
         config |= {"kmeans_niters": kmeans_niters}
         with building(out) as work:
@@ -261,8 +250,8 @@ def _described(path: Path) -> tuple[dict[str, Any], int]:
         raise UsageError(f"there is no ColBERT index in {path}: build one with `odqa index`")
     if (path / DESCRIPTION).is_file():
         read_description(path, DESCRIPTION, "ColBERT", FORMAT)
-    with reading(path):
-        metadata = json.loads(read_whole(path / METADATA))
+    metadata = read_json(path / METADATA, REMEDY)
+    with undamaged(path / METADATA, REMEDY):
         config, chunks = dict(metadata["config"]), int(metadata["num_chunks"])
         if wrong := [name for name, kind in _SETTINGS.items() if not isinstance(config.setdefault(name), kind | None)]:
             raise TypeError(f"its setting {wrong[0]} is none")

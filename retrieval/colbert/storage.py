@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from odqa.errors import RetrievalError
+from odqa.files import damage, undamaged
 from retrieval.colbert.build import IVF
-from retrieval.colbert.codec import Codec, load_lengths, load_tensors, reading
+from retrieval.colbert.codec import REMEDY, Codec, load_lengths, load_tensors
 from retrieval.colbert.libraries import torch
 
 __all__ = ["CODES", "Storage"]
@@ -24,7 +25,7 @@ class Storage:
     Args:
         path: Directory of the index.
         chunks: How many chunks it has.
-        bits: Of the residuals, for each number of a vector.
+        bits: How many a residual has for each number of a vector.
         device: Where vectors are made.
 
     Raises:
@@ -43,7 +44,7 @@ class Storage:
 
     def __init__(self, path: Path, chunks: int, bits: int, device: torch.device) -> None:
         self.path = path
-        with reading(path):
+        with undamaged(path, REMEDY):
             self.codec = Codec.load_from(path, bits, device)
             self.codes = [load_tensors(path / f"{n}.codes.pt").numpy() for n in range(chunks)]
             self.residuals = [load_tensors(path / f"{n}.residuals.pt").numpy() for n in range(chunks)]
@@ -95,7 +96,7 @@ class Storage:
 
     def damage(self, what: str) -> RetrievalError:
         """The error to raise when a search comes by what cannot be."""
-        return RetrievalError(f"{self.path} is damaged, build or fetch it again: it has {what}")
+        return damage(self.path, f"it has {what}", REMEDY)
 
     def _gather(self, chunks: Sequence[NDArray[Any]], rows: NDArray[np.int64]) -> NDArray[Any]:
         spans = (

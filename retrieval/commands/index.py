@@ -3,7 +3,7 @@
 import argparse
 import json
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -33,6 +33,8 @@ _SETTINGS = {
     ),
 }
 """The backends, and the flags that each has. A flag that is not given leaves it to the backend's own default."""
+_ENCODER = "encoder", ": sbert, ance, contriever, or a model"
+_NEEDED = {"dense": _ENCODER, "hipporag": _ENCODER, "colbert": ("checkpoint", ", such as colbert-ir/colbertv2.0")}
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
@@ -43,6 +45,12 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         "--out", required=True, help="directory to make; for qdrant also URL?collection=NAME (key: QDRANT_API_KEY)"
     )
     parser.add_argument("--overwrite", action="store_true", help="replace an existing index")
+    _add_settings(parser)
+    add_lm_flags(parser)
+
+
+def _add_settings(parser: argparse.ArgumentParser) -> None:
+    """Add the flags of `_SETTINGS`."""
     models = parser.add_argument_group("dense, colbert, hipporag and qdrant", argument_default=argparse.SUPPRESS)
     models.add_argument(
         "--batch-size", type=int, metavar="N", help="encode N passages at a time (default: 32, colbert 64)"
@@ -98,7 +106,6 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     hipporag.add_argument(
         "--synonyms", type=float, metavar="COSINE", help="phrases so similar are linked as synonyms (default: 0.8)"
     )
-    add_lm_flags(parser)
 
 
 def main(args: argparse.Namespace) -> None:
@@ -111,13 +118,12 @@ def main(args: argparse.Namespace) -> None:
     if args.backend == "hipporag":
         _hipporag(args, **settings)
         return
-    build = {"bm25": _bm25, "dense": _dense, "colbert": _colbert, "qdrant": _qdrant}[args.backend]
     start = time.monotonic()
     goes_on = "the same command begins anew" if args.backend == "bm25" else "the same command goes on where it stopped"
     shown = without_url_secrets(args.out)
     stands = f"{shown} is not finished" if args.backend == "qdrant" else f"{shown} is as it was before"
     with saying_on_interrupt(f"{stands}; {goes_on}"), reading(args.corpus) as passages:
-        index = build(passages, args.out, overwrite=args.overwrite, **settings)
+        index = _builder(args.backend)(passages, args.out, overwrite=args.overwrite, **settings)
     seconds = round(time.monotonic() - start, 3)
     output(json.dumps({"passages": len(index), "seconds": seconds} | bytes_of(index.path)))
 
@@ -152,40 +158,31 @@ def _settings(args: argparse.Namespace) -> dict[str, Any]:
                 flag = "--" + name.replace("_", "-")
                 others = " and ".join(other for other, theirs in _SETTINGS.items() if name in theirs)
                 raise UsageError(f"{flag} is a setting of {others}: the backend {args.backend} has no such setting")
-    return {name: getattr(args, name) for name in own if name in args}
-
-
-def _in_workers(settings: dict[str, Any]) -> dict[str, Any]:
-    """The settings with those of the workers as one."""
+    settings = {name: getattr(args, name) for name in own if name in args}
+    if args.backend in _NEEDED and not settings.get((needed := _NEEDED[args.backend])[0]):
+        raise UsageError(f"the backend {args.backend} needs --{needed[0]}{needed[1]}")
+    settings |= {name: None for name in ("stemmer", "stop_words") if settings.get(name) == "none"}
     address, workers = settings.pop("ray", None), settings.pop("workers", None)
     return settings if address is None and workers is None else settings | {"workers": Workers(workers, address)}
 
 
-def _bm25(passages: Iterable[Passage], out: str, **settings: Any) -> Any:
-    from retrieval.bm25 import BM25
+def _builder(backend: str) -> Callable[..., Any]:
+    """What builds an index of this kind; imported only now, since each needs another extra."""
+    match backend:
+        case "bm25":
+            from retrieval.bm25 import BM25
 
-    progress = partial(progress_bar, desc="scoring")
-    return BM25.build(passages, out, progress=progress, **settings | _words(settings))
+            return partial(BM25.build, progress=partial(progress_bar, desc="scoring"))
+        case "dense":
+            from retrieval.dense import Dense
 
+            return partial(Dense.build, progress=progress_bar)
+        case "colbert":
+            from retrieval.colbert import ColBERT
 
-def _words(settings: dict[str, Any]) -> dict[str, None]:
-    return {name: None for name in ("stemmer", "stop_words") if settings.get(name) == "none"}
-
-
-def _dense(passages: Iterable[Passage], out: str, **settings: Any) -> Any:
-    from retrieval.dense import Dense
-
-    if not settings.get("encoder"):
-        raise UsageError("the backend dense needs --encoder: sbert, ance, contriever, or a model")
-    return Dense.build(passages, out, progress=progress_bar, **_in_workers(settings))
-
-
-def _colbert(passages: Iterable[Passage], out: str, **settings: Any) -> Any:
-    from retrieval.colbert import ColBERT
-
-    if not settings.get("checkpoint"):
-        raise UsageError("the backend colbert needs --checkpoint, such as colbert-ir/colbertv2.0")
-    return ColBERT.build(passages, out, progress=progress_bar, **_in_workers(settings))
+            return partial(ColBERT.build, progress=progress_bar)
+        case _:
+            return partial(_qdrant, progress=progress_bar)
 
 
 def _qdrant(passages: Iterable[Passage], out: str, **settings: Any) -> Any:
@@ -193,21 +190,12 @@ def _qdrant(passages: Iterable[Passage], out: str, **settings: Any) -> Any:
     from retrieval.qdrant.address import Address, api_key
 
     address = Address.parse(out)
-    return Qdrant.build(
-        passages,
-        address.location,
-        collection=address.collection,
-        api_key=api_key(),
-        progress=progress_bar,
-        **settings | _words(settings),
-    )
+    return Qdrant.build(passages, address.location, collection=address.collection, api_key=api_key(), **settings)
 
 
 def _hipporag(args: argparse.Namespace, *, plan: bool = False, **settings: Any) -> None:
     from retrieval.hipporag import HippoRAG
 
-    if not settings.get("encoder"):
-        raise UsageError("the backend hipporag needs --encoder: sbert, ance, contriever, or a model")
     start = time.monotonic()
     goes_on = f"{args.out} is as it was before; the same command goes on where it stopped"
     with asking(args) as lm:

@@ -21,7 +21,7 @@ from retrieval.indexes import CORPUS, Corpus, LineWriter, Progress, checked_pass
 from retrieval.models import import_package
 from retrieval.passage import Passage
 
-__all__ = ["DESCRIPTION", "FORMAT", "GRAPH", "VECTORS", "Encoded", "write_index"]
+__all__ = ["DESCRIPTION", "FORMAT", "GRAPH", "VECTORS", "Encoded", "Writer"]
 
 DESCRIPTION = "dense.json"
 FORMAT = 1
@@ -47,111 +47,120 @@ class Encoded(NamedTuple):
     rows: NDArray[np.int64]
 
 
-def write_index(
-    passages: Iterable[Passage],
-    work: Path,
-    encoder: LoadedEncoder,
-    *,
-    approximate: bool,
-    batch_size: int,
-    resume: bool,
-    encoded: Encoded | None = None,
-    workers: Workers | None = None,
-    progress: Progress = lambda parts, desc: parts,
-) -> Path:
-    """Write an index, using what an unfinished build left behind.
+class Writer:
+    """Writes an index, and uses what an unfinished build left behind.
 
     Args:
-        passages: See `retrieval.dense.Dense.build`; likewise the settings.
         work: The working directory of the build. Pieces that are encoded stay there.
         encoder: Encodes the passages.
-        encoded: What stands before the passages and need not be encoded.
         workers: Where to encode; by default here.
-        progress: See `retrieval.dense.Dense.build`.
-
-    Returns:
-        The directory of the finished index, within `work`.
-
-    Raises:
-        UsageError: a passage cannot be indexed, or there is none.
+        approximate, batch_size, resume: See `retrieval.dense.Dense.build`.
     """
-    shards, index = work / "shards", work / "index"
-    probe = encoder.probe()
-    if not (resume and same_probe(work / PROBE, probe)):
-        shutil.rmtree(shards, ignore_errors=True)
-    shutil.rmtree(index, ignore_errors=True)
-    shards.mkdir(exist_ok=True)
-    index.mkdir()
-    np.save(work / PROBE, probe)
-    np.save(index / PROBE, probe)
-    rows = encoded.rows if encoded else np.empty(0, np.int64)
-    known = map(encoded.corpus.passage, rows.tolist()) if encoded else ()
-    checked = checked_passages(chain(known, passages))
-    with LineWriter(index / CORPUS) as corpus:
-        for passage in islice(checked, len(rows)):
-            corpus.write(passage_line(passage))
-        pieces = _encode(checked, corpus, shards, None if workers else _Writer(encoder, batch_size))
-    if not (pieces or len(rows)):
-        raise UsageError("there is nothing to index: the corpus has no passages")
-    if workers:
-        ends = np.cumsum([len(rows), *(size for _, size in pieces)]).tolist()
+
+    def __init__(
+        self,
+        work: Path,
+        encoder: LoadedEncoder,
+        *,
+        approximate: bool,
+        batch_size: int,
+        resume: bool,
+        workers: Workers | None = None,
+    ) -> None:
+        self._pieces, self._index, self._probe = work / "shards", work / "index", work / PROBE
+        self._encoder, self._batch_size, self._workers = encoder, batch_size, workers
+        self._approximate, self._resume = approximate, resume
+
+    def write(
+        self,
+        passages: Iterable[Passage],
+        encoded: Encoded | None = None,
+        progress: Progress = lambda parts, desc: parts,
+    ) -> Path:
+        """Write the index.
+
+        Args:
+            passages: See `retrieval.dense.Dense.build`; likewise `progress`.
+            encoded: What stands before the passages and need not be encoded.
+
+        Returns:
+            The directory of the finished index, within the working directory.
+
+        Raises:
+            UsageError: a passage cannot be indexed, or there is none.
+        """
+        self._begin()
+        rows = encoded.rows if encoded else np.empty(0, np.int64)
+        known = map(encoded.corpus.passage, rows.tolist()) if encoded else ()
+        checked = checked_passages(chain(known, passages))
+        with LineWriter(self._index / CORPUS) as corpus:
+            for passage in islice(checked, len(rows)):
+                corpus.write(passage_line(passage))
+            pieces = list(self._encode(checked, corpus))
+        if not (pieces or len(rows)):
+            raise UsageError("there is nothing to index: the corpus has no passages")
+        if self._workers:
+            self._encode_in(self._workers, pieces, len(rows), progress)
+        _join([file for file, _ in pieces], self._index / VECTORS, encoded)
+        if self._approximate:
+            _link(self._index)
+        description = {"format": FORMAT, "approximate": self._approximate, "encoder": asdict(self._encoder.encoder)}
+        write_description(self._index, DESCRIPTION, description)
+        return self._index
+
+    def _begin(self) -> None:
+        """Make the directories empty, but for pieces that this encoder made."""
+        probe = self._encoder.probe()
+        if not (self._resume and same_probe(self._probe, probe)):
+            shutil.rmtree(self._pieces, ignore_errors=True)
+        shutil.rmtree(self._index, ignore_errors=True)
+        self._pieces.mkdir(exist_ok=True)
+        self._index.mkdir()
+        np.save(self._probe, probe)
+        np.save(self._index / PROBE, probe)
+
+    def _encode(self, passages: Iterator[Passage], corpus: LineWriter) -> Iterator[tuple[Path, int]]:
+        """Write the passages to the corpus, and one file of vectors per `_SHARD` of them, unless workers do.
+
+        A file is named by the digest of its passages. One that is there already is left as it is. Gives each file, and
+        how many passages it is for.
+        """
+        while part := list(islice(passages, _SHARD)):
+            written = [passage_line(passage) for passage in part]
+            for line in written:
+                corpus.write(line)
+            file = self._pieces / f"{hashlib.sha256(b''.join(written)).hexdigest()}.npy"
+            if not (self._workers or file.exists()):
+                _write_vectors(self._encoder, part, self._batch_size, file)
+            yield file, len(part)
+
+    def _encode_in(self, workers: Workers, pieces: Sequence[tuple[Path, int]], first: int, progress: Progress) -> None:
+        """Have workers encode the pieces that are not there, of the passages from row `first` on."""
+        ends = np.cumsum([first, *(size for _, size in pieces)]).tolist()
         missing = [
             (str(file), begin, end)
             for (file, _), (begin, end) in zip(pieces, pairwise(ends), strict=True)
             if not file.exists()
         ]
-        arguments = encoder.encoder, encoder.device, str(index), batch_size
+        arguments = self._encoder.encoder, self._encoder.device, str(self._index), self._batch_size
         do_tasks(workers, _Worker, arguments, missing, progress=progress, stage="encoding")
-    _join([file for file, _ in pieces], index / VECTORS, encoded)
-    if approximate:
-        _link(index)
-    description = {"format": FORMAT, "approximate": approximate, "encoder": asdict(encoder.encoder)}
-    write_description(index, DESCRIPTION, description)
-    return index
-
-
-class _Writer:
-    """Encodes passages and writes their vectors to a file."""
-
-    def __init__(self, encoder: LoadedEncoder, batch_size: int) -> None:
-        self._encoder, self._batch_size = encoder, batch_size
-
-    def __call__(self, passages: Sequence[Passage], file: Path) -> None:
-        with replaced(file) as piece:
-            np.save(piece, self._encoder.encode_passages(passages, self._batch_size))
 
 
 class _Worker:
-    """Does so in another process, with the passages of the index's corpus."""
+    """Encodes pieces of the corpus of an index in another process."""
 
     def __init__(self, encoder: Encoder, device: str | None, index: str, batch_size: int) -> None:
-        self._write, self._corpus = _Writer(LoadedEncoder(encoder, device), batch_size), Corpus(Path(index))
+        self._encoder, self._corpus, self._batch_size = LoadedEncoder(encoder, device), Corpus(Path(index)), batch_size
 
     def __call__(self, task: tuple[str, int, int]) -> None:
         file, begin, end = task
-        self._write([self._corpus.passage(row) for row in range(begin, end)], Path(file))
+        passages = [self._corpus.passage(row) for row in range(begin, end)]
+        _write_vectors(self._encoder, passages, self._batch_size, Path(file))
 
 
-def _encode(
-    passages: Iterator[Passage], corpus: LineWriter, shards: Path, write: _Writer | None
-) -> list[tuple[Path, int]]:
-    """Write the passages to the corpus, and one file of vectors per `_SHARD` of them, unless `write` is None.
-
-    A file is named by the digest of its passages. One that is there already is left as it is.
-
-    Returns:
-        Each file, and how many passages it is for.
-    """
-    files = []
-    while part := list(islice(passages, _SHARD)):
-        written = [passage_line(passage) for passage in part]
-        for line in written:
-            corpus.write(line)
-        file = shards / f"{hashlib.sha256(b''.join(written)).hexdigest()}.npy"
-        if write and not file.exists():
-            write(part, file)
-        files.append((file, len(part)))
-    return files
+def _write_vectors(encoder: LoadedEncoder, passages: Sequence[Passage], batch_size: int, file: Path) -> None:
+    with replaced(file) as piece:
+        np.save(piece, encoder.encode_passages(passages, batch_size))
 
 
 def _join(files: Sequence[Path], out: Path, encoded: Encoded | None) -> None:

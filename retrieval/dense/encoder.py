@@ -1,6 +1,6 @@
 """The encoders of dense retrieval: sentence-transformers models that turn queries and passages into vectors."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Lock
@@ -44,14 +44,14 @@ class Encoder:
     passage_prefix: str | None = None
 
     @classmethod
-    def named(cls, name: str) -> "Encoder":
-        """The encoder of a preset, or of a model by its directory or hub name."""
-        return PRESETS.get(name) or cls(name)
+    def named(cls, name: "str | Encoder") -> "Encoder":
+        """The encoder of a preset, of a model by its directory or hub name, or the encoder itself.
 
-    def with_absolute_path(self) -> "Encoder":
-        """The same encoder; the path of a model's directory is absolute, to be found from any working directory."""
-        path = Path(self.model)
-        return replace(self, model=str(path.resolve())) if path.is_dir() else self
+        The path of a model's directory is made absolute, to be found from any working directory.
+        """
+        encoder = name if isinstance(name, Encoder) else PRESETS.get(name) or cls(name)
+        path = Path(encoder.model)
+        return replace(encoder, model=str(path.resolve())) if path.is_dir() else encoder
 
 
 PRESETS = {
@@ -120,12 +120,14 @@ class LoadedEncoder:
         return vectors
 
 
-def encoder_of_index(path: Path, encoder: Encoder, model: str | None, device: str | None) -> tuple[LoadedEncoder, int]:
+def encoder_of_index(
+    file: Path, description: Mapping[str, Any], model: str | None, device: str | None
+) -> tuple[LoadedEncoder, int]:
     """Load what the passages of an index were encoded with.
 
     Args:
-        path: Directory of the index, which has a probe.
-        encoder: As the index describes it.
+        file: The file that describes the index; the probe stands beside it.
+        description: What the file says.
         model: Where its model is, if not where it was.
         device: See `retrieval.dense.Dense`.
 
@@ -134,13 +136,15 @@ def encoder_of_index(path: Path, encoder: Encoder, model: str | None, device: st
 
     Raises:
         UsageError: the model cannot be loaded, is another one, or is named by the index alone and would run code.
-        RetrievalError: the probe is damaged.
+        RetrievalError: the description or the probe is damaged.
     """
+    with undamaged(file):
+        encoder = Encoder(**description["encoder"])
     loaded = LoadedEncoder(replace(encoder, model=model or encoder.model), device, trusted=model is not None)
     probe = loaded.probe()
-    if not same_probe(path / PROBE, probe):
+    if not same_probe(file.with_name(PROBE), probe):
         raise UsageError(
-            f"the model {loaded.encoder.model!r} is not the one that the passages in {path} were encoded with: "
+            f"the model {loaded.encoder.model!r} is not the one that the passages in {file.parent} were encoded with: "
             "open the index with that model, or build it again"
         )
     return loaded, int(probe.shape[1])

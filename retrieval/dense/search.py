@@ -18,20 +18,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from odqa.cluster import Workers
-from odqa.errors import RetrievalError, UsageError
+from odqa.errors import UsageError
 from odqa.files import replace_directory, undamaged
-from retrieval.base import Retriever
-from retrieval.dense.build import DESCRIPTION, FORMAT, GRAPH, VECTORS, Encoded, write_index
+from retrieval.base import BatchRetriever
+from retrieval.dense.build import DESCRIPTION, FORMAT, GRAPH, VECTORS, Encoded, Writer
 from retrieval.dense.encoder import Encoder, LoadedEncoder, encoder_of_index
 from retrieval.descriptions import read_description
-from retrieval.indexes import Corpus, Progress, building, check_target, kept_rows, read_array, stamp, updating
+from retrieval.indexes import Corpus, OnDisk, Progress, building, check_target, kept_rows, read_array, stamp, updating
 from retrieval.models import import_package
 from retrieval.passage import Passage
 
 __all__ = ["Dense"]
 
 
-class Dense(Retriever):
+class Dense(OnDisk, BatchRetriever):
     """Searches an index that `Dense.build` made. Safe for many threads; the vectors stay on disk.
 
     Args:
@@ -57,11 +57,8 @@ class Dense(Retriever):
         self.path = Path(path)
         description = read_description(self.path, DESCRIPTION, "dense", FORMAT)
         self._opened, self._candidates, self._device = stamp(self.path, DESCRIPTION), candidates, device
-        with undamaged(self.path / DESCRIPTION):
-            self.encoder = Encoder(**description["encoder"])
-            approximate = bool(description["approximate"])
         self._corpus = Corpus(self.path)
-        if approximate:
+        if description.get("approximate"):
             with undamaged(self.path / GRAPH):
                 self._graph = self._faiss.read_index(str(self.path / GRAPH), self._faiss.IO_FLAG_MMAP_IFC)
                 if self._graph.ntotal != len(self):
@@ -69,20 +66,8 @@ class Dense(Retriever):
             self._parameters = self._faiss.SearchParametersHNSW(efSearch=candidates)
         else:
             self._graph = None
-            self._vectors = read_array(self.path / VECTORS, mapped=True)
-            if self._vectors.ndim != 2 or len(self._vectors) != len(self) or self._vectors.dtype != np.float32:
-                raise RetrievalError(f"{self.path / VECTORS} is damaged: build the index again")
-        self._encoder, _ = encoder_of_index(self.path, self.encoder, model, device)
-
-    def __len__(self) -> int:
-        return len(self._corpus)
-
-    def passage(self, row: int) -> Passage:
-        """The passage in that row of the corpus, counted from 0."""
-        return self._corpus.passage(row)
-
-    def search(self, query: str, k: int) -> list[Passage]:
-        return self.search_batch([query], k)[0]
+            self._vectors = read_array(self.path / VECTORS, np.float32, (len(self), None), mapped=True)
+        self._encoder, _ = encoder_of_index(self.path / DESCRIPTION, description, model, device)
 
     def search_batch(self, queries: Sequence[str], k: int) -> list[list[Passage]]:
         vectors = self._encoder.encode_queries(queries)
@@ -114,29 +99,16 @@ class Dense(Retriever):
         encoded = Encoded(self._corpus, self._vectors_of, kept_rows(self._corpus, delete))
         path = self.path.resolve()
         with updating(path, DESCRIPTION, self._opened) as work:
-            new = write_index(
-                add,
-                work,
-                self._encoder,
-                approximate=self._graph is not None,
-                batch_size=batch_size,
-                resume=resume,
-                encoded=encoded,
-            )
-            replace_directory(path, new)
+            replace_directory(path, self._writer(work, batch_size, resume).write(add, encoded))
         return Dense(path, model=self._encoder.encoder.model, candidates=self._candidates, device=self._device)
 
     def write_part(self, rows: range, work: Path) -> Path:
         """Write an index of some rows, with their vectors; returns its directory, within the directory `work`."""
-        return write_index(
-            (),
-            work,
-            self._encoder,
-            approximate=self._graph is not None,
-            batch_size=1,
-            resume=False,
-            encoded=Encoded(self._corpus, self._vectors_of, np.array(rows)),
-        )
+        return self._writer(work, 1, False).write((), Encoded(self._corpus, self._vectors_of, np.array(rows)))
+
+    def _writer(self, work: Path, batch_size: int, resume: bool) -> Writer:
+        approximate = self._graph is not None
+        return Writer(work, self._encoder, approximate=approximate, batch_size=batch_size, resume=resume)
 
     def _vectors_of(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
         found: NDArray[np.float32] = self._vectors[rows] if self._graph is None else self._graph.reconstruct_batch(rows)
@@ -186,18 +158,10 @@ class Dense(Retriever):
         check_target(out, DESCRIPTION, "dense", overwrite)
         if batch_size < 1:
             raise UsageError(f"passages are encoded in batches of at least 1, not {batch_size}")
-        chosen = Encoder.named(encoder) if isinstance(encoder, str) else encoder
-        loaded = LoadedEncoder(chosen.with_absolute_path(), device)
+        loaded = LoadedEncoder(Encoder.named(encoder), device)
         with building(out) as work:
-            index = write_index(
-                passages,
-                work,
-                loaded,
-                approximate=approximate,
-                batch_size=batch_size,
-                resume=resume,
-                workers=workers,
-                progress=progress,
+            writer = Writer(
+                work, loaded, approximate=approximate, batch_size=batch_size, resume=resume, workers=workers
             )
-            replace_directory(out, index)
+            replace_directory(out, writer.write(passages, progress=progress))
         return cls(out, model=loaded.encoder.model, device=device)

@@ -4,13 +4,15 @@ import json
 import shutil
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 import dspy
 import numpy as np
 from numpy.typing import NDArray
 
+from odqa.errors import UsageError
 from retrieval.dense.encoder import PROBE, LoadedEncoder
 from retrieval.descriptions import write_description
 from retrieval.hipporag.graph import Facts, Synonyms, collect, link
@@ -29,6 +31,7 @@ __all__ = [
     "OPENIE",
     "PASSAGE_VECTORS",
     "REPLIES",
+    "Settings",
     "fact_text",
     "write_index",
 ]
@@ -46,23 +49,38 @@ _LEAST_LETTERS = 3  # of a phrase whose synonyms are looked for
 _BLOCK = 1024  # texts that are encoded, and phrases whose neighbours are looked for, at a time
 
 
+class Settings(NamedTuple):
+    """How an index is built; see `retrieval.hipporag.HippoRAG.build`."""
+
+    synonyms: float
+    lm_calls: int
+    max_calls: int | None
+    batch_size: int
+
+    def check(self) -> Self:
+        """Raise `UsageError` where one is out of range."""
+        synonyms, lm_calls, max_calls, batch_size = self
+        if min(batch_size, lm_calls, 1 if max_calls is None else max_calls) < 1 or not 0 < synonyms <= 1:
+            raise UsageError(
+                "a build needs batches of at least 1, an LM call at once and in all, and a cosine above 0 and up to 1, "
+                f"not {batch_size}, {lm_calls}, {max_calls} and {synonyms}"
+            )
+        return self
+
+
 def write_index(
     passages: Iterable[Passage],
     work: Path,
     encoder: LoadedEncoder,
     lm: dspy.LM,
-    *,
     before: Path | None,
-    synonyms: float,
-    lm_calls: int,
-    max_calls: int | None,
-    batch_size: int,
+    settings: Settings,
     progress: Callable[..., Any],
 ) -> Path:
     """Write an index, using the replies that an unfinished build left behind.
 
     Args:
-        passages: See `retrieval.hipporag.HippoRAG.build`; likewise the settings.
+        passages: See `retrieval.hipporag.HippoRAG.build`; likewise the settings and `progress`.
         work: The working directory of the build. The LM's replies stay there.
         encoder: Encodes passages, facts and phrases.
         before: The index that this one is to replace, whose replies are used too.
@@ -81,26 +99,31 @@ def write_index(
     corpus = Corpus(index)
     with Replies(work / REPLIES, before / OPENIE if before else None) as replies:
         openie = OpenIE(lm, replies)
-        before_now = replies.calls
         found = extract_all(
-            corpus, openie, at_once=lm_calls, calls_before=before_now, max_calls=max_calls, progress=progress
+            corpus,
+            openie,
+            at_once=settings.lm_calls,
+            calls_before=replies.calls,
+            max_calls=settings.max_calls,
+            progress=progress,
         )
         _keep(replies, index / OPENIE, corpus, openie)
     facts = collect(one.triples or [] for one in found)
 
     def encode(out: Path, texts: Sequence[Passage], what: str) -> NDArray[np.float32]:
-        return _encode(out, texts, encoder, batch_size, lambda begins: progress(begins, desc=what, unit="block"))
+        shown = partial(progress, desc=what, unit="block")
+        return _encode(out, texts, encoder, settings.batch_size, shown)
 
     encode(index / PASSAGE_VECTORS, _Passages(corpus), "passages")
     encode(index / FACT_VECTORS, [Passage("", fact_text(triple)) for triple in facts.triples], "facts")
     vectors = encode(work / "phrases.npy", [Passage("", phrase) for phrase in facts.phrases], "phrases")
-    graph = link(facts, len(corpus), _synonyms(facts.phrases, vectors, synonyms))
+    graph = link(facts, len(corpus), _synonyms(facts.phrases, vectors, settings.synonyms))
     np.savez(index / GRAPH, allow_pickle=False, ends=facts.ends, **graph.arrays())
     with LineWriter(index / FACTS) as fact_file:
         for triple in facts.triples:
             fact_file.write(json.dumps(triple, ensure_ascii=False).encode() + b"\n")
     np.save(index / PROBE, encoder.probe())
-    write_description(index, DESCRIPTION, _description(digest, corpus, found, facts, encoder, lm, synonyms))
+    write_description(index, DESCRIPTION, _description(digest, corpus, found, facts, encoder, lm, settings.synonyms))
     return index
 
 

@@ -7,7 +7,7 @@ import contextvars
 import hashlib
 import json
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,8 +17,8 @@ import dspy
 from dspy.utils.exceptions import LMError
 
 from odqa.bridge import Call, Watcher, unbound, watching
-from odqa.errors import OdqaError, RetrievalError
-from odqa.files import json_line, open_regular
+from odqa.errors import OdqaError
+from odqa.files import json_line, open_regular, undamaged
 from odqa.secrets import public
 from retrieval.asking import adapter_in_use, ask
 from retrieval.indexes import Corpus
@@ -196,19 +196,24 @@ def extract_all(
                 worker.result()
         finally:
             stopped.set()
-    answered = sum(one is not None for one in found)
+    return _all_of(found, failed, max_calls)
+
+
+def _all_of(found: Sequence[Found | None], failed: Sequence[LMError], max_calls: int | None) -> list[Found]:
+    """What was found in each passage. Raises `Unfinished` where something was not asked about."""
+    answered = [one for one in found if one is not None]
     if failed:
         line = public(" ".join(str(failed[0]).split()))[:300]
         raise Unfinished(
-            f"the LM did not answer for {len(failed)} of {len(corpus)} passages ({type(failed[0]).__name__}: {line}); "
+            f"the LM did not answer for {len(failed)} of {len(found)} passages ({type(failed[0]).__name__}: {line}); "
             "the same command asks about those again, and what was answered is kept"
         )
-    if answered < len(corpus):
+    if len(answered) < len(found):
         raise Unfinished(
-            f"the limit of {max_calls} LM calls is reached, with {answered} of {len(corpus)} passages done: the same "
-            "command with a higher limit goes on from there"
+            f"the limit of {max_calls} LM calls is reached, with {len(answered)} of {len(found)} passages done: the "
+            "same command with a higher limit goes on from there"
         )
-    return [one for one in found if one is not None]
+    return answered
 
 
 def text_of(passage: Passage) -> str:
@@ -273,13 +278,11 @@ def _whole_lines(path: Path) -> Iterator[bytes]:
 
 
 def _lines(path: Path) -> Iterator[dict[str, Any]]:
-    try:
+    with undamaged(path, "remove it, and what it holds is asked for again"):
         for line in map(json.loads, _whole_lines(path)):
             if not (isinstance(line["key"], str) and type(line["calls"]) is int and _is_found(line["found"])):
                 raise ValueError("it is no line of ours")
             yield line
-    except (ValueError, TypeError, KeyError, RecursionError) as error:
-        raise RetrievalError(f"{path} is damaged: remove it, and what it holds is asked for again") from error
 
 
 def _is_found(value: Any) -> bool:

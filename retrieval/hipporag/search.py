@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 from odqa.errors import RetrievalError, UsageError
 from odqa.files import replace_directory, undamaged
 from retrieval.asking import ask
-from retrieval.base import Retriever
+from retrieval.base import BatchRetriever
 from retrieval.dense.encoder import Encoder, LoadedEncoder, encoder_of_index
 from retrieval.descriptions import read_description
 from retrieval.hipporag.build import (
@@ -42,10 +42,11 @@ from retrieval.hipporag.build import (
     GRAPH,
     PASSAGE_VECTORS,
     REPLIES,
+    Settings,
     write_index,
 )
 from retrieval.hipporag.graph import Graph, Triple
-from retrieval.indexes import Corpus, Lines, building, check_target, read_array
+from retrieval.indexes import Corpus, Lines, OnDisk, building, check_target, read_array
 from retrieval.known_item import is_checking
 from retrieval.passage import Passage, number
 from signatures.select import SelectFacts
@@ -59,7 +60,7 @@ class FactFilter(dspy.Predict):
     """Recognition memory: a predictor of its own class, by whose name a run's cost has its calls."""
 
 
-class HippoRAG(Retriever):
+class HippoRAG(OnDisk, BatchRetriever):
     """Searches an index that `HippoRAG.build` made. Safe for many threads; the vectors stay on disk.
 
     A search is one LM call, of DSPy's current LM, to choose among the facts. A run records, counts and prices it like
@@ -70,7 +71,7 @@ class HippoRAG(Retriever):
         model: Where the encoder's model is now, if it has moved since the index was built; it must be the same
             model. Also says that you trust it, if it brings code of its own.
         facts: How many facts the LM chooses from, and in how many phrases walks begin at most. Paper's code: 5.
-        passage_weight: Of walks that begin in passages, against those that begin in phrases. Paper: 0.05.
+        passage_weight: How much walks that begin in passages count, against those that begin in phrases. Paper: 0.05.
         damping: The probability that a walk goes on. Paper: 0.5.
         filter: Whether the LM chooses among the facts; else all are taken, and no LM is asked.
         device: Where to encode queries, such as "cpu" or "cuda:1"; by default the best one there is.
@@ -104,7 +105,6 @@ class HippoRAG(Retriever):
         self.path = Path(path)
         description = read_description(self.path, DESCRIPTION, "HippoRAG", FORMAT)
         with undamaged(self.path / DESCRIPTION):
-            self.encoder = Encoder(**description["encoder"])
             self.unread = [str(id) for id in description["unread"]]
             self.facts = int(description["facts"])
         self._corpus = Corpus(self.path)
@@ -112,9 +112,11 @@ class HippoRAG(Retriever):
         self._filter = FactFilter(SelectFacts) if filter else None
         self.asks_lm = filter
         self._triples: Sequence[bytes] = Lines(self.path / FACTS) if self.facts else ()
-        self._encoder, width = encoder_of_index(self.path, self.encoder, model, device)
-        self._passage_vectors = _vectors(self.path / PASSAGE_VECTORS, len(self._corpus), width)
-        self._fact_vectors = _vectors(self.path / FACT_VECTORS, len(self._triples), width)
+        self._encoder, width = encoder_of_index(self.path / DESCRIPTION, description, model, device)
+        size = len(self._corpus), width
+        self._passage_vectors = read_array(self.path / PASSAGE_VECTORS, np.float32, size, mapped=True)
+        size = len(self._triples), width
+        self._fact_vectors = read_array(self.path / FACT_VECTORS, np.float32, size, mapped=len(self._triples) > 0)
         with undamaged(self.path / GRAPH), np.load(self.path / GRAPH) as arrays:
             self._graph, self._ends = Graph.of_arrays(arrays), arrays["ends"]
             phrases = len(self._graph.holders)
@@ -123,16 +125,6 @@ class HippoRAG(Retriever):
             whole = self._ends.shape == (len(self._triples), 2) and self._ends.dtype == np.int32
             if not whole or not ((self._ends >= 0) & (self._ends < phrases)).all():
                 raise ValueError("the phrases of its triples are not there")
-
-    def __len__(self) -> int:
-        return len(self._corpus)
-
-    def passage(self, row: int) -> Passage:
-        """The passage in that row of the corpus, counted from 0."""
-        return self._corpus.passage(row)
-
-    def search(self, query: str, k: int) -> list[Passage]:
-        return self.search_batch([query], k)[0]
 
     def search_batch(self, queries: Sequence[str], k: int) -> list[list[Passage]]:
         vectors = self._encoder.encode_queries(queries)
@@ -245,31 +237,15 @@ class HippoRAG(Retriever):
         """
         out = Path(out)
         check_target(out, DESCRIPTION, "HippoRAG", overwrite)
-        if min(batch_size, lm_calls, 1 if max_calls is None else max_calls) < 1 or not 0 < synonyms <= 1:
-            raise UsageError(
-                "a build needs batches of at least 1, an LM call at once and in all, and a cosine above 0 and up to 1, "
-                f"not {batch_size}, {lm_calls}, {max_calls} and {synonyms}"
-            )
+        settings = Settings(synonyms, lm_calls, max_calls, batch_size).check()
         if (lm := lm or dspy.settings.lm) is None:
             raise UsageError("the facts of the passages are asked of an LM: name one (--lm, or dspy.configure(lm=…))")
-        chosen = Encoder.named(encoder) if isinstance(encoder, str) else encoder
-        loaded = LoadedEncoder(replace(chosen.with_absolute_path(), normalize=True), device)
+        loaded = LoadedEncoder(replace(Encoder.named(encoder), normalize=True), device)
         with building(out) as work:
             if not resume:
                 (work / REPLIES).unlink(missing_ok=True)
-            index = write_index(
-                passages,
-                work,
-                loaded,
-                lm,
-                before=out if resume else None,
-                synonyms=synonyms,
-                lm_calls=lm_calls,
-                max_calls=max_calls,
-                batch_size=batch_size,
-                progress=progress,
-            )
-            replace_directory(out, index)
+            before = out if resume else None
+            replace_directory(out, write_index(passages, work, loaded, lm, before, settings, progress))
         return cls(out, model=loaded.encoder.model, device=device)
 
 
@@ -289,15 +265,3 @@ def _scaled(scores: NDArray[np.float32]) -> NDArray[np.float64]:
     if not np.isfinite(high - low):
         raise RetrievalError("the vectors of the index are damaged, some values are no numbers: build it again")
     return (exact - low) / (high - low) if high > low else np.ones_like(exact)
-
-
-def _vectors(path: Path, rows: int, size: int) -> NDArray[np.float32]:
-    """The table of vectors in a file, memory-mapped.
-
-    Raises:
-        RetrievalError: it is damaged.
-    """
-    found = read_array(path, mapped=rows > 0)
-    if found.shape != (rows, size) or found.dtype != np.float32:
-        raise RetrievalError(f"{path} is damaged: build the index again")
-    return found

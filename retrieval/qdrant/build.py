@@ -7,10 +7,9 @@ added later is weighed with them.
 
 import hashlib
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import NAMESPACE_URL, uuid5
 
 from odqa.errors import RetrievalError, UsageError
@@ -20,13 +19,23 @@ from retrieval.indexes import CORPUS, Corpus, DuplicateId, LineWriter, Progress,
 from retrieval.models import without_surrogates
 from retrieval.passage import Passage
 from retrieval.qdrant.connection import Connection, models, values_of
-from retrieval.qdrant.description import FORMAT, NAME, built_with, checked, settings_of
+from retrieval.qdrant.description import (
+    FORMAT,
+    NAME,
+    BM25Part,
+    ColBERTPart,
+    DensePart,
+    Description,
+    built_with,
+    checked,
+    settings_of,
+)
 from retrieval.qdrant.terms import Statistics, Tokens, tokens_of_probe
 
 if TYPE_CHECKING:
     from retrieval.qdrant.late import LateEncoder
 
-__all__ = ["DATATYPES", "PASSAGES", "Writer", "point_of", "read_statistics", "write_collection"]
+__all__ = ["DATATYPES", "PASSAGES", "Settings", "Writer", "point_of", "read_statistics", "write_collection"]
 
 DATATYPES = ("float16", "turbo8", "turbo4")
 """How a server may store the vectors of ColBERT; all that the encoder makes are of half precision."""
@@ -58,7 +67,7 @@ class Writer:
     def __init__(
         self,
         connection: Connection,
-        bm25: dict[str, Any],
+        bm25: BM25Part,
         statistics: Statistics,
         dense: LoadedEncoder | None,
         late: "LateEncoder | None",
@@ -66,7 +75,7 @@ class Writer:
     ) -> None:
         self._connection, self._bm25, self._statistics = connection, bm25, statistics
         self._dense, self._late, self._batch_size = dense, late, batch_size
-        self._tokens = Tokens(Analyser(**bm25["analyser"] | {"stop_words": tuple(bm25["analyser"]["stop_words"])}))
+        self._tokens = Tokens(bm25.analyser)
 
     def missing(self, passages: Sequence[Passage]) -> list[Passage]:
         """Those of the passages that the collection does not have.
@@ -89,9 +98,7 @@ class Writer:
             passages: The passages, at least one.
             rows: Their places in the corpus, which decide between passages of equal scores.
         """
-        sparse = self._statistics.vectors(
-            map(self._tokens, passages), self._bm25["k1"], self._bm25["b"], self._bm25["moved"]
-        )
+        sparse = self._statistics.vectors(map(self._tokens, passages), self._bm25.k1, self._bm25.b, self._bm25.moved)
         vectors: list[dict[str, Any]] = [{"bm25": vector} if vector.indices else {} for vector in sparse]
         if self._dense:
             for found, vector in zip(vectors, self._dense.encode_passages(passages, self._batch_size), strict=True):
@@ -110,18 +117,24 @@ class Writer:
         self._connection.call("upsert", points=points, wait=True)
 
 
+class Settings(NamedTuple):
+    """How a collection is built; see `retrieval.qdrant.Qdrant.build`."""
+
+    analyser: Analyser
+    k1: float
+    b: float
+    approximate: bool
+    doc_maxlen: int
+    datatype: str
+
+
 def write_collection(
     passages: Iterable[Passage],
     connection: Connection,
-    *,
-    k1: float,
-    b: float,
-    analyser: Analyser,
+    settings: Settings,
     dense: LoadedEncoder | None,
-    approximate: bool,
     late: "LateEncoder | None",
-    doc_maxlen: int,
-    datatype: str,
+    *,
     batch_size: int,
     resume: bool,
     overwrite: bool,
@@ -130,40 +143,12 @@ def write_collection(
     """Write a collection; see `retrieval.qdrant.Qdrant.build`."""
     _check_target(connection, overwrite)
     with TemporaryDirectory() as folder:
-        digest, statistics = _count(passages, Path(folder), analyser)
-        description: dict[str, Any] = {
-            "format": FORMAT,
-            "finished": False,
-            "passages": statistics.passages,
-            "counted": statistics.passages,
-            "corpus": digest,
-            "bm25": {
-                "k1": k1,
-                "b": b,
-                "analyser": asdict(analyser) | {"stop_words": list(analyser.stop_words)},
-                "probe": tokens_of_probe(analyser),
-                "tokens": statistics.tokens,
-                "different": len(statistics.frequencies),
-                "moved": statistics.moved(),
-            },
-            "dense": dense
-            and {
-                "encoder": asdict(dense.encoder),
-                "approximate": approximate,
-                "probe": dense.probe().ravel().tolist(),
-            },
-            "colbert": late
-            and {
-                "checkpoint": late.name,
-                "doc_maxlen": doc_maxlen,
-                "datatype": datatype,
-                "probe": late.probe().tolist(),
-            },
-        }
+        digest, statistics = _count(passages, Path(folder), settings.analyser)
+        description = _describe(digest, statistics, settings, dense, late)
         goes_on = _begin(connection, description, resume, late.dim if late else 0)
         if not connection.embedded:  # which has no such indexes
             connection.call("create_payload_index", field_name="row", field_schema=models.PayloadSchemaType.INTEGER)
-        writer = Writer(connection, description["bm25"], statistics, dense, late, batch_size)
+        writer = Writer(connection, description.bm25, statistics, dense, late, batch_size)
         _write_statistics(connection, statistics)
         corpus = Corpus(Path(folder))
         for begin in progress(range(0, len(corpus), batch_size), desc="indexing"):
@@ -171,7 +156,35 @@ def write_collection(
             left = writer.missing(list(rows)) if goes_on else list(rows)
             if left:
                 writer.write(left, [rows[passage] for passage in left])
-    connection.call("update_collection", metadata={NAME: description | {"finished": True}})
+    connection.call("update_collection", metadata=description.metadata(finished=True))
+
+
+def _describe(
+    digest: str, statistics: Statistics, settings: Settings, dense: LoadedEncoder | None, late: "LateEncoder | None"
+) -> Description:
+    length, datatype = settings.doc_maxlen, settings.datatype
+    return Description(
+        format=FORMAT,
+        finished=False,
+        passages=statistics.passages,
+        counted=statistics.passages,
+        corpus=digest,
+        bm25=BM25Part(
+            k1=settings.k1,
+            b=settings.b,
+            analyser=settings.analyser,
+            probe=tokens_of_probe(settings.analyser),
+            tokens=statistics.tokens,
+            different=len(statistics.frequencies),
+            moved=statistics.moved(),
+        ),
+        dense=DensePart(encoder=dense.encoder, approximate=settings.approximate, probe=dense.probe().ravel().tolist())
+        if dense
+        else None,
+        colbert=ColBERTPart(checkpoint=late.name, doc_maxlen=length, datatype=datatype, probe=late.probe().tolist())
+        if late
+        else None,
+    )
 
 
 def _check_target(connection: Connection, overwrite: bool) -> None:
@@ -181,7 +194,7 @@ def _check_target(connection: Connection, overwrite: bool) -> None:
         return
     if NAME not in metadata:
         raise UsageError(f"{connection} exists and was built by something else: choose another name")
-    if not overwrite and checked(connection, metadata)["finished"]:
+    if not overwrite and checked(connection, metadata).finished:
         raise UsageError(f"{connection} exists: choose another name, or say --overwrite (overwrite=True)")
 
 
@@ -199,12 +212,12 @@ def _count(passages: Iterable[Passage], folder: Path, analyser: Analyser) -> tup
     return digest.hexdigest(), statistics
 
 
-def _begin(connection: Connection, description: dict[str, Any], resume: bool, late_dim: int) -> bool:
+def _begin(connection: Connection, description: Description, resume: bool, late_dim: int) -> bool:
     """Make the collection, unless an unfinished build of the same is there; returns whether it is."""
     metadata = connection.description()
     if metadata is not None:
-        known = checked(connection, metadata) if resume else {"finished": True}
-        if not known["finished"]:
+        known = checked(connection, metadata) if resume else None
+        if known and not known.finished:
             if settings_of(known) == settings_of(description):
                 return True
             raise UsageError(
@@ -212,19 +225,19 @@ def _begin(connection: Connection, description: dict[str, Any], resume: bool, la
                 f"{built_with(known)}: give those to finish it, or build without resuming to delete it"
             )
         connection.call("delete_collection")
-    dense, colbert = description["dense"], description["colbert"]
+    dense, colbert = description.dense, description.colbert
     vectors = {}
     if dense:
         # Without links there is no graph of neighbours: a server then compares the query with every vector.
-        links = None if dense["approximate"] else models.HnswConfigDiff(m=0)
+        links = None if dense.approximate else models.HnswConfigDiff(m=0)
         vectors["dense"] = models.VectorParams(
-            size=len(dense["probe"]) // 2, distance=models.Distance.DOT, hnsw_config=links
+            size=len(dense.probe) // 2, distance=models.Distance.DOT, hnsw_config=links
         )
     if colbert:
         vectors["colbert"] = models.VectorParams(
             size=late_dim,
             distance=models.Distance.DOT,
-            datatype=models.Datatype(colbert["datatype"]),
+            datatype=models.Datatype(colbert.datatype),
             multivector_config=models.MultiVectorConfig(comparator=models.MultiVectorComparator.MAX_SIM),
             hnsw_config=models.HnswConfigDiff(m=0),  # it only ranks what the others found
         )
@@ -232,7 +245,7 @@ def _begin(connection: Connection, description: dict[str, Any], resume: bool, la
         "create_collection",
         vectors_config=vectors,
         sparse_vectors_config={"bm25": models.SparseVectorParams()},
-        metadata={NAME: description},
+        metadata=description.metadata(),
     )
     if NAME not in (connection.description() or {}):
         connection.call("delete_collection")
@@ -240,10 +253,10 @@ def _begin(connection: Connection, description: dict[str, Any], resume: bool, la
     return False
 
 
-def read_statistics(connection: Connection, description: dict[str, Any]) -> Statistics:
+def read_statistics(connection: Connection, description: Description) -> Statistics:
     """The statistics that the weights of BM25 were made of when the collection was built."""
-    statistics = Statistics(description["counted"], description["bm25"]["tokens"])
-    for n in range(-(-description["bm25"]["different"] // _TOKENS)):
+    statistics = Statistics(description.counted, description.bm25.tokens)
+    for n in range(-(-description.bm25.different // _TOKENS)):
         found = connection.call("retrieve", ids=[_part(n)], with_payload=True)
         if not found:
             raise RetrievalError(f"{connection} has lost the statistics of BM25: build it again")

@@ -12,14 +12,28 @@ colbert                         checkpoint, doc_maxlen, datatype, probe; null wi
 
 import hashlib
 import json
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from odqa.errors import RetrievalError, UsageError
+from retrieval.bm25.analyser import Analyser
+from retrieval.dense.encoder import Encoder
 from retrieval.qdrant.connection import Connection
 
-__all__ = ["FORMAT", "NAME", "built_with", "checked", "fingerprint", "read", "settings_of"]
+__all__ = [
+    "FORMAT",
+    "NAME",
+    "BM25Part",
+    "ColBERTPart",
+    "DensePart",
+    "Description",
+    "built_with",
+    "checked",
+    "fingerprint",
+    "read",
+    "settings_of",
+]
 
 NAME = "dspy-odqa"
 FORMAT = 1
@@ -29,55 +43,53 @@ class _Part(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
 
-class _Analyser(_Part):
-    stemmer: str | None
-    stop_words: list[str]
-    pattern: str
+class BM25Part(_Part):
+    """What BM25's vectors were made with."""
 
-
-class _BM25(_Part):
     k1: float
     b: float
-    analyser: _Analyser
+    analyser: Analyser
     probe: list[str]
     tokens: Annotated[int, Field(ge=1)]
     different: Annotated[int, Field(ge=1)]
     moved: dict[str, Annotated[int, Field(ge=0, lt=2**32)]]
 
 
-class _Encoder(_Part):
-    model: str
-    pooling: Literal["mean", "cls"] | None
-    normalize: bool
-    query_prefix: str | None
-    passage_prefix: str | None
+class DensePart(_Part):
+    """What the dense vectors were made with."""
 
-
-class _Dense(_Part):
-    encoder: _Encoder
+    encoder: Encoder
     approximate: bool
     probe: list[float]
 
 
-class _ColBERT(_Part):
+class ColBERTPart(_Part):
+    """What ColBERT's vectors were made with."""
+
     checkpoint: str
     doc_maxlen: int
     datatype: str
     probe: list[float]
 
 
-class _Description(_Part):
+class Description(_Part):
+    """What a collection was built with; the module says what each field is."""
+
     format: int
     finished: bool
     passages: int
     counted: Annotated[int, Field(ge=1)]
     corpus: str
-    bm25: _BM25
-    dense: _Dense | None
-    colbert: _ColBERT | None
+    bm25: BM25Part
+    dense: DensePart | None
+    colbert: ColBERTPart | None
+
+    def metadata(self, **changes: Any) -> dict[str, Any]:
+        """What is kept with the collection: the description, with these fields changed."""
+        return {NAME: self.model_copy(update=changes).model_dump(mode="json")}
 
 
-def read(connection: Connection) -> dict[str, Any]:
+def read(connection: Connection) -> Description:
     """The description of a collection that can be searched.
 
     Raises:
@@ -90,12 +102,12 @@ def read(connection: Connection) -> dict[str, Any]:
     if NAME not in metadata:
         raise UsageError(f"{connection} is no index of this project: build one with `odqa index --backend qdrant`")
     description = checked(connection, metadata)
-    if not description["finished"]:
+    if not description.finished:
         raise UsageError(f"{connection} is not finished: start the same build again to go on with it")
     return description
 
 
-def checked(connection: Connection, metadata: dict[str, Any]) -> dict[str, Any]:
+def checked(connection: Connection, metadata: dict[str, Any]) -> Description:
     """The description in the metadata of a collection of ours: whoever may write to a server can have changed it.
 
     Raises:
@@ -106,7 +118,7 @@ def checked(connection: Connection, metadata: dict[str, Any]) -> dict[str, Any]:
     if isinstance(description, dict) and isinstance(found := description.get("format"), int) and found != FORMAT:
         raise UsageError(f"{connection} has format {found}, this version reads {FORMAT}: build it again")
     try:
-        return _Description.model_validate(description).model_dump()
+        return Description.model_validate_json(json.dumps(description))  # in JSON a list may be a tuple
     except ValidationError as error:
         part = ".".join(map(str, error.errors()[0]["loc"]))
         raise RetrievalError(
@@ -122,26 +134,21 @@ def fingerprint(connection: Connection) -> str:
         UsageError: there is no finished collection.
         RetrievalError: the server could not answer.
     """
-    return hashlib.sha256(json.dumps(read(connection), sort_keys=True).encode()).hexdigest()
+    return hashlib.sha256(json.dumps(read(connection).metadata()[NAME], sort_keys=True).encode()).hexdigest()
 
 
-def settings_of(description: dict[str, Any]) -> dict[str, Any]:
+def settings_of(description: Description) -> dict[str, Any]:
     """What must be the same for a build to go on with another one. Vectors differ a little between machines."""
-    parts = {
-        name: part and {key: value for key, value in part.items() if key != "probe"}
-        for name, part in description.items()
-        if name in ("bm25", "dense", "colbert")
-    }
-    return parts | {name: description[name] for name in ("format", "corpus", "passages")}
+    probes = {"bm25": {"probe"}, "dense": {"probe"}, "colbert": {"probe"}}
+    return description.model_dump(exclude={"finished": True, "counted": True, **probes})
 
 
-def built_with(description: dict[str, Any]) -> str:
+def built_with(description: Description) -> str:
     """The models and settings, for messages."""
-    bm25, dense, colbert = description["bm25"], description["dense"], description["colbert"]
-    analyser = bm25["analyser"]
-    parts = [f"BM25 (k1 {bm25['k1']:g}, b {bm25['b']:g}, stemmer {analyser['stemmer'] or 'none'})"]
+    bm25, dense, colbert = description.bm25, description.dense, description.colbert
+    parts = [f"BM25 (k1 {bm25.k1:g}, b {bm25.b:g}, stemmer {bm25.analyser.stemmer or 'none'})"]
     if dense:
-        parts.append(f"the encoder {dense['encoder']['model']}")
+        parts.append(f"the encoder {dense.encoder.model}")
     if colbert:
-        parts.append(f"the ColBERT checkpoint {colbert['checkpoint']}")
-    return f"{', '.join(parts)}, {description['passages']:,} passages"
+        parts.append(f"the ColBERT checkpoint {colbert.checkpoint}")
+    return f"{', '.join(parts)}, {description.passages:,} passages"

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval.colbert.encoder import Checkpoint, checkpoint_directory, find_device
-from retrieval.passage import Passage
+from retrieval.colbert.encoder import Checkpoint, find_checkpoint, find_device
+from retrieval.passage import Passage, joined
 
 __all__ = ["LateEncoder"]
 
@@ -33,8 +33,7 @@ class LateEncoder:
     """
 
     def __init__(self, checkpoint: str | Path, doc_maxlen: int, device: str | None, *, trusted: bool) -> None:
-        directory = checkpoint_directory(checkpoint)
-        self.name = str(directory) if Path(checkpoint).is_dir() else str(checkpoint)
+        self.name, directory = find_checkpoint(checkpoint)
         self._checkpoint = Checkpoint(directory, find_device(device), trusted=trusted, doc_maxlen=doc_maxlen)
         self.dim = self._checkpoint.dim
 
@@ -44,8 +43,7 @@ class LateEncoder:
 
     def encode_passages(self, passages: Sequence[Passage], batch_size: int) -> list[NDArray[np.float32]]:
         """For each passage, title and text together, a table of one row per token; values of half precision."""
-        texts = [f"{p.title} | {p.text}" if p.title else p.text for p in passages]
-        vectors, lengths = self._checkpoint.encode_passages(texts, batch_size)
+        vectors, lengths = self._checkpoint.encode_passages([joined(passage) for passage in passages], batch_size)
         return [part.float().numpy() for part in vectors.split(lengths)]
 
     def probe(self) -> NDArray[Any]:

@@ -13,19 +13,20 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from odqa.errors import RetrievalError, UsageError
-from retrieval.base import Retriever
+from retrieval.base import BatchRetriever
 from retrieval.bm25 import Analyser
 from retrieval.dense.encoder import Encoder, LoadedEncoder
 from retrieval.indexes import Progress
 from retrieval.models import same_vectors
 from retrieval.passage import Passage
 from retrieval.qdrant.address import COLLECTION, SEARCHES
-from retrieval.qdrant.build import DATATYPES, PASSAGES, write_collection
+from retrieval.qdrant.build import DATATYPES, PASSAGES, Settings, write_collection
 from retrieval.qdrant.connection import Connection, models, values_of
 from retrieval.qdrant.description import built_with, read
 from retrieval.qdrant.terms import number_of, tokens_of_probe
@@ -42,7 +43,7 @@ _BUILDING = 60.0  # seconds for a request that writes a batch
 _FIELDS = ["id", "title", "text", "row"]
 
 
-class Qdrant(Retriever):
+class Qdrant(BatchRetriever):
     """Searches a collection that `Qdrant.build` made. Safe for many threads.
 
     Passages of equal scores stand in the order of the corpus, except that Qdrant decides which of those that share the
@@ -107,9 +108,9 @@ class Qdrant(Retriever):
         )
         self.path = self._connection.path
         self._description = read(self._connection)
-        if self._connection.embedded and self._description["passages"] and not len(self):
+        if self._connection.embedded and self._description.passages and not len(self):
             raise RetrievalError(f"{self._connection} is damaged, its passages are gone: build it again")
-        has = [name for name in ("bm25", "dense", "colbert") if self._description[name]]
+        has = [name for name in ("bm25", "dense", "colbert") if getattr(self._description, name)]
         has += ["hybrid"] if "dense" in has else []
         self._kind = search or next(name for name in ("colbert", "hybrid", "bm25") if name in has)
         if self._kind not in has:
@@ -117,16 +118,15 @@ class Qdrant(Retriever):
                 f"{self._connection} has no {search} search, it was built with {built_with(self._description)}: build "
                 f"it with {'--checkpoint' if search == 'colbert' else '--encoder'} too"
             )
-        self._analyser, self._moved = self._load_analyser(), self._description["bm25"]["moved"]
+        self._analyser, self._moved = self._load_analyser(), self._description.bm25.moved
         self._first = [name for name in ("bm25", "dense") if name in has and self._kind in (name, "hybrid", "colbert")]
         self._dense = self._load_dense() if "dense" in self._first else None
         self._late = self._load_late() if self._kind == "colbert" else None
 
     def _load_analyser(self) -> Analyser:
-        bm25 = self._description["bm25"]
-        analyser = Analyser(**bm25["analyser"] | {"stop_words": tuple(bm25["analyser"]["stop_words"])})
+        analyser = self._description.bm25.analyser
         try:
-            same = tokens_of_probe(analyser) == bm25["probe"]
+            same = tokens_of_probe(analyser) == self._description.bm25.probe
         except (KeyError, re.error):  # no such stemmer, or no such pattern
             same = False
         if not same:
@@ -137,24 +137,20 @@ class Qdrant(Retriever):
         return analyser
 
     def _load_dense(self) -> LoadedEncoder:
-        part = self._description["dense"]
-        named = self._opened["model"]
-        encoder = Encoder(**part["encoder"] | {"model": named or part["encoder"]["model"]})
+        part, named = self._description.dense, self._opened["model"]
+        assert part
+        encoder = replace(part.encoder, model=named or part.encoder.model)
         loaded = LoadedEncoder(encoder, self._opened["device"], trusted=named is not None)
-        self._check(same_vectors(part["probe"], loaded.probe().ravel()), "model", loaded.encoder.model)
+        self._check(same_vectors(part.probe, loaded.probe().ravel()), "model", loaded.encoder.model)
         return loaded
 
     def _load_late(self) -> "LateEncoder":
-        from retrieval.qdrant.late import LateEncoder
-
-        part = self._description["colbert"]
-        late = LateEncoder(
-            self._opened["checkpoint"] or part["checkpoint"],
-            part["doc_maxlen"],
-            self._opened["device"],
-            trusted=self._opened["checkpoint"] is not None,
+        part, named = self._description.colbert, self._opened["checkpoint"]
+        assert part
+        late = _late_encoder(
+            named or part.checkpoint, part.doc_maxlen, self._opened["device"], trusted=named is not None
         )
-        self._check(same_vectors(part["probe"], late.probe()), "checkpoint", late.name)
+        self._check(same_vectors(part.probe, late.probe()), "checkpoint", late.name)
         return late
 
     def _check(self, same: bool, kind: str, name: str) -> None:
@@ -184,9 +180,6 @@ class Qdrant(Retriever):
         """The ids of all passages, in no order."""
         for point in self._connection.scroll(PASSAGES, ["id"]):
             yield from values_of(point, "id")
-
-    def search(self, query: str, k: int) -> list[Passage]:
-        return self.search_batch([query], k)[0]
 
     def search_batch(self, queries: Sequence[str], k: int) -> list[list[Passage]]:
         batches = [queries[n : n + _BATCH] for n in range(0, len(queries), _BATCH)]
@@ -222,7 +215,8 @@ class Qdrant(Retriever):
             sparse = models.SparseVector(indices=list(numbers), values=[float(count) for count in numbers.values()])
             stages.append({"query": sparse, "using": "bm25"})
         if vector is not None:
-            exact = not (self._description["dense"]["approximate"] or self._connection.embedded)
+            dense = self._description.dense
+            exact = not ((dense and dense.approximate) or self._connection.embedded)
             params = models.SearchParams(exact=True) if exact else None
             stages.append({"query": vector.tolist(), "using": "dense", "params": params})
         return stages
@@ -267,8 +261,8 @@ class Qdrant(Retriever):
                 added, no passage would be left, or a model cannot be loaded.
             RetrievalError: the server could not answer.
         """
-        dense = (self._dense or self._load_dense()) if self._description["dense"] else None
-        late = (self._late or self._load_late()) if self._description["colbert"] else None
+        dense = (self._dense or self._load_dense()) if self._description.dense else None
+        late = (self._late or self._load_late()) if self._description.colbert else None
         update_collection(self._connection, self._description, add, delete, dense, late, batch_size)
         return Qdrant(self.location, **self._opened)
 
@@ -306,10 +300,10 @@ class Qdrant(Retriever):
             passages: Any iterable; ids must differ and texts must not be blank.
             location, collection, api_key: See `Qdrant`.
             k1, b, stemmer, stop_words: See `retrieval.bm25.BM25.build`.
-            encoder: Of dense search, see `retrieval.dense.Dense.build`; None for a collection without.
+            encoder: The encoder of dense search, see `retrieval.dense.Dense.build`; None for a collection without.
             approximate: Have the server link the dense vectors to a graph (HNSW), which finds nearly all of the nearest
                 in a small part of the time; else it compares the query with every vector.
-            checkpoint: Of ColBERT, see `retrieval.colbert.ColBERT.build`; None for a collection without.
+            checkpoint: The checkpoint of ColBERT, see `retrieval.colbert.ColBERT.build`; None for a collection without.
             doc_maxlen: Tokens of a passage that ColBERT reads, 3 of them special; what is longer is cut off.
             datatype: How the server stores the vectors of ColBERT: "float16" as the model makes them, "turbo8" or
                 "turbo4" in 8 or 4 bits per number. A directory keeps them as they are, whatever is said here.
@@ -333,25 +327,15 @@ class Qdrant(Retriever):
             )
         analyser = Analyser.from_settings(stemmer, stop_words)
         connection = Connection(location, collection, api_key=api_key, timeout=_BUILDING, create=True)
-        dense = late = None
-        if encoder:
-            chosen = Encoder.named(encoder) if isinstance(encoder, str) else encoder
-            dense = LoadedEncoder(chosen.with_absolute_path(), device)
-        if checkpoint:
-            from retrieval.qdrant.late import LateEncoder
-
-            late = LateEncoder(checkpoint, doc_maxlen, device, trusted=True)
+        dense = LoadedEncoder(Encoder.named(encoder), device) if encoder else None
+        late = _late_encoder(checkpoint, doc_maxlen, device, trusted=True) if checkpoint else None
+        settings = Settings(analyser, k1, b, approximate, doc_maxlen, datatype)
         write_collection(
             passages,
             connection,
-            k1=k1,
-            b=b,
-            analyser=analyser,
-            dense=dense,
-            approximate=approximate,
-            late=late,
-            doc_maxlen=doc_maxlen,
-            datatype=datatype,
+            settings,
+            dense,
+            late,
             batch_size=batch_size,
             resume=resume,
             overwrite=overwrite,
@@ -365,6 +349,12 @@ class Qdrant(Retriever):
             checkpoint=late.name if late else None,
             device=device,
         )
+
+
+def _late_encoder(checkpoint: str | Path, doc_maxlen: int, device: str | None, *, trusted: bool) -> "LateEncoder":
+    from retrieval.qdrant.late import LateEncoder  # which needs the extra `colbert`
+
+    return LateEncoder(checkpoint, doc_maxlen, device, trusted=trusted)
 
 
 def _passage(point: Any, score: float | None = None) -> Passage:

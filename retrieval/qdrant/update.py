@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from odqa.errors import UsageError
@@ -11,7 +11,7 @@ from retrieval.indexes import checked_passages, refuse_missing
 from retrieval.passage import Passage
 from retrieval.qdrant.build import PASSAGES, Writer, point_of, read_statistics
 from retrieval.qdrant.connection import Connection, models, values_of
-from retrieval.qdrant.description import NAME
+from retrieval.qdrant.description import Description
 
 if TYPE_CHECKING:
     from retrieval.qdrant.late import LateEncoder
@@ -23,7 +23,7 @@ _POINTS = 256  # in one request
 
 def update_collection(
     connection: Connection,
-    description: dict[str, Any],
+    description: Description,
     add: Iterable[Passage],
     delete: Iterable[str],
     dense: LoadedEncoder | None,
@@ -48,16 +48,16 @@ def update_collection(
     if ids and not first and len(ids) == _count(connection):
         raise UsageError("there is nothing to index: no passage would be left")
     # From the first change on it is another collection, also when the change is cut short.
-    description = description | {"corpus": f"changed:{uuid4().hex}"}
-    connection.call("update_collection", metadata={NAME: description})
+    description = description.model_copy(update={"corpus": f"changed:{uuid4().hex}"})
+    connection.call("update_collection", metadata=description.metadata())
     for begin in range(0, len(ids), _POINTS):
         points = [point_of(id) for id in ids[begin : begin + _POINTS]]
         connection.call("delete", points_selector=models.PointIdsList(points=points), wait=True)
     if first:
         statistics = read_statistics(connection, description)
-        writer = Writer(connection, description["bm25"], statistics, dense, late, batch_size)
+        writer = Writer(connection, description.bm25, statistics, dense, late, batch_size)
         _add(connection, writer, chain(first, passages), batch_size)
-    connection.call("update_collection", metadata={NAME: description | {"passages": _count(connection)}})
+    connection.call("update_collection", metadata=description.metadata(passages=_count(connection)))
 
 
 def _count(connection: Connection) -> int:

@@ -7,7 +7,7 @@ from statistics import fmean, pstdev
 from typing import Literal
 
 from odqa.errors import UsageError
-from retrieval.base import Retriever
+from retrieval.base import BatchRetriever, Retriever
 from retrieval.passage import Passage, union
 
 __all__ = ["Fused", "interpolate", "reciprocal_rank_fusion"]
@@ -63,7 +63,7 @@ def interpolate(
     return _sum(lists, shares, [min([0.0, *share]) for share in shares], weights)
 
 
-class Fused(Retriever):
+class Fused(BatchRetriever):
     """Asks several retrievers and fuses their rankings into one.
 
     Callbacks see one search, however many retrievers are asked.
@@ -91,9 +91,6 @@ class Fused(Retriever):
         self.asks_lm = any(retriever.asks_lm for retriever in retrievers)
         self._fuse = fuse
         self._depth = depth
-
-    def search(self, query: str, k: int) -> list[Passage]:
-        return self.search_batch([query], k)[0]
 
     def search_batch(self, queries: Sequence[str], k: int) -> list[list[Passage]]:
         # The retrievers are not called as objects: callbacks count calls, and this is one search per query.

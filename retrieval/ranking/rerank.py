@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from odqa.errors import UsageError
-from retrieval.base import Retriever
+from retrieval.base import BatchRetriever, Retriever
 from retrieval.passage import Passage
 from retrieval.ranking.scorers import Scorer
 
@@ -18,7 +18,7 @@ def rerank(query: str, passages: Sequence[Passage], scorer: Scorer) -> list[Pass
     return [replace(passage, score=score) for score, passage in best_first]
 
 
-class Reranked(Retriever):
+class Reranked(BatchRetriever):
     """Searches with one retriever and orders what it finds by a scorer.
 
     Args:
@@ -34,9 +34,6 @@ class Reranked(Retriever):
         self.asks_lm = retriever.asks_lm
         self._scorer = scorer
         self._depth = depth
-
-    def search(self, query: str, k: int) -> list[Passage]:
-        return self.search_batch([query], k)[0]
 
     def search_batch(self, queries: Sequence[str], k: int) -> list[list[Passage]]:
         # The retriever is not called as an object: callbacks count calls, and this is one search.

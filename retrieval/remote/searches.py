@@ -18,7 +18,7 @@ from starlette.exceptions import HTTPException
 
 from odqa.errors import OdqaError, ShardError
 from retrieval.base import Retriever
-from retrieval.passage import Passage
+from retrieval.passage import Passage, joined
 from retrieval.serving.requests import as_json
 
 __all__ = ["Searches"]
@@ -156,7 +156,7 @@ def _entries(passages: Sequence[Passage]) -> list[dict[str, Any]]:
     total = sum(math.exp(score - best) for score in scores)
     entries = []
     for rank, (passage, score) in enumerate(zip(passages, scores, strict=True), 1):
-        text = f"{passage.title} | {passage.text}" if passage.title else passage.text
+        text = joined(passage)
         prob = math.exp(score - best) / total
         entries.append({"text": text, "long_text": text, "pid": passage.id, "rank": rank, "score": score, "prob": prob})
     return entries

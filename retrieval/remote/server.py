@@ -15,7 +15,7 @@ import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Annotated, TypeVar
+from typing import Annotated, Any, TypeVar
 from urllib.parse import parse_qsl
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -130,7 +130,8 @@ def make_app(
     Args:
         retriever: What searches; it is called from one thread at a time.
         limits: What the server accepts.
-        names: By which a request may call the server; None for any. See `retrieval.serving.pages.NoOtherPages`.
+        names: The names by which a request may call the server; None for any. See
+            `retrieval.serving.pages.NoOtherPages`.
     """
     registry = CollectorRegistry()
     searches = Searches(retriever, registry, batch=limits.batch, waiting=limits.waiting, timeout=limits.timeout)
@@ -141,20 +142,7 @@ def make_app(
         yield
         task.cancel()
 
-    Text = Annotated[str, Field(max_length=limits.query, pattern=r"^[^\x00]*$")]
-    K = Annotated[int, Field(ge=1, le=limits.k)]
-
-    class InQuery(BaseModel):
-        query: Text
-        k: K = 10
-
-    class Search(InQuery):
-        model_config = ConfigDict(extra="forbid", strict=True)
-
-    class Queries(BaseModel):
-        model_config = ConfigDict(extra="forbid", strict=True)
-        queries: Annotated[list[Text], Field(max_length=_MOST_QUERIES)]
-        k: K = 10
+    InQuery, Search, Queries = _forms(limits)
 
     async def one(request: Request) -> Response:
         in_body = request.method == "POST"
@@ -196,6 +184,26 @@ def make_app(
         exception_handlers={HTTPException: _refused},
         lifespan=lifespan,
     )
+
+
+def _forms(limits: ServerLimits) -> tuple[type[Any], type[Any], type[Any]]:
+    """What may be asked: one query in a URL, one in a body, and several in a body."""
+    Text = Annotated[str, Field(max_length=limits.query, pattern=r"^[^\x00]*$")]
+    K = Annotated[int, Field(ge=1, le=limits.k)]
+
+    class InQuery(BaseModel):
+        query: Text
+        k: K = 10
+
+    class Search(InQuery):
+        model_config = ConfigDict(extra="forbid", strict=True)
+
+    class Queries(BaseModel):
+        model_config = ConfigDict(extra="forbid", strict=True)
+        queries: Annotated[list[Text], Field(max_length=_MOST_QUERIES)]
+        k: K = 10
+
+    return InQuery, Search, Queries
 
 
 def _in_query(request: Request, form: type[_Form]) -> _Form:

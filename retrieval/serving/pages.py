@@ -27,7 +27,7 @@ class NoOtherPages:
 
     Args:
         app: The application.
-        names: By which a request may call the server; None for any.
+        names: The names by which a request may call the server; None for any.
     """
 
     def __init__(self, app: ASGIApp, names: frozenset[str] | None) -> None:

@@ -4,21 +4,21 @@ DIR/shards.json     format, kind of index, passages of each shard; written last
     0, 1, …         the shards: neighbouring passages, in the order of the whole
 """
 
-import json
 from hashlib import sha256
 from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from odqa.errors import RetrievalError, UsageError
-from odqa.files import json_page, read_whole, resolved
+from odqa.errors import UsageError
+from odqa.files import json_page, read_json, resolved, undamaged
 from retrieval.indexes import Progress, built_at_once, check_target
 
 __all__ = ["DESCRIPTION", "directories_of", "split"]
 
 DESCRIPTION = "shards.json"
 FORMAT = 1
+_AGAIN = "split the index again"
 _KINDS = "bm25", "dense", "colbert"  # each has a module `split`, imported when it is needed
 
 
@@ -74,20 +74,17 @@ def directories_of(path: str | Path) -> list[tuple[str, Path]]:
         UsageError: there are none, or they are of another version's form.
         RetrievalError: the description is damaged.
     """
-    try:
-        about = json.loads(read_whole(Path(path) / DESCRIPTION))
+    description = Path(path) / DESCRIPTION
+    if not description.exists():
+        raise UsageError(f"there are no shards in {path}: make some with `odqa shard`")
+    about = read_json(description, _AGAIN)
+    with undamaged(description, _AGAIN):
         if about["format"] != FORMAT:
             raise UsageError(f"the shards in {path} are of format {about['format']}, this version reads {FORMAT}")
         return [(str(about["kind"]), Path(path) / str(number)) for number in range(len(about["passages"]))]
-    except FileNotFoundError:
-        raise UsageError(f"there are no shards in {path}: make some with `odqa shard`") from None
-    except (ValueError, TypeError, KeyError) as error:
-        if isinstance(error, UsageError):
-            raise
-        raise RetrievalError(f"{Path(path) / DESCRIPTION} is damaged: split the index again") from error
 
 
 def _digest(directory: Path) -> str:
-    """Of what a shard says of itself, so that a hash of the description of all tells one sharded index from another."""
+    """A digest of what a shard says of itself, so that the descriptions of different sharded indexes differ."""
     about = b"".join(file.read_bytes() for file in sorted(directory.glob("*.json")))
     return sha256(about).hexdigest()

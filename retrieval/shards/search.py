@@ -7,7 +7,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from retrieval.base import Retriever
+from retrieval.base import BatchRetriever, Retriever
 from retrieval.candidates import chosen
 from retrieval.passage import Passage
 from retrieval.shards.build import directories_of
@@ -21,7 +21,7 @@ Shard = Callable[..., Callable[[float | None], Any]]
 for so many seconds at most, and returns the result."""
 
 
-class Sharded(Retriever):
+class Sharded(BatchRetriever):
     """Asks every shard for its best passages and keeps the best of all, as one index of all passages would.
 
     A shard that does not answer is an error: never are fewer passages found in silence. Passages of the same score come
@@ -42,9 +42,6 @@ class Sharded(Retriever):
         self._staged = staged
         self._timeout = timeout
 
-    def search(self, query: str, k: int) -> list[Passage]:
-        return self.search_batch([query], k)[0]
-
     def search_batch(self, queries: Sequence[str], k: int) -> list[list[Passage]]:
         end = self._end()
         if self._staged:
@@ -58,6 +55,9 @@ class Sharded(Retriever):
         else:
             found = self._ask("batch", [(queries, k)] * len(self._shards), end)
         return [_best(lists, k) for lists in zip(*found, strict=True)]
+
+    def check(self) -> None:
+        self._ask("check", [()] * len(self._shards), self._end())
 
     def _end(self) -> float | None:
         return None if self._timeout is None else time.monotonic() + self._timeout

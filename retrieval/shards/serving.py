@@ -42,18 +42,7 @@ def deployed(spec: str, *, address: str | None, replicas: int = 1, timeout: floa
     """
     if replicas < 1:
         raise UsageError(f"each shard needs at least 1 process, not {replicas}")
-    scheme, _, path = spec.partition(":")
-    staged = False
-    if scheme == "shards":
-        directories = directories_of(path)
-        shards = [f"{kind}:{folder.resolve()}" for kind, folder in directories]
-        staged = directories[0][0] in STAGED
-    else:
-        shards = [spec]
-        if load(spec).asks_lm:
-            raise UsageError(
-                f"{spec} asks an LM, which processes of a Ray cluster are not told: serve it without --ray"
-            )
+    shards, staged = _shards_of(spec)
     needed = len(shards) * replicas
     with connected(address, cpus=needed) as ray:
         from ray import serve
@@ -86,17 +75,21 @@ def deployed(spec: str, *, address: str | None, replicas: int = 1, timeout: floa
                 _Asked(ray, handle, number, shard)
                 for number, (handle, shard) in enumerate(zip(handles, shards, strict=True))
             ]
-            yield _Front(asked, staged=staged, timeout=_IN_TIME * timeout)
+            yield Sharded(asked, staged=staged, timeout=_IN_TIME * timeout)
         finally:
             for name in names:
                 serve.delete(name, _blocking=False)  # else it waits for ever where the cluster has just been ended
 
 
-class _Front(Sharded):
-    """Says for `/health` whether all shards answer."""
-
-    def check(self) -> None:
-        self._ask("check", [()] * len(self._shards), self._end())
+def _shards_of(spec: str) -> tuple[list[str], bool]:
+    """The specs of the shards, and whether a search of them has stages."""
+    scheme, _, path = spec.partition(":")
+    if scheme == "shards":
+        directories = directories_of(path)
+        return [f"{kind}:{folder.resolve()}" for kind, folder in directories], directories[0][0] in STAGED
+    if load(spec).asks_lm:
+        raise UsageError(f"{spec} asks an LM, which processes of a Ray cluster are not told: serve it without --ray")
+    return [spec], False
 
 
 class _Shard:

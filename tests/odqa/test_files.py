@@ -9,8 +9,19 @@ from pathlib import Path
 import pytest
 
 from odqa import files
-from odqa.errors import UsageError
-from odqa.files import json_line, json_page, locked, read_whole, replace_directory, replaced, resolved, write_whole
+from odqa.errors import RetrievalError, UsageError
+from odqa.files import (
+    json_line,
+    json_page,
+    locked,
+    read_json,
+    read_whole,
+    replace_directory,
+    replaced,
+    resolved,
+    undamaged,
+    write_whole,
+)
 
 
 class TestWrittenWhole:
@@ -98,3 +109,20 @@ class TestWhatHoldsAnything:
     def test_links_that_lead_back_to_themselves_are_a_path(self, tmp_path: Path) -> None:
         (tmp_path / "loop").symlink_to("loop")
         assert resolved(tmp_path / "loop") == tmp_path.resolve() / "loop"
+
+
+class TestDamage:
+    @pytest.mark.parametrize("content", [b"", b"[1]", b'"text"', b'{"a": ', b"\xff"])
+    def test_what_is_no_json_object_is_damaged_in_one_line(self, tmp_path: Path, content: bytes) -> None:
+        (tmp_path / "file").write_bytes(content)
+        with pytest.raises(RetrievalError, match=r"file is damaged: fetch it again \(.+\)$") as caught:
+            read_json(tmp_path / "file", "fetch it again")
+        assert "\n" not in str(caught.value)
+
+    def test_a_json_object_is_read(self, tmp_path: Path) -> None:
+        (tmp_path / "file").write_bytes(b'{"a": [1]}')
+        assert read_json(tmp_path / "file") == {"a": [1]}
+
+    def test_an_error_of_ours_stays_what_it_is(self, tmp_path: Path) -> None:
+        with pytest.raises(UsageError, match="say more"), undamaged(tmp_path):
+            raise UsageError("say more")

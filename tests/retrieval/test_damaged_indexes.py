@@ -105,3 +105,14 @@ def test_an_array_of_objects_is_not_unpickled(tmp_path: Path) -> None:
     with pytest.raises(RetrievalError, match=r"array.npy is damaged"):
         read_array(tmp_path / "array.npy")
     assert not (tmp_path / "harm").exists()
+
+
+def test_an_array_of_another_type_or_shape_is_damage(tmp_path: Path) -> None:
+    file = tmp_path / "array.npy"
+    np.save(file, np.zeros((2, 3), np.float32))
+    assert read_array(file, np.float32, (None, 3)).shape == (2, 3)
+    with pytest.raises(RetrievalError, match=r"array.npy is damaged: .* \(its numbers are float32, not int64\)"):
+        read_array(file, np.int64, (None, 3))
+    for shape in ((None,), (2, 4), (2, 3, None)):
+        with pytest.raises(RetrievalError, match=r"array.npy is damaged: .* \(its shape is \(2, 3\)\)"):
+            read_array(file, np.float32, shape)

@@ -88,9 +88,8 @@ class TestDescription:
         (tmp_path / "data").unlink()
         if size:
             (tmp_path / "data").write_bytes(b"x" * size)
-        with pytest.raises(
-            RetrievalError, match=f"data is damaged, {size or 0} bytes instead of 5: build the index again"
-        ):
+        said = rf"data is damaged: build the index again \({size or 0} bytes instead of 5\)"
+        with pytest.raises(RetrievalError, match=said):
             read_description(tmp_path, "about.json", "toy", 3)
 
     def test_what_is_no_index_is_told_apart(self, tmp_path: Path) -> None:

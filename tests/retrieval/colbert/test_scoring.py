@@ -84,7 +84,7 @@ def test_codes_that_cannot_be_are_damage(path: Path, checkpoint: Path, tmp_path:
         index = ColBERT(tmp_path / "index", device="cpu", checkpoint=checkpoint, exact=exact)
         for scorer in {type(index._scorer), Scorer}:
             index._scorer = scorer(index._storage)
-            with pytest.raises(RetrievalError, match=r"is damaged, .* codes of no centroid"):
+            with pytest.raises(RetrievalError, match=r"is damaged: .* codes of no centroid"):
                 index(PASSAGES[15].text, 36)
 
 
