@@ -5,6 +5,7 @@ from math import fsum
 
 from eval.records.lines import Line
 from eval.reports.formats import heading
+from eval.reports.verdict import times
 
 __all__ = ["is_page", "page"]
 
@@ -88,7 +89,8 @@ def page(lines: Sequence[Line], programs: Sequence[str], cards: Collection[str])
 
     for lm in lms:
         if of_lm := [line for line in made if line.lm == lm]:
-            parts += [f"## {_NAMES.get(lm, lm)} at a glance", "", *_glance(of_lm, tasks, fitting, named), ""]
+            name, table = _NAMES.get(lm, lm), _glance(of_lm, tasks, fitting, named)
+            parts += [f"## {name} at a glance", "", *_verdict(of_lm, named), *table, ""]
     parts += [
         "## What is missing",
         "",
@@ -100,7 +102,7 @@ def page(lines: Sequence[Line], programs: Sequence[str], cards: Collection[str])
         "",
     ]
     for task in tasks:
-        parts += [f"### {task}", "", *_task([line for line in made if line.task == task], named), ""]
+        parts += [f"### {task}", "", *_folded([line for line in made if line.task == task], named), ""]
     return "\n".join(parts)
 
 
@@ -115,12 +117,62 @@ def is_page(text: str) -> bool:
     return text.partition("\n\n")[2].startswith(_MADE_BY)
 
 
+def _verdict(lines: Sequence[Line], named: Callable[..., str]) -> Iterable[str]:
+    """The best program of an LM on all its data sets, beside `direct`, in a sentence."""
+    tasks = {line.task for line in lines}
+    means = {key: mean for key, mean in _means(lines, tasks).items() if mean is not None}
+    usual = ("direct", "")
+    told = {(line.program, line.variant) for line in lines if _told(line)}
+    best = max(means.keys() - told, key=lambda key: (means[key], key), default=usual)
+    if best == usual or usual not in means:
+        return
+    one, other = ([line for line in lines if (line.program, line.variant) == key] for key in (best, usual))
+    calls, others = (fsum(line.lm_calls for line in of) / len(of) for of in (one, other))
+    where = f"on average over {len(tasks)} data sets" if len(tasks) > 1 else f"on {one[0].task}"
+    p = one[0].to_direct_p if len(tasks) == 1 else None
+    chance = "" if p is None else f"; chance {'can' if p >= 0.05 else 'does not'} explain that (p {p:.2f})"
+    scores = f"{_percent(means[best])} % {where}, and {named('direct')} {_percent(means[usual])} %"
+    yield f"{named(*best)} is best, with {scores}{chance}; it {times(calls, others, 'direct')}."
+    yield ""
+
+
+def _told(line: Line) -> bool:
+    """Whether the score says nothing: the oracle is told the answers, and a closed book shows it no passages."""
+    return line.lm == "ceiling" and not line.searches
+
+
+def _means(lines: Sequence[Line], tasks: Collection[str]) -> dict[tuple[str, str], float | None]:
+    """The mean score over these data sets of each program with its variant; None where it lacks one of them."""
+    scores: dict[tuple[str, str], dict[str, float]] = {}
+    for line in lines:
+        scores.setdefault((line.program, line.variant), {})[line.task] = line.score
+    return {
+        key: fsum(by[task] for task in tasks) / max(len(tasks), 1) if by.keys() >= set(tasks) else None
+        for key, by in scores.items()
+    }
+
+
+def _folded(lines: Sequence[Line], named: Callable[..., str]) -> Iterable[str]:
+    """The figures of a data set, which open at a click; GitHub shows this as the site does."""
+    names = []
+    for lm in _order(lines):
+        best = max(
+            (line for line in lines if line.lm == lm and not _told(line)), key=lambda line: line.score, default=None
+        )
+        names += [f"{best.program} {_percent(best.score)} ({lm})"] if best else []
+    yield from ('<details markdown="1">', f"<summary>All figures. Best: {', '.join(names) or 'none yet'}</summary>")
+    yield from ("", *_task(lines, named), "", "</details>")
+
+
 def _glance(
     lines: Sequence[Line], tasks: Sequence[str], fitting: set[tuple[str, str]], named: Callable[..., str]
 ) -> Iterable[str]:
-    """A line per program: its score by data set, and what a question costs on average over these."""
+    """A line per program: its score by data set, and what a question costs on average over these. The best come first,
+    by the mean over the data sets that all have."""
     yield from _head(["program", *tasks, *_COSTS.values()], left=1)
-    for program, variant in dict.fromkeys(sorted((line.program, line.variant) for line in lines)):
+    of_each = {key: {line.task for line in lines if (line.program, line.variant) == key} for key in _means(lines, ())}
+    means_of = _means(lines, set.intersection(*of_each.values()))
+    for program, variant in sorted(of_each, key=lambda key: (-(means_of[key] or 0.0), key)):
         own = {line.task: line for line in lines if (line.program, line.variant) == (program, variant)}
         scores = [
             _percent(own[task].score) if task in own else "missing" if (task, program) in fitting else ""
@@ -148,7 +200,7 @@ def _task(lines: Sequence[Line], named: Callable[..., str]) -> Iterable[str]:
     if models := [line for line in lines if line.lm not in _NAMES]:
         yield from _models(models, metric, named)
         yield ""
-    lines = [line for line in lines if line.lm in _NAMES]
+    lines = sorted((line for line in lines if line.lm in _NAMES), key=lambda line: (line.lm, -line.score))
     yield from _head(["program", "LM", "n", metric, "found", "kept", *_COSTS.values(), "unparsable", "failed"], left=2)
     for line in lines:
         n = _asked(line)

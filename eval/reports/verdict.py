@@ -6,7 +6,7 @@ from eval.figures.comparison import Compared, Comparison, Difference
 from eval.figures.summary import Figures
 from eval.reports.formats import heading, p_value
 
-__all__ = ["of_one", "verdict"]
+__all__ = ["of_one", "times", "verdict"]
 
 _DONE = {"em": "answered {} of {} exactly", "accuracy": "answered {} of {} right"}
 _AS_MANY = "costs as many LM calls"
@@ -45,6 +45,21 @@ def verdict(comparison: Comparison) -> str:
     return f"{best.short} {what}; {explained} ({_p(difference.p)}); it {_times(best, other)}."
 
 
+def times(calls: float, others: float, other: str) -> str:
+    """What costs so many LM calls beside another that costs so many."""
+    if not calls or not others:
+        return f"costs {calls:.3g} LM calls per question, and {other} {others:.3g}"
+    ratio = calls / others
+    if 0.95 < ratio < 1.05:
+        return _AS_MANY
+    if ratio > 1:
+        return f"costs {ratio:.2g} times the LM calls"
+    part = round(1 / ratio)
+    if 2 <= part <= len(_PARTS) and abs(1 / ratio / part - 1) < 0.1:
+        return f"costs {_PARTS[part - 1]} of the LM calls"
+    return f"costs {100 * ratio:.2g} % of the LM calls"
+
+
 def _among_many(best: Compared, others: Sequence[Compared], comparison: Comparison) -> str:
     pairs = {other.short: _between(best, other, comparison) for other in others}
     chance = [name for name, pair in pairs.items() if pair is None or pair.p_corrected >= 0.05]
@@ -81,19 +96,8 @@ def _p(p: float) -> str:
 
 
 def _times(one: Compared, other: Compared) -> str:
-    """What one run costs beside the other."""
     calls, others = (run.summary.total.cost["lm_calls"] for run in (one, other))
-    if not calls or not others:
-        return f"costs {calls:.3g} LM calls per question, and {other.short} {others:.3g}"
-    ratio = calls / others
-    if 0.95 < ratio < 1.05:
-        return _AS_MANY
-    if ratio > 1:
-        return f"costs {ratio:.2g} times the LM calls"
-    part = round(1 / ratio)
-    if 2 <= part <= len(_PARTS) and abs(1 / ratio / part - 1) < 0.1:
-        return f"costs {_PARTS[part - 1]} of the LM calls"
-    return f"costs {100 * ratio:.2g} % of the LM calls"
+    return times(calls, others, other.short)
 
 
 def _listed(names: Sequence[str]) -> str:
