@@ -122,7 +122,7 @@ def _document(endpoints: Sequence[Endpoint], choices: Mapping[str, Sequence[str]
     replies = {Failure, *(endpoint.gives for endpoint in endpoints if endpoint.gives)}
     of = [*((form, "validation") for form in forms), *((reply, "serialization") for reply in replies)]
     schemas = models_json_schema(sorted(of, key=str), ref_template=_REFERENCE)[1]["$defs"]  # type: ignore[arg-type]
-    for form in forms:
+    for form in {endpoint.takes for endpoint in endpoints if endpoint.takes and endpoint.own_errors}:
         for name, field in schemas[form.__name__].get("properties", {}).items():
             if name in choices and field.get("type") == "string":
                 field["enum"] = list(choices[name])

@@ -38,6 +38,7 @@ def test_it_describes_itself(url: str) -> None:
         "genread@table",
         "genread@none",
     ]
+    assert "enum" not in schemas["Exchanged"]["properties"]["method"]  # of JSON-RPC
     assert {"retriever", "settings", "messages"} <= set(schemas["Completion"]["properties"])
     assert {"supports"} <= set(schemas["Source"]["properties"])
     assert document["paths"]["/v1/compare"]["get"]["parameters"][2]["name"] == "format"
