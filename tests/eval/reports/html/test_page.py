@@ -12,6 +12,7 @@ from typing import Any
 
 import dspy
 import pytest
+from support.browser import a_browser
 from support.patience import PATIENCE
 from support.records import a_row, a_run
 from support.scripted import Function, engine_lm, render
@@ -446,3 +447,13 @@ def test_in_a_browser_prompts_and_replies_are_unpacked_as_text(run: Run, tmp_pat
     assert re.search(r"1\. read.*system.*user.*two wrong < /script>.*reply.*Paris </script>", parsed.text, re.DOTALL)
     assert "img" not in [name for name, _ in parsed.elements]
     assert '"prompts":null' in page([run], prompts=False)
+
+
+def test_in_a_narrow_window_the_plots_of_intervals_are_seen_whole(run: Run, tmp_path: Path) -> None:
+    second = make_run(tmp_path / "b", *TEXTS, lm="oracle/perfect")
+    (tmp_path / "page.html").write_text(page([run, second]).encode("utf-8", "replace").decode(), encoding="utf-8")
+    plots = "[...document.querySelectorAll('td svg.interval')].filter((e) => e.getClientRects().length)"
+    with a_browser(tmp_path / "profile") as narrow:
+        narrow.open(f"file://{tmp_path}/page.html", width=420)
+        assert narrow.run(f"{plots}.length") > 6
+        assert narrow.run(f"Math.max(...{plots}.map((e) => e.getBoundingClientRect().right)) <= window.innerWidth")
