@@ -44,6 +44,7 @@ class MyMethod(Method):
     """
 
     reads: ClassVar[dict[str, Reading]] = {"iterations": Turns()}
+    writes: ClassVar[str | None] = "answer"  # the predictor whose reply is told while it is written; None for none
 
     @checked
     def __init__(self, retriever: AnyRetriever, *, k: Count = 5, turns: Count = 2) -> None:

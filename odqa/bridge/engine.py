@@ -11,6 +11,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
+from dataclasses import replace
 from functools import partial
 from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
@@ -46,6 +47,7 @@ TOTAL = 600.0
 _LONGEST_WAIT = 60.0  # seconds that a server may ask us to wait
 _SAID = 5.0  # seconds of waiting from which on it is said
 _ENDS = "odqa_ends"  # a setting of DSPy's
+_BODY = "extra_body"  # an argument that goes into the body of requests as it is: extensions of a request, to lm15
 _asked: ContextVar[tuple[Any, bool | None]] = ContextVar("odqa_asked", default=(None, None))
 
 
@@ -89,7 +91,7 @@ def is_bound(lm: Any) -> bool:
 def _in_front_of(lm: dspy.LM) -> dspy.LM:
     own = own_engine(lm)
     has_async = isinstance(lm.engine, str) or getattr(lm, "_async_engine_spec", None) is not None
-    clients = dict.fromkeys(name for name in lm.kwargs if name in CLIENT_KEYS)
+    clients = dict.fromkeys(name for name in lm.kwargs if name in CLIENT_KEYS or name == _BODY)
     made = lm.copy(
         engine=Boundary(own),
         async_engine=AsyncBoundary(own) if has_async else None,
@@ -144,6 +146,9 @@ class _Front:
     def _call(self, request: Request) -> Call:
         rollout, cache = _asked.get()
         lm = self.own.lm
+        if further := lm.kwargs.get(_BODY):
+            extensions = {**(request.config.extensions or {}), **further}
+            request = replace(request, config=replace(request.config, extensions=extensions))
         modules = dspy.settings.caller_modules or ()
         return Call(self.own.server, request, rollout, lm.cache if cache is None else cache, modules)
 
@@ -183,7 +188,7 @@ class Boundary(_Front):
                 return
             events = []
             with until(self._ends(told)):
-                for event in self.own.sync().stream(request):
+                for event in self.own.sync().stream(call.request):
                     events.append(event)
                     yield event
             call.paid(_whole(materialize_response(iter(events), request)))
@@ -235,7 +240,7 @@ class AsyncBoundary(_Front):
                 return
             events = []
             async with asyncio.timeout(remaining(self._ends(told))):
-                async for event in self.own.asynchronous().stream(request):
+                async for event in self.own.asynchronous().stream(call.request):
                     events.append(event)
                     yield event
             call.paid(_whole(materialize_response(iter(events), request)))

@@ -89,7 +89,7 @@ def test_states_that_do_not_fit_are_refused_with_the_reason(compiled: BlendFilte
         load_state(compiled, path)
     save_state(BlendFilter(Memory([]), style="yesno"), path, {})
     with pytest.raises(
-        UsageError, match=r"'select.predict' has the fields context, question, reasoning, relevant there"
+        UsageError, match=r"'select.predict' has the fields question, context, reasoning, relevant there"
     ):
         load_state(BlendFilter(Memory([]), filter="each", external=False), edited(path, topic={}))
 
