@@ -33,7 +33,7 @@ from retrieval.ranking.fuse import reciprocal_rank_fusion
 from signatures.answer import AnswerEntity
 from signatures.extract import AnalyseDocument, NameCandidate
 from signatures.query import ListExplicitQueries, ListRelatedQueries
-from signatures.replies.texts import bare
+from signatures.replies.items import bare
 
 __all__ = ["ChainOfRewrite"]
 

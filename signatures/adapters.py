@@ -71,7 +71,7 @@ def _fields(signature: type[dspy.Signature], reply: str, finders: Iterable[_Find
     best: dict[str, Any] = {}
     for find in finders:
         fields, before = find(signature, reply)
-        fields = {name: value for name, value in fields.items() if value != f"{{{name}}}"}  # copied from the prompt
+        fields = {name: value for name, value in fields.items() if not _is_form(signature, name, value)}
         if unfinished:
             fields = {name: value for name, value in fields.items() if value}
         first = next(iter(signature.output_fields))
@@ -143,7 +143,7 @@ def _sections(signature: type[dspy.Signature], marker: re.Pattern[str], reply: s
     for found, end in zip(markers, ends, strict=False):
         name = _normal(next(filter(None, found.groups()), ""))
         text = _without_tail(reply[found.end() : end].strip())
-        if name in signature.output_fields and text != f"{{{name}}}" and not fields.get(name):
+        if name in signature.output_fields and not (fields.get(name) or _is_form(signature, name, text)):
             fields[name] = text
     return fields, reply[: markers[0].start()] if markers else ""
 
@@ -229,6 +229,19 @@ def _is_there(name: str, field: Any, values: dict[str, Any]) -> bool:
     if _is_schema(values.get(name)):  # the LM repeats what it was asked with
         return False
     return values.get(name) is not None or (name in values and field.is_required() and _is_reply(field.annotation))
+
+
+# What the prompt has in the place of a value: "{answer}        # note: the value you produce must be …".
+_FORM = re.compile(r"[\"'<]?\{(\w+)\}[\"'>]?(?:\s*#\s*note:.*)?", re.DOTALL)
+
+
+def _is_form(signature: type[dspy.Signature], name: str, value: Any) -> bool:
+    """Whether the value only repeats the prompt: the place of a field, or what is said about this one."""
+    if not isinstance(value, str):
+        return False
+    copied = _FORM.fullmatch(value.strip())
+    said = signature.output_fields[name].json_schema_extra.get("desc", "")
+    return bool(copied and copied[1] in signature.fields) or value.strip(' .`"') == said.strip(" .")
 
 
 def _is_schema(value: Any) -> bool:

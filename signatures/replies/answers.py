@@ -5,39 +5,45 @@ import re
 from typing import Any
 
 from signatures.replies.as_written import Reply
-from signatures.replies.cleaning import LONGEST, boxed, json_in, without_explanation, without_fence
+from signatures.replies.cleaning import LONGEST, boxed, json_in, without_closing, without_explanation, without_fence
+from signatures.replies.words import LABEL
 
 __all__ = ["ShortAnswer"]
 
-_NAME = r"(?:(?:the|my)\s)?(?:(?:final|short|correct|right|best)\s)?(?:answers?|candidate|alternative)"
 _LABEL = re.compile(
-    rf"^[ \t>#*_-]{{0,9}}({_NAME})[*_]{{0,3}}[ \t]?(?:[:=][*_]{{0,3}}|[-–—][ ]|(?<=[*_])[ \t]*(?=\n))\s{{0,9}}"
-    rf"|^\#{{1,6}}[ ]({_NAME})[ ]*\n",
+    rf"^[ \t>#*_-]{{0,9}}({LABEL})[*_]{{0,3}}[ \t]?(?:[:=：][*_]{{0,3}}|[-–—][ ]|(?<=[*_])[ \t]*(?=\n))\s{{0,9}}"
+    rf"|^\#{{1,6}}[ ]({LABEL})[ ]*\n",
     re.IGNORECASE | re.MULTILINE,
 )
 # "the answer is Paris", and not "The Answer Is Love".
 _SENTENCE = re.compile(
-    r"(?:^|(?<=[.!?]\s))(?:(?i:so|thus|therefore|hence|sure|certainly|okay|in conclusion|in short"
+    r"(?:^|(?<=[.!?]\s))(?:(?i:so|well|thus|therefore|hence|sure|certainly|okay|in conclusion|in short"
     r"|(?:based on|according to|given|from)\s[^,.:\n]{1,80})[,!.:]?\s)?"
-    r"(?:[Tt]he|[Mm]y)\s(?:final\s|correct\s|short\s|right\s|best\s)?answer(?:\sto\s(?:the|this|that|your)\squestion(?:\s[\"“][^\"”\n]{1,300}[\"”])?)?"
-    r"\s(?:is|would\sbe)(?::\s?|\s)",
+    r"(?:(?:[Tt]he|[Mm]y)\s(?:final\s|correct\s|short\s|right\s|best\s)?answer"
+    r"(?:\sto\s(?:the|this|that|your)\squestion(?:\s[\"“][^\"”\n]{1,300}[\"”])?)?\s(?:is|would\sbe)"
+    r"|[Ll]a (?:respuesta es|réponse est|risposta è)|[Dd]ie Antwort (?:ist|lautet)|[Aa] resposta é)(?::\s?|\s)",
     re.MULTILINE,
 )
-_KEY = re.compile(rf"{_NAME}(?: name)?|name|response|text|value")  # in an object that was written for an answer
+_KEY = re.compile(rf"(?:{LABEL})(?: name)?|name|text|value")  # in an object that was written for an answer
 _OBJECT = re.compile(r"\{\s*[\"'].*\}|\[\s*\".*\"\s*\]", re.DOTALL)
 _TITLE = re.compile(r"The [A-Z]")
-_TAGGED = re.compile(r"<(\w{1,30})>((?:(?!</\1>).)*)</\1>", re.DOTALL)
-_CITATIONS = re.compile(
-    r"(?:\[\d{1,2}\],?[ ]?){1,9}\Z|\((?:passages?|documents?|docs?|facts?|sources?)\s\[?\d[^()]{0,30}\)\Z",
-    re.IGNORECASE,
-)
+_TAGGED = re.compile(r"<(\w{1,30})>((?:(?!</\1>).)*)(?:</\1>|\Z)", re.DOTALL)
 _MARKS = {"**": "**", "__": "__", "*": "*", "_": "_", "`": "`", '"': '"', "“": "”", "«": "»", "'": "'", "‘": "’"}
 _QUOTES = "\"“«'‘"
 _LAYERS = 4  # of labels, bold type, quotes
 
+# What is left over in front of an answer and behind it.
+_FRONT = re.compile(r"\A(?:>[ ]|[-*•][ ]|</?(?:answer|response|output|result)>)\s*(?=\S)")
+_BEHIND = re.compile(
+    r"\s*(?:</?(?:answer|response|output|result|item)>"
+    r"|\^?(?:[\[【]{1,2}(?:passages?[ ])?\d{1,2}(?:,[ ]?\d{1,2}){0,9}[\]】]{1,2},?[ ]?){1,9}"
+    r"|\((?:sources?:\s)?(?:passages?|documents?|docs?|facts?|sources?)\s\[?\d[^()]{0,30}\))\.?\s*\Z",
+    re.IGNORECASE,
+)
+
 
 class ShortAnswer(Reply, shows=str):
-    r"""A short answer without what is plainly no part of it: a label, what wraps it, what explains it.
+    r"""A short answer without what is plainly no part of it: a label, what wraps it, what explains or cites.
 
     "Answer: Paris", "The answer is **Paris**.", "Paris\nExplanation: …", "**Paris**", "Paris [1]", "\boxed{Paris}" and
     {"answer": "Paris"} are Paris. Nothing else is taken away: the words of a sentence stay, and so do titles such as
@@ -65,15 +71,27 @@ class ShortAnswer(Reply, shows=str):
 
 
 def _in_text(text: str) -> str:
-    text = without_fence(text).strip()
+    text = without_closing(without_fence(text).strip())
     if tagged := _TAGGED.fullmatch(text):
         text = tagged[2].strip()
     if _OBJECT.fullmatch(text) and (found := json_in(text)):
         return ShortAnswer.parse(found[-1])
-    text = without_explanation(boxed(text)).strip()
+    text = _front(without_explanation(boxed(text)).strip())
     if any(_wraps(text, opening, _MARKS[opening]) for opening in _QUOTES):
         return text[1:-1].strip()
-    return _bare(_without_citations(_bare(_declared(_bare(text)))))
+    return _bare(_cited(_bare(_declared(_bare(text)))))
+
+
+def _front(text: str) -> str:
+    """One line without the mark of a quotation or a list in front of it."""
+    return text if "\n" in text else _FRONT.sub("", text)
+
+
+def _cited(text: str) -> str:
+    """The text without tags and the numbers of passages behind it."""
+    for _ in range(_LAYERS):
+        text = _BEHIND.sub("", text) or text
+    return text
 
 
 def _declared(text: str) -> str:
@@ -119,10 +137,3 @@ def _bare(text: str) -> str:
 def _wraps(text: str, opening: str, closing: str) -> bool:
     inner = text[len(opening) : -len(closing)]
     return text.startswith(opening) and text.endswith(closing) and opening not in inner and closing not in inner
-
-
-def _without_citations(text: str) -> str:
-    """The text without the numbers of passages behind it."""
-    bare = text.rstrip().removesuffix(".").rstrip()
-    cited = _CITATIONS.search(bare)
-    return bare[: cited.start()].rstrip() or text if cited else text

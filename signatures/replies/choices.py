@@ -1,4 +1,4 @@
-"""One of several words, as LMs write it."""
+"""One of several words, as LMs write them."""
 
 import re
 from collections.abc import Mapping
@@ -7,37 +7,40 @@ from typing import Any, Literal, get_args
 from signatures.replies.as_written import Reply
 from signatures.replies.cleaning import boxed, says_nothing, tidy
 from signatures.replies.refusals import is_refusal
+from signatures.replies.words import DENYING, FALSE, TRUE, whole
 
 __all__ = ["Choice", "YesNo", "YesNoOrNone", "YesNoOrUnanswerable"]
 
-_YES_NO = {
-    "yes": "yes", "true": "yes", "correct": "yes", "y": "yes", "yeah": "yes", "yep": "yes", "right": "yes",
-    "no": "no", "false": "no", "incorrect": "no", "n": "no", "nope": "no", "wrong": "no", "untrue": "no",
-    "affirmative": "yes", "negative": "no",
-}  # fmt: skip
-_OTHER = {"yes": "no", "no": "yes"}
-_VERDICT = re.compile(
-    r"(?:\b(?:answer|conclusion|verdict|decision|judge?ment|statement|candidate|prediction|it|this|that|which|output|result)\b"
-    r"(?:\s+to\s+\w[\w ]{0,40}?)?\s*(?:is|was|would be|must be|should be|:|=)+\s*[\"'(\[]*)"
-    r"(not\s+)?(yes|no|true|false|correct|incorrect|right|wrong)\b"
+_AROUND = " \t\n\"'.,:;!()[]<>{}*->。！"
+_WRAPPED = re.compile(
+    r"(?:literal|str|bool)\[(.*)\]|\\?(?:boxed|text)\{(.*)\}|\{\s*[\"'][\w ]+[\"']\s*:\s*(.*?)\s*\}|<\w+>(.*)</\w+>",
+    re.DOTALL,
 )
-_BOTH = re.compile(
-    r"\b(?:yes|true|correct)\W*(?:and|or|/|\||but(?: also)?|and/or)\W*(?:no|false|incorrect)\b"
-    r"|\b(?:no|false|incorrect)\W*(?:and|or|/|\||but(?: also)?|and/or)\W*(?:yes|true|correct)\b"
+
+_ONLY = {"yes": re.compile(f"(?:{TRUE}|y)"), "no": re.compile(f"(?:{FALSE}|n)")}
+_WORD = rf"(?P<not>not\s+)?(?:(?P<yes>{whole(TRUE)})|(?P<no>{whole(FALSE)}))"
+_SURELY = r"(?:definitely|certainly|absolutely|clearly|probably|likely|possibly|most likely|apparently|of course)"
+_NEVER = re.compile(rf"\W*{_SURELY} not\W*")
+_LEADING = re.compile(rf"\W*(?:{_SURELY}\W+)?{_WORD}(?P<rest>\s*.*)", re.DOTALL)
+_LABELLED = re.compile(
+    r"(?:\b(?:answer|conclusion|verdict|decision|judge?ment|statement|claim|candidate|prediction|it|this|that|which"
+    r"|output|result|response|label)\b(?:\s+to\s+\w[\w ]{0,40}?)?\s*(?:is|was|would be|must be|should be|:|=)+"
+    rf"|\b(?:therefore|thus|hence|so|say),?(?= \w+\W*\Z))\s*[\"'(\[]*{_WORD}"
 )
-_NO_NOTHING = re.compile(
+_CLOSING = re.compile(rf"[.,:;\n–—-]\s*{_WORD}\W*\Z")
+_ANYWHERE = re.compile(r"\b(?P<not>not\s+)?(?:(?P<yes>yes|true)|(?P<no>no|false))\b")
+_DENIED = re.compile(
     r"no\s+(?:clear |definite |definitive |direct |explicit )?"
     r"(?:information|evidence|answer|mention|data|passages?|facts|details|one|idea)\b"
 )
-_WRAPPED = re.compile(
-    r"(?:literal|str|bool)\[(.*)\]|\\?(?:boxed|text)\{(.*)\}|\{\s*[\"'][\w ]+[\"']\s*:\s*(.*?)\s*\}", re.DOTALL
-)
+_EITHER = "(?:yes|true|correct)", "(?:no|false|incorrect)"
+_AND = r"\W*(?:and|or|/|\||but(?: also)?|and/or)\W*"
+_BOTH = re.compile(r"\b{0}{2}{1}\b|\b{1}{2}{0}\b".format(*_EITHER, _AND))
+_MENU = {"yes", "no", "true", "false", "unanswerable", "none", "literal", "or"}  # of "yes; no", which was only copied
 _NOT_SAID = re.compile(
     r"(?:\bcannot|\bcan not|n't|\bnot|\bunable to|\bimpossible to|\binsufficient|\bno)\s+(?:\w+\s+){0,3}?"
     r"(?:say|answer|conclude|claim|state)\s+(?:with\s+)?[\"']?(?:yes|no|true|false)\b"
 )
-_MENU = {*_YES_NO, "unanswerable", "none", "literal", "or"}  # the words of "yes; no", which was only copied
-_WORD = re.compile(r"[^\W\d_]+")
 
 
 class Choice(Reply):
@@ -59,21 +62,21 @@ class Choice(Reply):
     @classmethod
     def parse(cls, value: Any) -> str:
         text = _text(value)
-        options: dict[str, str] = {word.lower(): word for word in get_args(cls.shows)}  # type: ignore[attr-defined]
-        words = {**cls.aliases, **options}
-        if (bare := text.strip(" \t\n\"'.,:;!()[]<>{}*-")) in words:
-            return _option(words[bare], options)
+        words: dict[str, str] = {**cls.aliases, **{word.lower(): word for word in get_args(cls.shows)}}  # type: ignore[attr-defined]
+        if (bare := text.strip(_AROUND)) in words:
+            return words[bare]
         either = "|".join(sorted(map(re.escape, words), key=len, reverse=True))
         if called := re.match(rf"\W*(?:(?:action|answer|choice|next|output)\W+)?({either})\s*[\[(:{{]", text):
-            return _option(words[called[1]], options)
+            return words[called[1]]
         said = {words[word] for word in re.findall(rf"(?<!\w)({either})(?:e?s|e?d|ing)?(?!\w)", text)}
         if len(said) == 1 and not re.search(rf"\b(?:not|never|n't|neither|nor)\W+(?:\w+\W+)?(?:{either})", text):
-            return _option(said.pop(), options)
-        raise ValueError(f"not one of: {', '.join(options.values())}")
+            return said.pop()
+        raise ValueError(f"not one of: {', '.join(words.values())}")
 
 
 class YesNo(Reply, shows=Literal["yes", "no"]):
-    """Yes or no, as a word. "Yes.", "**Yes**", "Yes, because …", "The answer is no.", "True" and a JSON true are read.
+    """Yes or no, as a word. "Yes.", "**Yes**", "Yes, because …", "The answer is no.", "True" and a JSON true are read,
+    and so are the words of other languages (`signatures.replies.words.LANGUAGES`).
 
     Text that says both, or neither, is unparsable.
     """
@@ -105,10 +108,6 @@ class YesNoOrUnanswerable(YesNo, shows=Literal["yes", "no", "unanswerable"]):
         return super().parse(value)
 
 
-def _option(name: str, options: dict[str, str]) -> str:
-    return options.get(name, name)
-
-
 def _text(value: Any) -> str:
     """The text in lower case; that of the only item or field, where JSON was written around it."""
     if isinstance(value, dict | list) and len(value) == 1:
@@ -122,19 +121,21 @@ def _text(value: Any) -> str:
 
 
 def _yes_no(text: str) -> str:
-    bare = text.strip(" \t\n\"'.,:;!()[]<>{}*-")
-    if bare in _YES_NO:
-        return _YES_NO[bare]
-    words = set(_WORD.findall(text))
-    if _BOTH.search(text) or {"yes", "no"} <= words <= _MENU:
+    bare = text.strip(_AROUND)
+    for verdict, word in _ONLY.items():
+        if word.fullmatch(bare):
+            return verdict
+    if _NEVER.fullmatch(text):
+        return "no"
+    if _BOTH.search(text) or {"yes", "no"} <= set(re.findall(r"[^\W\d_]+", text)) <= _MENU:
         raise ValueError("says both yes and no")
-    said = {_negated(found[2], found[1]) for found in _VERDICT.finditer(text)}
-    if leading := _leading(text):
-        said.add(leading)
+    text = _NOT_SAID.sub(" ", text)
+    said = {_meant(found) for pattern in (_LABELLED, _CLOSING) for found in pattern.finditer(text)}
+    begins = _LEADING.match(text)
+    if begins and _leads(begins):
+        said.add(_meant(begins))
     if not said:
-        if _NOT_SAID.search(text):
-            raise ValueError("says what the answer cannot be said to be")
-        said = {_negated(found[2], found[1]) for found in re.finditer(r"\b(not\s+)?(yes|no|true|false)\b", text)}
+        said = {_meant(found) for found in _ANYWHERE.finditer(text)}
         if re.search(r"\bno\b(?!\W*$)", text) and "yes" not in said and not re.search(r"\bno\b\W*[\n.,]", text):
             said.discard("no")  # "there is no …"
     if len(said) != 1:
@@ -142,64 +143,13 @@ def _yes_no(text: str) -> str:
     return said.pop()
 
 
-def _leading(text: str) -> str | None:
-    """The verdict with which the text begins."""
-    begins = re.match(
-        r"\W*(not\s+)?(?:(?:definitely|certainly|absolutely|clearly|probably|likely)\W+)?(\w+)(\s*)(.?)", text
-    )
-    if not begins or begins[2] not in _YES_NO or len(begins[2]) == 1:
-        return None
-    if begins[2] == "no" and begins[4].isalpha():
-        rest = text[text.index("no") :]
-        after = _WORD.findall(rest)[1:2]
-        if _NO_NOTHING.match(rest) or (after and after[0] not in _AFTER_NO):
-            return None
-    if begins[2] in ("right", "correct", "wrong") and begins[4].isalpha() and begins[2] != "correct":
-        return None  # "right now", "wrong way"
-    return _negated(begins[2], begins[1])
+def _leads(begins: re.Match[str]) -> bool:
+    """Whether the word with which the text begins is its verdict: "no it is not", and not "no man's land"."""
+    word, rest = begins["yes"] or begins["no"], begins["rest"].lstrip(" ")
+    if word != "no" or not rest[:1].isalpha():
+        return word not in ("right", "wrong") or not rest[:1].isalpha()
+    return not _DENIED.match(f"no {rest}") and re.findall(r"[^\W\d_]+", rest)[0] in DENYING
 
 
-# "no it is not", and not "no man's land".
-_AFTER_NO = frozenset(
-    [
-        "a",
-        "according",
-        "additional",
-        "all",
-        "as",
-        "based",
-        "because",
-        "both",
-        "fact",
-        "for",
-        "further",
-        "he",
-        "his",
-        "her",
-        "i",
-        "in",
-        "it",
-        "its",
-        "longer",
-        "more",
-        "need",
-        "neither",
-        "not",
-        "since",
-        "she",
-        "the",
-        "there",
-        "they",
-        "this",
-        "that",
-        "these",
-        "those",
-        "we",
-        "you",
-        "other",
-    ]
-)
-
-
-def _negated(word: str, negation: str | None) -> str:
-    return _OTHER[_YES_NO[word]] if negation else _YES_NO[word]
+def _meant(found: re.Match[str]) -> str:
+    return "yes" if bool(found["yes"]) != bool(found["not"]) else "no"

@@ -6,14 +6,16 @@ from typing import Any
 
 import json_repair
 
+from signatures.replies.words import NOTHING
+
 __all__ = [
     "LONGEST",
     "boxed",
     "breaks_off",
+    "holds_nothing",
     "json_in",
     "repaired",
     "says_nothing",
-    "table_rows",
     "tidy",
     "without_closing",
     "without_explanation",
@@ -26,10 +28,7 @@ LONGEST = 10_000  # characters of a field; what goes beyond is cut off
 _DECODER = json.JSONDecoder()
 _FENCE = re.compile(r"```[\w-]*[ \t]*\n?(.*?)(?:```|\Z)", re.DOTALL)
 _EMPHASIS = re.compile(r"\*\*|__(?=\w)|(?<=\w)__|`")
-_NOTHING = re.compile(
-    r"\W*(?:none|null|nil|nothing|empty|n/?a|not applicable|(?:an )?empty (?:list|string)|none (?:is |are )?needed)\W*",
-    re.IGNORECASE,
-)
+_NOTHING = re.compile(rf"\W*(?:{NOTHING})\W*", re.IGNORECASE)
 _FEW = 20  # characters
 _THINK = re.compile(r"<think(?:ing)?>", re.IGNORECASE)
 _THOUGHT = re.compile(r"</think(?:ing)?>", re.IGNORECASE)
@@ -38,7 +37,6 @@ _END_OF_TURN = re.compile(
 )
 _BOXED = "\\boxed{"
 _IN_LATEX = re.compile(r"\\(?:text|textbf|textit|mathrm|mathbf)\{([^{}]*)\}")
-_TABLE_RULE = re.compile(r"\|?\s*:?-{2,}:?\s*(?:\|\s*:?-{2,}:?\s*)*\|?")
 _EXPLANATION = re.compile(
     r"\n[\W_]{0,9}(?:explanation|reasoning|rationale|justification|note|confidence|evidence|sources?|citations?|references?)"
     r"[*_]{0,3}\s?:"
@@ -46,9 +44,9 @@ _EXPLANATION = re.compile(
     re.IGNORECASE,
 )
 _CLOSING = re.compile(
-    r"\W{0,9}(?:note\b|please note|i hope|hope (?:this|that|it)|let me know|feel free|if you (?:need|have|want|would)"
+    r"\W{0,9}(?:note:|please note|i hope|hope (?:this|that|it)|let me know|feel free|if you (?:need|have|want|would)"
     r"|(?:these|the above|all of these|each of these|this list of)\s(?:\w+\s){0,3}?"
-    r"(?:queries|questions|keywords|statements|facts|passages|items|numbers)\b)",
+    r"(?:queries|questions|searches|keywords|statements|facts|triples|passages|items|numbers)\b)",
     re.IGNORECASE,
 )
 _MOST_LOOKS = 50_000  # at a text, of which each is a step of json_repair
@@ -106,24 +104,31 @@ def without_explanation(text: str) -> str:
 
 
 def without_closing(text: str) -> str:
-    """The text without last paragraphs that speak about it, as "I hope this helps!"."""
-    paragraphs = re.split(r"\n[ \t]*\n", text)
-    while len(paragraphs) > 1 and _CLOSING.match(paragraphs[-1]):
-        del paragraphs[-1]
-    return "\n\n".join(paragraphs)
-
-
-def table_rows(text: str) -> list[list[str]]:
-    """The cells of a table in Markdown, row by row, without its head; [] where there is no table."""
-    lines = [line.strip() for line in text.splitlines()]
-    rule = next((n for n, line in enumerate(lines) if "|" in line and _TABLE_RULE.fullmatch(line)), len(lines))
-    rows = [line.strip("|").split("|") for line in lines[rule + 1 :] if line.startswith("|") or line.count("|") > 1]
-    return [[cell.strip() for cell in cells] for cells in rows]
+    """The text without last lines that speak about it, as "I hope this helps!"."""
+    lines = text.rstrip().split("\n")
+    while len(lines) > 1 and (not lines[-1].strip() or _CLOSING.match(lines[-1])):
+        del lines[-1]
+    return "\n".join(lines)
 
 
 def says_nothing(text: str) -> bool:
     """Whether the text is blank, is a few brackets or dashes, or says in a word that there is nothing."""
     return not text.strip() or (len(text) < _FEW and not re.search(r"\w", text)) or bool(_NOTHING.fullmatch(text))
+
+
+def holds_nothing(value: Any) -> bool:
+    """Whether a list or an object, or JSON that is such, is empty all through, as [[]] and {"triples": []}.
+
+    JSON that was cut off says nothing for sure.
+    """
+    if isinstance(value, str) and value.lstrip()[:1] in ("[", "{"):
+        try:
+            return holds_nothing(json.loads(value))
+        except ValueError:
+            return says_nothing(value)
+    if isinstance(value, dict | list | tuple):
+        return all(map(holds_nothing, value.values() if isinstance(value, dict) else value))
+    return value is None or (isinstance(value, str) and says_nothing(value))
 
 
 def json_in(text: str, openings: str = "[{") -> list[Any]:

@@ -1,128 +1,65 @@
-"""Answers that are no answers."""
+"""Answers that are no answers.
+
+A text is cut into sentences and what stands behind a word that turns. Each word of such a part becomes the letter of
+its class, and the part refuses if its letters begin with one of the forms: "The passages do not mention it" is TSDNGP.
+"""
 
 import re
 
 from signatures.replies.cleaning import LONGEST, boxed, tidy, without_thinking
+from signatures.replies.words import CLASSES, LABEL, UNSAID
 
 __all__ = ["is_refusal"]
 
-_SOURCE = (
-    r"(?:passages?|context|texts?|documents?|facts?|information|sources?|evidence|snippets?|statements?|articles?"
-    r"|paragraphs?|data|excerpts?|knowledge|material|question)"
+_SOURCES = "[TP]?A*[SW]A?"
+_FORMS = re.compile(
+    "|".join(
+        [
+            r"U(?:[,nCT].*)?$",  # Unclear from the facts
+            r"u(?:,[NZOPIDT].*)?$|Z$",  # Unknown (not in the passages)
+            r"[Um]A*[SW]|lC?A*[SW]",  # Insufficient information
+            r"N[AvV](?:[,nC].*)?$|CBV",  # Not mentioned in the passages
+            r"NoX?[SW]|O[oAX]{0,2}[SWG]|0(?:n|B[AvV])",  # No relevant information
+            r"[^,]+B[Uum]$|(?:P|[TP]?A*[SW])B[Uu](?:[,nCT].*)?$",  # Her birthplace is unknown
+            r"PB+(?:CB)?(?:O[^,]{0,2}|N?oX?|NoX?|U|lC|NcV?)[SWG]|PB(?:No|Ow|0n)",  # There is no information
+            rf"(?:P|{_SOURCES})?DNB?[^,]?[AvVGkW]|T[^,DN]{{1,5}}DNB[AvV]",  # The passages do not mention
+            rf"{_SOURCES}(?:Y[GX]|l|[GH](?:O.|0|U|z)|[BH]NB?X{{0,2}}[AvVGW])",  # The text says nothing
+            r"P[BH]NB?[AvV](?!c|n$)",  # It is not known
+            r"[^,]{1,12}?[BH]?NB?[Av](?:nT?[^,]{0,2}[SW].*)?$|[^,]{1,8}?NnT?A*[SW]",  # The year is not given
+            r"[Zz]C?[TP]?A*[SW]",  # None of the passages
+            r"I(?:D?N[^,]{0,2}[HGWkKA]|BL|BN[jV]|H(?:O|U|No)|l)",  # I do not know
+            r"(?:PB+)?LC[GWkKD]",  # It is impossible to say
+            r"M[SW].*BQ|(?:ID?|P)?QM[SW]|p[GK]",  # More information is needed
+            r"(?:y|OX)G",  # Nobody knows
+        ]
+    )
 )
-_ABOUT = r"(?:provided|given|known|available|numbered|retrieved|above|supplied|existing|current|listed)"
-_WHAT = (
-    rf"(?:{_SOURCE}|answers?|mention|indication|details?|record|reference|data|specifics?|proof|consensus"
-    r"|clear|direct|definite|definitive|conclusive)"
-)
-_GIVES = (
-    r"(?:mention|contain|provide|specify|state|say|include|give|tell|have|has|answer|address|indicate|list|discuss|name"
-    r"|identify|reveal|offer|support|suffice|cover|confirm|clarify|disclose|allow|know)"
-)
-_GIVEN = (
-    r"(?:mentioned|contained|provided|specified|stated|said|included|given|told|known|answered|addressed|indicated|listed"
-    r"|discussed|named|identified|revealed|available|found|determined|determinable|answerable|possible|clear|disclosed"
-    r"|enough|sufficient|present|explicitly|directly|in\ the|applicable|certain|supported)"
-)
-_NOT = r"(?:not|n't|never|insufficiently)"
-_ADVERB = r"(?:(?:explicitly|directly|clearly|specifically|actually|yet|currently|publicly|definitively|really)\ )*"
-
-# What may stand before the refusal itself.
 _LEAD = re.compile(
     r"\W*(?:(?:based on|according to|from|given|in (?:the|these|this)|with(?:out)?|as an?|as of|to the best of"
     r"|to answer)\b[^.,]{0,80},\s*(?!but)"
-    rf"|(?:based on|according to|from|given|with)\s(?:the|these|this)\s(?:{_ABOUT}\s)*{_SOURCE}(?:\salone)?\s"
+    r"|(?:based on|according to|from|given|with) (?:the|these|this) (?:\w+ )?(?:passages|facts|context|text|data)\s"
     r"|(?:unfortunately|regrettably|sadly|however|sorry|apologies|my apologies|i(?:'m| am) sorry|i apologi[sz]e"
-    r"|i(?:'m| am) afraid(?: that)?|but|so"
-    r"|therefore|thus|the (?:final |short )?answer (?:to (?:the|this) question )?is|(?:final )?answer"
-    r"|it (?:seems|appears)(?: that)?)\b[,:;.—–-]?\s*(?:but )?)+",
-    re.IGNORECASE,
+    r"|i(?:'m| am) afraid(?: that)?|but|so|therefore|thus|final answer|passage|it (?:seems|appears)(?: that)?"
+    rf"|(?:{LABEL})(?: to (?:the|this) question)?(?: is(?! (?:not|in)\b)|(?=\W*[:=])))\s*[,:;.—–-]?\s*(?:but )?)+"
 )
-_REFUSAL = re.compile(
-    rf"""\W*(?:
-      (?:unanswerable|undetermined|indeterminate|undeterminable|inconclusive|unspecified|n/a|unclear)\b
-      (?=\W*$|\ ?[^\w\ ]
-        |\ (?:as|at|based|because|by|due|for|from|given|if|in|on|since|the|to|when|whether|which|who|with)\b)
-    | (?:unknown|none|null|insufficient|undisclosed|to\ be\ (?:determined|announced|confirmed)|tbd|tba)\W*$
-    | (?:unknown|none)\ ?[(,;:/–—-]\W*(?:it\ is\ )?(?:not|no)\b
-    | not\ (?:sure|{_ADVERB}(?:yet\ )?{_GIVEN})\b(?!\ (?:guilty|until|after|as|only)\b)
-    | (?:[\w'-]+\ ){{1,12}}?(?:is|are|was|were|remains?)\ (?:unknown|unclear|missing|unavailable|unspecified)\W*$
-    | (?:missing|lack\ of|lacking)\ (?:information|context|data|evidence|details)\b
-    | (?:(?:it|this|that|(?:the|this)\ (?:\w+\ ){{0,3}}?\w+|(?:question|answer))\ )?
-      can(?:not|\ not|'t)\ (?:{_ADVERB})(?:be\ )?
-      (?:determined?|answer(?:ed)?|inferred|infer|say|said|tell|known|found|find|decided?|identif(?:y|ied)|established?
-        |confirm(?:ed)?|provide)\b
-    | could\ ?(?:not|n't)\ (?:be\ )?
-      (?:determined?|answer(?:ed)?|found|find|identif(?:y|ied)|confirm(?:ed)?)\b
-    | (?:it\ is\ )?(?:unable|impossible|difficult|hard)\ to
-      \ (?:determine|answer|say|tell|find|decide|identify|provide|know|infer|confirm)\b
-    | in(?:sufficient|adequate|complete)\ (?:\w+\ )?{_SOURCE}
-    | (?:there\ (?:is|are|was|were|seems\ to\ be|appears\ to\ be)\ )?
-      (?:no|not\ (?:any|enough)|n't\ (?:any|enough)|insufficient|too\ little|nothing)\b\ ?
-      (?:(?:\w+\ ){{0,2}}?{_WHAT}\b)
-    | no\ (?:information|info|data|answer|evidence|idea|clue)\b
-    | there\ is\ no\ way\ (?:to|of)\b
-    | there\ is(?:\ not|n't)\ (?:any|enough|sufficient)\b
-    | nothing\ (?:in|is\ (?:said|known|stated|mentioned))\b
-    | (?:none|neither)\ (?:of\ (?:the|these|those)\ )?(?:{_ABOUT}\ )*{_SOURCE}\b
-    | (?:(?:the|these|those|this|my|your|our)\ )?(?:{_ABOUT}\ )*{_SOURCE}
-      (?:\ {_ABOUT}|\ \[?\d+\]?(?:\ and\ \[?\d+\]?)?)?\ (?:
-          (?:do|does|did|is|are|was|were|can|could)(?:\ ?{_NOT}\ )(?:\w+\ ){{0,2}}?(?:{_GIVES}|{_GIVEN})
-        | (?:only|merely)\ (?:mention|say|state|provide|give|contain|describe|discuss|tell|talk)s?\b
-        | (?:lacks?|fails?\ to|(?:is|are)\ (?:insufficient|missing|unavailable|silent|unanswerable|unclear|unknown))\b
-        | (?:contains?|provides?|gives?|has|have|mentions?|includes?|says?)
-            \ (?:no\b(?!\W*$)|nothing|neither|insufficient) )
-    | (?:it|this|that|the\ answer|they)\ (?:is|are|was|were|has|have)(?:\ {_NOT}|n't)\ (?:been\ )?{_ADVERB}{_GIVEN}\b
-      (?!\ (?:until|guilty|true|in\ \d|after|as|a|an|only)\b)
-    | (?:the|his|her|its|their)\ (?:[\w'-]+\ ){{1,5}}?(?:is|are|was|were|has|have)(?:\ {_NOT}|n't)\ (?:been\ )?{_ADVERB}
-      (?:(?:mentioned|specified|stated|provided|listed|available|known|discussed|indicated|named|identified|disclosed)\b
-        |given\b(?:\W*$|\ in\ the))
-    | {_SOURCE}\ not\ {_GIVEN}\b
-    | (?:[\w'-]+\ ){{1,12}}?(?:(?:is|are|was|were|has|have)(?:\ {_NOT}|n't)\ |not\ )(?:been\ )?{_ADVERB}
-      (?:mentioned|specified|stated|provided|given|listed|indicated|disclosed|available|contained|found|included)
-      (?:\ (?:anywhere\ )?(?:in|by|from|within|among)\ (?:any\ of\ )?(?:(?:the|these|this|those)\ )?
-        (?:{_ABOUT}\ )*{_SOURCE}\b|\W*$)
-    | (?:nobody|no\ one)\ knows\b
-    | (?:it\ )?(?:does|do)(?:\ {_NOT}|n't)\ {_ADVERB}{_GIVES}\b
-    | (?:the\ answer|it|this|that)\ (?:is|remains)
-      \ (?:unknown|unclear|unanswerable|undetermined|impossible|unavailable|uncertain)\b
-    | (?:i|we)\b(?:\ am|'m|\ are|'re|\ was|\ were)?\ (?:unable|not\ (?:able|aware|certain|familiar|sure))\b
-    | (?:i|we)\ (?:have\ no|lack|have\ insufficient)\b
-    | (?:(?:i|we)\ (?:would\ |will\ )?|this\ )?(?:needs?|requires?)\ (?:more|additional|further)
-      \ (?:information|context|details|data|facts)\b
-    | please\ (?:provide|clarify|specify|give|share)\b
-    | (?:i|we)\ (?:can\ ?not|can't|could\ not|couldn't|do\ not|don't|did\ not|didn't)\ (?:\w+\ ){{0,2}}?
-      (?:access|answer|assist|confirm|create|fulfill?|generate|help|determine|find|give|have|identify
-        |know|list|name|offer|produce|provide|recall|say|see|tell|verify|write)\b
-    | (?:more|additional|further)\ (?:information|context|details)\ (?:[\w'-]+\ ){{0,8}}?
-      (?:is|are|would\ be)\ (?:needed|required|necessary)
-    )""",
-    re.IGNORECASE | re.VERBOSE,
+_PART = re.compile(
+    r"(?<=[.!?])(?<![.\s][A-Z]\.)(?<!\b(?:Dr|Mr|Ms|St|No)\.)[\"')\]]{0,2}\s+(?=[\"'(\[]{0,2}[A-Z0-9])|(?<=[a-z]{4}[.!?])\s+"
+    r"|\s*\n\s*|\s[-–—]+\s|;\s|(?<=[。！？])"
+    r"|\s+(?:but|though|although)\s+|,\s+(?:but|though|although|however|yet|so|and|while|whereas|therefore|thus)\s+"
 )
+# What a refusal says of its sources; more after a verdict, which is meant as one.
+_VERDICT = re.compile("U|u|Z|NoW|UW|DNBV|NA|Nv")
+_THEY = r"\W*(?:they|it|(?:(?:the|these|this) )?(?:\w+ )?(?:passages?|texts?|facts?|documents?|context))(?: \w+ed)? "
+_TOPIC = re.compile(
+    rf"{_THEY}(?:all |each )?(?:only |merely |(?:mention|discuss|describe|concern|cover|(?:talk|is|are) about|focus"
+    r"|refer|deal)(?!.*\b(?:that|as|who|which|whose)\b))"
+)
+_UNSAID = re.compile(rf"\W*(?:{UNSAID})")
 _BLANK = re.compile(r"[\[(]?\s?(?:\?{1,9}|\.{2,9}|…|[-–—]{1,9})\s?[\])]?")
 _SMALL = "a|an|and|at|by|for|from|in|of|on|or|the|to|with"
 _TITLE = re.compile(rf"(?:[A-Z][\w']*|{_SMALL})(?: (?:[A-Z][\w']*|{_SMALL}))+\W*")
 _NO_TITLE = re.compile(r"\b(?:information|determined|mentioned|available|specified|provided|answered)\b", re.IGNORECASE)
 _LOOKED_AT = 300  # characters of a part
-
-# What the parts of a reply are: sentences, and what stands behind a dash or a word that turns.
-_PART = re.compile(
-    r"(?<![.\s][A-Z])(?<!\b(?:Dr|Mr|Ms|St|No))(?<=[.!?])[\"')\]]{0,2}\s+(?=[\"'(\[]{0,2}[A-Z0-9])|(?<=[a-z]{4}[.!?])\s+|\s*\n\s*|\s[-–—]+\s|;\s"
-    r"|\s+(?:but|though|although)\s+|,\s+(?:but|though|although|however|yet|so|and|while|whereas|therefore|thus)\s+"
-)
-_VERDICT = re.compile(
-    r"\W*(?:(?:final )?answer: )?(?:unanswerable|unknown|undetermined|inconclusive|none|n/a|not enough information"
-    r"|insufficient information|cannot be (?:determined|answered))\W*",
-    re.IGNORECASE,
-)
-# What a refusal says of the sources; more after a verdict, which is meant as one.
-_THEY = rf"\W*(?:they|it|(?:(?:the|these|this)\s)?(?:{_ABOUT}\s)*{_SOURCE}(?:\s{_ABOUT})?)\s(?:all\s|each\s)?"
-_TOPIC = re.compile(
-    rf"{_THEY}(?:mention|discuss|describe|concern|cover|(?:talk|(?:is|are)) about|focus(?:es)? on|refer to|deal with)"
-    r"(?!.*\b(?:that|as|who|which|whose)\b)",
-    re.IGNORECASE,
-)
-_SOURCES = re.compile(rf"{_THEY}\w", re.IGNORECASE)
 
 
 def is_refusal(text: str | None) -> bool:
@@ -135,21 +72,33 @@ def is_refusal(text: str | None) -> bool:
     answer = tidy(boxed(without_thinking(text or "")[:LONGEST])).replace("’", "'").strip("\"' \n")
     if _BLANK.fullmatch(answer):
         return True
-    answer = re.sub(r"\b([Tt]here|[Ii]t|[Tt]hat)'s\b", r"\1 is", re.sub(r"[^\S\n]+", " ", answer))
-    if re.match("I [A-Z][a-z]", answer):
+    answer = re.sub(r"[^\S\n]+", " ", answer)
+    if re.match("I [A-Z][a-z]", answer) or (
+        len(answer.split()) > 2 and _TITLE.fullmatch(answer) and not _NO_TITLE.search(answer)
+    ):
         return False  # "I Don't Know How She Does It is a film"
-    if len(answer.split()) > 2 and _TITLE.fullmatch(answer) and not _NO_TITLE.search(answer):
-        return False
-    parts = [part[:_LOOKED_AT] for part in _PART.split(answer) if re.search(r"\w", part)]
+    parts = [part[:_LOOKED_AT].lower() for part in _PART.split(answer) if re.search(r"\w", part)]
     while len(parts) > 1 and _LEAD.fullmatch(f"{parts[0]} "):
         del parts[0]
-    about = _SOURCES if parts and _VERDICT.fullmatch(parts[0]) else _TOPIC
-    return (
-        bool(parts)
-        and _refuses(parts[0])
-        and all(_refuses(part) or part.startswith("not ") or about.match(part) for part in parts[1:])
+    about = re.compile(_THEY) if parts and _VERDICT.fullmatch(_letters(parts[0])) else _TOPIC
+    refuses = [_refuses(part) for part in parts]
+    return any(refuses) and all(
+        one or part.startswith("not ") or about.match(part) for one, part in zip(refuses, parts, strict=True)
     )
 
 
 def _refuses(part: str) -> bool:
-    return bool(_REFUSAL.match(part) or ((lead := _LEAD.match(part)) and _REFUSAL.match(part[lead.end() :])))
+    lead = _LEAD.match(part)
+    rest = part[lead.end() :] if lead else part
+    return bool(_UNSAID.match(rest) or _FORMS.match(_letters(part)) or (lead and _FORMS.match(_letters(rest))))
+
+
+def _letters(part: str) -> str:
+    """The classes of the words; X for other words, a comma for signs, nothing for numbers and quotes."""
+    part = re.sub(r"\b(?:cannot|can't)\b", "can not", part).replace("n't", " not")
+    part = re.sub(r"\b(there|it|that)'s\b", r"\1 is", re.sub(r"\b(i|we)'(?:m|re)\b", r"\1 am", part))
+    letters = [
+        "" if found[2] else CLASSES.get(found[0], "X") if found[1] else ","
+        for found in re.finditer(r"(n/a|[^\W\d][\w'-]*)|(\d+|[\"'\[\]*]+)|[^\w\s]+", part)
+    ]
+    return re.sub(",+", ",", "".join(letters)).strip(",")

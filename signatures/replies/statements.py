@@ -1,17 +1,17 @@
 """Statements with citations, as LMs write them."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
 import pydantic
 
 from signatures.replies.as_written import Reply
-from signatures.replies.cleaning import json_in, says_nothing, table_rows, tidy, without_closing
+from signatures.replies.cleaning import holds_nothing, json_in, says_nothing, tidy, without_closing
+from signatures.replies.items import items_of
 from signatures.replies.numbers import Numbers
 from signatures.replies.refusals import is_refusal
-from signatures.replies.texts import bulleted, without_outline
 
 __all__ = ["Statement", "Statements"]
 
@@ -23,14 +23,19 @@ _CITATIONS = re.compile(
     re.IGNORECASE,
 )
 _CLUSTER = re.compile(rf"(?:{_CITATIONS.pattern})+", re.IGNORECASE)
-_PASSAGES = re.compile(r"<passages>(.*?)(?:</passages>|\Z)", re.DOTALL)
 _NUMBERING = re.compile(r"\s*(?:[-*•–]\s+|\(?\d{1,2}[.):]\s+)*(?:(?i:statement|fact)\s?#?\d{0,2}\s?:\s)?")
-_OTHER_BRACKETS = re.compile(r"[\[【]\s?(\d{1,3})(?:†[^\]】\n]{0,40})?\s?[\]】]")
-_CITING_LINE = re.compile(
-    r"\n[ \t]*(?:[-*•][ \t])?(?:passages?|sources?|citations?|documents?|references?)[ ]?:[ ]?"
-    r"\[?(\d{1,3}(?:,[ ]?\d{1,3}){0,20})\]?[ \t]*(?=\n|\Z)",
-    re.IGNORECASE,
-)
+# Other ways to cite, each with what becomes [1, 2].
+_NUMBERS = r"\[?(\d{1,3}(?:,[ ]?\d{1,3}){0,20})\]?"
+_WAYS: list[tuple[re.Pattern[str], Any]] = [
+    (re.compile(r"[\[【]\s?(\d{1,3})(?:†[^\]】\n]{0,40})?\s?[\]】]"), r"[\1]"),
+    (re.compile(r"</?(?:item|statements)>\s*(?=<statement>)"), "\n"),
+    (re.compile(r"<passages>(.*?)(?:</passages>|\Z)", re.DOTALL),
+     lambda found: f" [{', '.join(re.findall('[0-9]{1,3}', found[1]))}]"),
+    (re.compile(r"</?\w+>"), " "),
+    (re.compile(rf"\n[ \t]*(?:[-*•][ \t])?(?:passages?|sources?|citations?|documents?|references?)[ ]?:[ ]?{_NUMBERS}"
+                r"[ \t]*(?=\n|\Z)", re.IGNORECASE), r" [\1]"),
+    (re.compile(rf"\|[ ]*{_NUMBERS}[ ]*\|?[ ]*$", re.MULTILINE), r"[\1]"),
+]  # fmt: skip
 
 
 class Statement(pydantic.BaseModel):
@@ -50,75 +55,71 @@ class Statements(Reply, shows=list[Statement]):
 
     @classmethod
     def parse(cls, value: Any) -> list[Statement]:
-        if value is None or value == [] or value == {}:
-            return []
         if isinstance(value, list) and len(value) == 1:  # XMLAdapter's way to give an element that is no list
             return cls.parse(value[0])
         if isinstance(value, str):
             text = without_closing(tidy(value))
-            if says_nothing(text):
-                return []
-            objects = (
-                [found for found in json_in(text) if _has_objects(found)]
-                if "{" in text or text.startswith('["')
-                else []
-            )
-            if objects:
+            objects = json_in(text) if "{" in text or text.startswith('["') else []
+            if objects := [one for one in objects if isinstance(one, dict) or set(map(type, one)) - {int}]:
                 return cls.parse(objects)
-            found = _in_lines(_without_tags(text))
+            found = list(_in_text(text))
+            nothing = says_nothing(text) or is_refusal(text) or holds_nothing(text)
         else:
-            found = list(_in_objects(value))
-        if not found and not (isinstance(value, str) and is_refusal(value)) and not _says_nothing(value):
+            found, nothing = list(_in_objects(value)), holds_nothing(_texts(value))
+        if not found and not nothing:
             raise ValueError("no statement that can be read")
         return found
 
 
-def _in_objects(value: Any) -> Iterable[Statement]:
+def _in_objects(value: Any) -> Iterator[Statement]:
     if isinstance(value, Statement):
         yield value
     elif isinstance(value, str):
-        yield from _in_lines(tidy(value))
-    elif isinstance(value, dict):
-        if texts := _texts_in(value):
-            yield from _in_object(texts[0], value)
-        else:
-            for inner in value.values():
-                if isinstance(inner, dict | list):
-                    yield from _in_objects(inner)
-    elif isinstance(value, list | tuple):
-        for inner in value:
-            yield from _in_objects(inner)
+        yield from _in_text(tidy(value))
+    elif isinstance(value, dict) and (texts := _own_texts(value)):
+        cited = [inner for key, inner in value.items() if _CITED.search(str(key)) and inner is not texts[0]]
+        yield from _statement(texts[0], (cited and cited[0]) or _cited(texts[0]))
+    elif isinstance(value, dict | list | tuple):
+        for inner in value.values() if isinstance(value, dict) else value:
+            if isinstance(value, list | tuple) or isinstance(inner, dict | list):
+                yield from _in_objects(inner)
 
 
-def _texts_in(value: dict[Any, Any]) -> list[str]:
+def _own_texts(value: dict[Any, Any]) -> list[str]:
     return [inner for key, inner in value.items() if _TEXT.search(str(key)) and isinstance(inner, str)]
 
 
-def _in_object(text: str, value: dict[Any, Any]) -> Iterable[Statement]:
-    cited = [inner for key, inner in value.items() if _CITED.search(str(key)) and inner is not text]
+def _texts(value: Any) -> Any:
+    """The value with its texts in the place of an object that has any."""
+    if isinstance(value, dict):
+        return _own_texts(value) or _texts(list(value.values()))
+    return [_texts(one) for one in value] if isinstance(value, list | tuple) else value
+
+
+def _statement(text: str, cited: Any) -> Iterator[Statement]:
+    """The text without its citations; nothing where the citations cannot be read."""
+    sentence = re.sub(r"\s+", " ", _CITATIONS.sub("", text)).strip(" \t-–—|:").replace(" .", ".")
     try:
-        numbers = Numbers.parse((cited and cited[0]) or _inside(text))
+        numbers = Numbers.parse(cited)
     except ValueError:
         return
-    if sentence := _without_citations(text):
+    if sentence:
         yield Statement(statement=sentence, passages=numbers)
 
 
-def _in_lines(text: str) -> list[Statement]:
+def _in_text(text: str) -> Iterator[Statement]:
     """The lines, or bulleted items, that have citations; and those among them that have none."""
-    text = _CITING_LINE.sub(r" [\1]", _OTHER_BRACKETS.sub(r"[\1]", text))
-    if rows := table_rows(text):
-        text = "\n".join(
-            f"- {cells[-2]} [{', '.join(re.findall('[0-9]{1,3}', cells[-1]))}]" for cells in rows if len(cells) > 1
-        )
-    lines = [line for line in without_outline(text).splitlines() if line.strip()]
-    found = []
-    for item in bulleted(lines) or lines:
+    for pattern, way in _WAYS:
+        text = pattern.sub(way, text)
+    for item in items_of(text):
         for sentence in _cited_sentences(item):
-            sentence = _NUMBERING.sub("", sentence, count=1)
-            if cited := _inside(sentence):
-                found.append(Statement(statement=_without_citations(sentence), passages=Numbers.parse(cited)))
-    return [statement for statement in found if statement.statement]
+            if cited := _cited(sentence):
+                yield from _statement(_NUMBERING.sub("", sentence, count=1), cited)
+
+
+def _cited(text: str) -> str:
+    """The citations in a text."""
+    return " ".join(re.sub(r"[()]", " ", found) for found in _CITATIONS.findall(text))
 
 
 def _cited_sentences(text: str) -> list[str]:
@@ -140,32 +141,3 @@ def _ends_sentence(before: str, behind: str) -> bool:
     if re.match(r"[.!?](?:\s|\Z)", behind):
         return True
     return before.rstrip().endswith((".", "!", "?")) and not behind.lstrip()[:1].islower()
-
-
-def _inside(text: str) -> str:
-    """The citations in a text."""
-    return " ".join(re.sub(r"[()]", " ", found) for found in _CITATIONS.findall(text))
-
-
-def _without_citations(text: str) -> str:
-    return re.sub(r"\s+", " ", _CITATIONS.sub("", text)).strip(" \t-–—|:").replace(" .", ".")
-
-
-def _without_tags(text: str) -> str:
-    """XML items as lines with citations in brackets."""
-    text = re.sub(r"</?(?:item|statements)>\s*(?=<statement>)", "\n", text)
-    text = _PASSAGES.sub(lambda found: f" [{', '.join(re.findall('[0-9]{1,3}', found[1]))}]", text)
-    return re.sub(r"</?\w+>", " ", text)
-
-
-def _has_objects(found: Any) -> bool:
-    return isinstance(found, dict) or (isinstance(found, list) and any(isinstance(one, dict | str) for one in found))
-
-
-def _says_nothing(value: Any) -> bool:
-    """Whether a list or an object is empty all through, or has no text, as [[]] and {"statements": []}."""
-    if isinstance(value, dict):
-        return all(map(_says_nothing, _texts_in(value) or value.values()))
-    if isinstance(value, list | tuple):
-        return all(map(_says_nothing, value))
-    return value is None or (isinstance(value, str) and says_nothing(value))

@@ -155,7 +155,7 @@ def test_numbers_out_of_range_are_dropped() -> None:
 
 
 def test_an_unparsable_selection_keeps_its_list_whole_and_is_counted() -> None:
-    garbled = [Reply(SelectPassages, "The first one, I should say.", when="Joan Alexander") for _ in range(2)]
+    garbled = [Reply(SelectPassages, "One of them, I should say.", when="Joan Alexander") for _ in range(2)]
     with scripted(*replies(DRAFT, RECALL, TOPIC, SELECT_EX, SELECT_IN, ANSWER), *garbled), measured() as cost:
         seen = BlendFilter(case_retriever())(question=QUESTION)
     assert seen.kept["q"] == FOUND[QUESTION]

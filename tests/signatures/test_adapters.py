@@ -383,6 +383,9 @@ def test_repaired_texts_are_plain(adapter: dspy.Adapter) -> None:
         '{"reasoning": "so", "answer": "{answer}"}',
         "<reasoning>\nso\n</reasoning>\n<answer>\n{answer}\n</answer>",
         "[[ ## reasoning ## ]]\nso\n\n[[ ## answer ## ]]\n{answer}",
+        "[[ ## reasoning ## ]]\nso\n\n[[ ## answer ## ]]\n{question}",
+        "[[ ## reasoning ## ]]\nso\n\n[[ ## answer ## ]]\n{answer}        # note: the value must be one of: 1; 2",
+        "[[ ## reasoning ## ]]\nso\n\n[[ ## answer ## ]]\n${answer}",
     ],
 )
 def test_what_was_copied_from_the_prompt_is_no_answer(adapter: dspy.Adapter, reply: str) -> None:

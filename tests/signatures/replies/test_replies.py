@@ -336,6 +336,11 @@ RUNAWAYS = [
         "\n \n",
         "`",
         "9",
+        "}{",
+        "。? ",
+        '"relevant": ',
+        "1 is not relevant, ",
+        "i do not know. ",
     ],
 )
 @pytest.mark.parametrize("type_", TYPES)
