@@ -55,24 +55,11 @@ def do_tasks(
             num_gpus=gpus_each(ray, count),
         )
         try:
-            for result in progress(_Done(done, len(tasks)), desc=stage):
+            for result, _ in zip(done.iter_rows(), progress(range(len(tasks)), desc=stage), strict=True):
                 if result["error"]:
                     raise pickle.loads(result["error"])  # noqa: S301  # from a worker of ours
         except ray.exceptions.RayError as error:
             raise OdqaError(f"a worker failed: {one_line(error)}") from error
-
-
-class _Done:
-    """The tasks that are done, one by one."""
-
-    def __init__(self, dataset: Any, size: int) -> None:
-        self._dataset, self._size = dataset, size
-
-    def __len__(self) -> int:
-        return self._size
-
-    def __iter__(self) -> Any:
-        return iter(self._dataset.iter_rows())
 
 
 class _Called:

@@ -197,11 +197,13 @@ class Corpus:
         Raises:
             RetrievalError: the line is damaged.
         """
-        with undamaged(self._path.with_name(f"{self._path.name}, line {row + 1}")):
+        try:
             fields = json.loads(self._lines[row])
             if not all(isinstance(text, str) for text in fields.values()):
                 raise TypeError("a passage is made of texts")
             return Passage(**fields, score=score)
+        except (ValueError, TypeError, AttributeError, RecursionError) as error:
+            raise damage(self._path.with_name(f"{self._path.name}, line {row + 1}"), error) from error
 
 
 class OnDisk:

@@ -16,7 +16,6 @@ and those in small indexes.
 """
 
 import logging
-import math
 import os
 import shutil
 from collections.abc import Callable, Iterable, Sequence
@@ -30,12 +29,13 @@ import bm25s
 import numpy as np
 from numpy.typing import NDArray
 
-from odqa.errors import RetrievalError, UsageError
+from odqa.errors import RetrievalError
 from odqa.files import damage, replace_directory, undamaged
 from retrieval.base import Retriever
 from retrieval.bm25.analyser import Analyser
 from retrieval.bm25.bounds import SPAN_BITS, WINDOW_BITS, Bounds
 from retrieval.bm25.build import BUCKETS, DESCRIPTION, FORMAT, VOCABULARY, bucket, write_index
+from retrieval.bm25.weights import check_weights
 from retrieval.descriptions import read_description
 from retrieval.indexes import (
     Corpus,
@@ -214,8 +214,7 @@ class BM25(OnDisk, Retriever):
             UsageError: a setting is out of range, a passage cannot be indexed, no passage has a word, or `out` exists.
         """
         out = Path(out)
-        if not (0 <= k1 < math.inf and 0 <= b <= 1):
-            raise UsageError(f"k1 must be a number from 0 up and b one from 0 to 1, not {k1} and {b}")
+        check_weights(k1, b)
         check_target(out, DESCRIPTION, "BM25", overwrite)
         analyser = Analyser.from_settings(stemmer, stop_words)
         with built_at_once(out) as work:
@@ -236,11 +235,13 @@ def _columns(path: Path, analyser: Analyser) -> Callable[[str], int | None]:
         begin, end = int(buckets[number]), int(buckets[number + 1])
         if not 0 <= begin <= end <= len(lines):
             raise damage(path / BUCKETS, "a bucket is not in the vocabulary")
-        with undamaged(path / VOCABULARY):
+        try:
             for line in range(begin, end):
                 _, found, value = lines[line].split(b'"')
                 if found == sought:
                     return int(value.strip(b": ,}\n"))
+        except ValueError as error:
+            raise damage(path / VOCABULARY, error) from error
         return None
 
     return lambda word: column(word) if len(word) <= _LONGEST else column.__wrapped__(word)

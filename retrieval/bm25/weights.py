@@ -1,12 +1,15 @@
 """The two factors of a BM25 score, by bm25s's own formulas: how rare a token is, and how much a passage has of it."""
 
+import math
 from typing import Any
 
 import numpy as np
 from bm25s.scoring import _select_idf_scorer, _select_tfc_scorer
 from numpy.typing import NDArray
 
-__all__ = ["METHOD", "rarity", "saturation"]
+from odqa.errors import UsageError
+
+__all__ = ["METHOD", "check_weights", "rarity", "saturation"]
 
 METHOD = "lucene"
 """The variant of BM25; bm25s's default."""
@@ -37,3 +40,9 @@ def saturation(
     """
     found: NDArray[Any] = _select_tfc_scorer(METHOD)(counts, l_d=lengths, l_avg=mean_length, k1=k1, b=b)
     return found
+
+
+def check_weights(k1: float, b: float) -> None:
+    """Raise `UsageError` where one is out of range."""
+    if not (0 <= k1 < math.inf and 0 <= b <= 1):
+        raise UsageError(f"k1 must be a number from 0 up and b one from 0 to 1, not {k1} and {b}")

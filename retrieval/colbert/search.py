@@ -204,16 +204,12 @@ class ColBERT(BatchRetriever):
         most 1,000 passages of the sample, or a chunk of 25,000.
 
         Args:
-            passages: Any iterable; ids must differ and texts must not be blank.
-            out: Directory to make; its parents are made too.
+            passages, out, batch_size, resume, overwrite: See `retrieval.dense.Dense.build`.
             checkpoint: Directory or Hugging Face name of a ColBERT checkpoint; see `ColBERT` on trusting it.
             bits: How many a residual has for each number of a vector: 1, 2, 4 or 8.
             doc_maxlen: Tokens of a passage, 3 of them special; what is longer is cut off.
             kmeans_niters: Rounds of k-means for the centroids.
-            batch_size: Passages encoded at a time.
             device: Such as "cpu" or "cuda:1"; by default a GPU if there is one. K-means runs there if FAISS can.
-            resume: Go on with what an unfinished build left behind; if false, delete it.
-            overwrite: Replace an index that is already in `out`.
             progress: Called as ``tqdm(parts, desc="sampling")``, then "clustering" and "encoding", to go through parts.
             workers: Processes that encode, all on machines that have `out` and the checkpoint; by default this one. One
                 process at a time encodes 1,000 passages of the sample, or a chunk. The index is the same, as far as

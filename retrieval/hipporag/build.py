@@ -110,13 +110,13 @@ def write_index(
         _keep(replies, index / OPENIE, corpus, openie)
     facts = collect(one.triples or [] for one in found)
 
-    def encode(out: Path, texts: Sequence[Passage], what: str) -> NDArray[np.float32]:
+    def encode(out: Path, count: int, text: Callable[[int], Passage], what: str) -> NDArray[np.float32]:
         shown = partial(progress, desc=what, unit="block")
-        return _encode(out, texts, encoder, settings.batch_size, shown)
+        return _encode(out, count, text, encoder, settings.batch_size, shown)
 
-    encode(index / PASSAGE_VECTORS, _Passages(corpus), "passages")
-    encode(index / FACT_VECTORS, [Passage("", fact_text(triple)) for triple in facts.triples], "facts")
-    vectors = encode(work / "phrases.npy", [Passage("", phrase) for phrase in facts.phrases], "phrases")
+    encode(index / PASSAGE_VECTORS, len(corpus), corpus.passage, "passages")
+    encode(index / FACT_VECTORS, len(facts.triples), lambda n: Passage("", fact_text(facts.triples[n])), "facts")
+    vectors = encode(work / "phrases.npy", len(facts.phrases), lambda n: Passage("", facts.phrases[n]), "phrases")
     graph = link(facts, len(corpus), _synonyms(facts.phrases, vectors, settings.synonyms))
     np.savez(index / GRAPH, allow_pickle=False, ends=facts.ends, **graph.arrays())
     with LineWriter(index / FACTS) as fact_file:
@@ -130,19 +130,6 @@ def write_index(
 def fact_text(triple: Sequence[str]) -> str:
     """A fact as the encoder is shown it."""
     return " ".join(triple)
-
-
-class _Passages(Sequence[Passage]):
-    """The passages of a corpus, read when they are encoded."""
-
-    def __init__(self, corpus: Corpus) -> None:
-        self._corpus = corpus
-
-    def __len__(self) -> int:
-        return len(self._corpus)
-
-    def __getitem__(self, rows: Any) -> Any:
-        return [self._corpus.passage(row) for row in range(*rows.indices(len(self)))]
 
 
 def _description(
@@ -178,18 +165,21 @@ def _keep(replies: Replies, out: Path, corpus: Corpus, openie: OpenIE) -> None:
 
 def _encode(
     out: Path,
-    texts: Sequence[Passage],
+    count: int,
+    text: Callable[[int], Passage],
     encoder: LoadedEncoder,
     batch_size: int,
     progress: Callable[[range], Iterable[int]],
 ) -> NDArray[np.float32]:
+    """Write the vectors of so many texts to a file; `text` gives each by its number."""
     size = encoder.probe().shape[1]
-    if not texts:  # a file cannot be mapped to no memory
+    if not count:  # a file cannot be mapped to no memory
         np.save(out, np.empty((0, size), np.float32))
         return np.empty((0, size), np.float32)
-    vectors = np.lib.format.open_memmap(out, "w+", np.dtype(np.float32), (len(texts), size))
-    for begin in progress(range(0, len(texts), _BLOCK)):  # of which the encoder batches those of like length
-        vectors[begin : begin + _BLOCK] = encoder.encode_passages(texts[begin : begin + _BLOCK], batch_size)
+    vectors = np.lib.format.open_memmap(out, "w+", np.dtype(np.float32), (count, size))
+    for begin in progress(range(0, count, _BLOCK)):  # of which the encoder batches those of like length
+        block = [text(n) for n in range(begin, min(begin + _BLOCK, count))]
+        vectors[begin : begin + _BLOCK] = encoder.encode_passages(block, batch_size)
     vectors.flush()
     return vectors
 

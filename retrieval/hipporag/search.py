@@ -216,18 +216,13 @@ class HippoRAG(OnDisk, BatchRetriever):
         time by the square of the number of phrases.
 
         Args:
-            passages: Any iterable; ids must differ and texts must not be blank.
-            out: Directory to make; its parents are made too.
-            encoder: A key of `retrieval.dense.PRESETS`, the directory or hub name of a model, or an `Encoder`. Its
-                vectors are scaled to length 1. Paper: NV-Embed-v2.
+            passages, out, batch_size, overwrite, device: See `retrieval.dense.Dense.build`.
+            encoder: Likewise; its vectors are scaled to length 1. Paper: NV-Embed-v2.
             lm: The LM; by default DSPy's current one. Paper: Llama-3.3-70B-Instruct at temperature 0.
             synonyms: The least cosine of two phrases that are linked as synonyms. Paper: 0.8.
             lm_calls: LM calls under way at the same time.
             max_calls: Stop after so many LM calls, those of earlier sittings included.
-            batch_size: Texts encoded at a time.
             resume: Use the replies that an unfinished build or the index to be replaced has; if false, ask again.
-            overwrite: Replace an index that is already in `out`.
-            device: Where to encode, such as "cpu" or "cuda:1"; by default the best one there is.
             progress: Shows how it goes; called like `tqdm.tqdm`.
 
         Raises:

@@ -9,11 +9,12 @@ import hashlib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 from uuid import NAMESPACE_URL, uuid5
 
 from odqa.errors import RetrievalError, UsageError
 from retrieval.bm25 import Analyser
+from retrieval.bm25.weights import check_weights
 from retrieval.dense.encoder import LoadedEncoder
 from retrieval.indexes import CORPUS, Corpus, DuplicateId, LineWriter, Progress, checked_passages, passage_line
 from retrieval.models import without_surrogates
@@ -35,7 +36,7 @@ from retrieval.qdrant.terms import Statistics, Tokens, tokens_of_probe
 if TYPE_CHECKING:
     from retrieval.qdrant.late import LateEncoder
 
-__all__ = ["DATATYPES", "PASSAGES", "Settings", "Writer", "point_of", "read_statistics", "write_collection"]
+__all__ = ["DATATYPES", "PASSAGES", "CollectionWriter", "Settings", "Writer", "point_of", "read_statistics"]
 
 DATATYPES = ("float16", "turbo8", "turbo4")
 """How a server may store the vectors of ColBERT; all that the encoder makes are of half precision."""
@@ -126,65 +127,73 @@ class Settings(NamedTuple):
     approximate: bool
     doc_maxlen: int
     datatype: str
+    batch_size: int
+
+    def check(self) -> Self:
+        """Raise `UsageError` where one is out of range."""
+        check_weights(self.k1, self.b)
+        if self.batch_size < 1 or self.datatype not in DATATYPES:
+            raise UsageError(
+                f"batches have at least 1 passage and ColBERT's vectors are of {' or '.join(DATATYPES)}, not "
+                f"{self.batch_size} and {self.datatype!r}"
+            )
+        return self
 
 
-def write_collection(
-    passages: Iterable[Passage],
-    connection: Connection,
-    settings: Settings,
-    dense: LoadedEncoder | None,
-    late: "LateEncoder | None",
-    *,
-    batch_size: int,
-    resume: bool,
-    overwrite: bool,
-    progress: Progress,
-) -> None:
-    """Write a collection; see `retrieval.qdrant.Qdrant.build`."""
-    _check_target(connection, overwrite)
-    with TemporaryDirectory() as folder:
-        digest, statistics = _count(passages, Path(folder), settings.analyser)
-        description = _describe(digest, statistics, settings, dense, late)
-        goes_on = _begin(connection, description, resume, late.dim if late else 0)
-        if not connection.embedded:  # which has no such indexes
-            connection.call("create_payload_index", field_name="row", field_schema=models.PayloadSchemaType.INTEGER)
-        writer = Writer(connection, description.bm25, statistics, dense, late, batch_size)
-        _write_statistics(connection, statistics)
-        corpus = Corpus(Path(folder))
-        for begin in progress(range(0, len(corpus), batch_size), desc="indexing"):
-            rows = {corpus.passage(row): row for row in range(begin, min(begin + batch_size, len(corpus)))}
-            left = writer.missing(list(rows)) if goes_on else list(rows)
-            if left:
-                writer.write(left, [rows[passage] for passage in left])
-    connection.call("update_collection", metadata=description.metadata(finished=True))
+class CollectionWriter:
+    """Writes a collection; see `retrieval.qdrant.Qdrant.build`."""
 
+    def __init__(
+        self, connection: Connection, settings: Settings, dense: LoadedEncoder | None, late: "LateEncoder | None"
+    ) -> None:
+        self._connection, self._settings, self._dense, self._late = connection, settings, dense, late
 
-def _describe(
-    digest: str, statistics: Statistics, settings: Settings, dense: LoadedEncoder | None, late: "LateEncoder | None"
-) -> Description:
-    length, datatype = settings.doc_maxlen, settings.datatype
-    return Description(
-        format=FORMAT,
-        finished=False,
-        passages=statistics.passages,
-        counted=statistics.passages,
-        corpus=digest,
-        bm25=BM25Part(
-            k1=settings.k1,
-            b=settings.b,
-            analyser=settings.analyser,
-            probe=tokens_of_probe(settings.analyser),
-            tokens=statistics.tokens,
-            different=len(statistics.frequencies),
-            moved=statistics.moved(),
-        ),
-        dense=DensePart(encoder=dense.encoder, approximate=settings.approximate, probe=dense.probe().ravel().tolist())
-        if dense
-        else None,
-        colbert=ColBERTPart(checkpoint=late.name, doc_maxlen=length, datatype=datatype, probe=late.probe().tolist())
-        if late
-        else None,
-    )
+    def write(self, passages: Iterable[Passage], *, resume: bool, overwrite: bool, progress: Progress) -> None:
+        connection, size = self._connection, self._settings.batch_size
+        _check_target(connection, overwrite)
+        with TemporaryDirectory() as folder:
+            digest, statistics = _count(passages, Path(folder), self._settings.analyser)
+            description = self._describe(digest, statistics)
+            goes_on = _begin(connection, description, resume, self._late.dim if self._late else 0)
+            if not connection.embedded:  # which has no such indexes
+                connection.call("create_payload_index", field_name="row", field_schema=models.PayloadSchemaType.INTEGER)
+            writer = Writer(connection, description.bm25, statistics, self._dense, self._late, size)
+            _write_statistics(connection, statistics)
+            corpus = Corpus(Path(folder))
+            for begin in progress(range(0, len(corpus), size), desc="indexing"):
+                rows = {corpus.passage(row): row for row in range(begin, min(begin + size, len(corpus)))}
+                left = writer.missing(list(rows)) if goes_on else list(rows)
+                if left:
+                    writer.write(left, [rows[passage] for passage in left])
+        connection.call("update_collection", metadata=description.metadata(finished=True))
+
+    def _describe(self, digest: str, statistics: Statistics) -> Description:
+        settings, dense, late = self._settings, None, None
+        if self._dense:
+            probe = self._dense.probe().ravel().tolist()
+            dense = DensePart(encoder=self._dense.encoder, approximate=settings.approximate, probe=probe)
+        if self._late:
+            probe = self._late.probe().tolist()
+            name, longest, datatype = self._late.name, settings.doc_maxlen, settings.datatype
+            late = ColBERTPart(checkpoint=name, doc_maxlen=longest, datatype=datatype, probe=probe)
+        return Description(
+            format=FORMAT,
+            finished=False,
+            passages=statistics.passages,
+            counted=statistics.passages,
+            corpus=digest,
+            bm25=BM25Part(
+                k1=settings.k1,
+                b=settings.b,
+                analyser=settings.analyser,
+                probe=tokens_of_probe(settings.analyser),
+                tokens=statistics.tokens,
+                different=len(statistics.frequencies),
+                moved=statistics.moved(),
+            ),
+            dense=dense,
+            colbert=late,
+        )
 
 
 def _check_target(connection: Connection, overwrite: bool) -> None:

@@ -9,10 +9,10 @@
 One collection serves all that it was built for, and says with what: `retrieval.qdrant.description`.
 """
 
-import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from copy import copy
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -26,7 +26,7 @@ from retrieval.indexes import Progress
 from retrieval.models import same_vectors
 from retrieval.passage import Passage
 from retrieval.qdrant.address import COLLECTION, SEARCHES
-from retrieval.qdrant.build import DATATYPES, PASSAGES, Settings, write_collection
+from retrieval.qdrant.build import DATATYPES, PASSAGES, CollectionWriter, Settings
 from retrieval.qdrant.connection import Connection, models, values_of
 from retrieval.qdrant.description import built_with, read
 from retrieval.qdrant.terms import number_of, tokens_of_probe
@@ -90,19 +90,8 @@ class Qdrant(BatchRetriever):
             raise UsageError(f"fusion and ranking need a depth of at least 1, not {depth}")
         if search is not None and search not in SEARCHES:
             raise UsageError(f"there is no search {search!r} of a Qdrant collection: use one of {', '.join(SEARCHES)}")
-        self._opened: dict[str, Any] = {
-            "collection": collection,
-            "search": search,
-            "api_key": api_key,
-            "model": model,
-            "checkpoint": checkpoint,
-            "device": device,
-            "depth": depth,
-            "timeout": timeout,
-            "retries": retries,
-            "backoff": backoff,
-        }
         self.location, self._depth = location, depth
+        self._model, self._checkpoint, self._device = model, checkpoint, device
         self._connection = Connection(
             location, collection, api_key=api_key, timeout=timeout, retries=retries, backoff=backoff
         )
@@ -137,19 +126,17 @@ class Qdrant(BatchRetriever):
         return analyser
 
     def _load_dense(self) -> LoadedEncoder:
-        part, named = self._description.dense, self._opened["model"]
+        part, named = self._description.dense, self._model
         assert part
         encoder = replace(part.encoder, model=named or part.encoder.model)
-        loaded = LoadedEncoder(encoder, self._opened["device"], trusted=named is not None)
+        loaded = LoadedEncoder(encoder, self._device, trusted=named is not None)
         self._check(same_vectors(part.probe, loaded.probe().ravel()), "model", loaded.encoder.model)
         return loaded
 
     def _load_late(self) -> "LateEncoder":
-        part, named = self._description.colbert, self._opened["checkpoint"]
+        part, named = self._description.colbert, self._checkpoint
         assert part
-        late = _late_encoder(
-            named or part.checkpoint, part.doc_maxlen, self._opened["device"], trusted=named is not None
-        )
+        late = _late_encoder(named or part.checkpoint, part.doc_maxlen, self._device, trusted=named is not None)
         self._check(same_vectors(part.probe, late.probe()), "checkpoint", late.name)
         return late
 
@@ -264,7 +251,9 @@ class Qdrant(BatchRetriever):
         dense = (self._dense or self._load_dense()) if self._description.dense else None
         late = (self._late or self._load_late()) if self._description.colbert else None
         update_collection(self._connection, self._description, add, delete, dense, late, batch_size)
-        return Qdrant(self.location, **self._opened)
+        updated = copy(self)
+        updated._description = read(self._connection)
+        return updated
 
     @classmethod
     def build(
@@ -297,19 +286,15 @@ class Qdrant(BatchRetriever):
         on with the first batch that is not there whole.
 
         Args:
-            passages: Any iterable; ids must differ and texts must not be blank.
             location, collection, api_key: See `Qdrant`.
             k1, b, stemmer, stop_words: See `retrieval.bm25.BM25.build`.
-            encoder: The encoder of dense search, see `retrieval.dense.Dense.build`; None for a collection without.
+            passages, batch_size, device, resume: See `retrieval.dense.Dense.build`.
+            encoder, checkpoint: See there and `retrieval.colbert.ColBERT.build`; None for a collection without.
             approximate: Have the server link the dense vectors to a graph (HNSW), which finds nearly all of the nearest
                 in a small part of the time; else it compares the query with every vector.
-            checkpoint: The checkpoint of ColBERT, see `retrieval.colbert.ColBERT.build`; None for a collection without.
             doc_maxlen: Tokens of a passage that ColBERT reads, 3 of them special; what is longer is cut off.
             datatype: How the server stores the vectors of ColBERT: "float16" as the model makes them, "turbo8" or
                 "turbo4" in 8 or 4 bits per number. A directory keeps them as they are, whatever is said here.
-            batch_size: Passages encoded and sent at a time.
-            device: Where to encode, such as "cpu" or "cuda:1"; by default the best one there is.
-            resume: Go on with what an unfinished build left behind; if false, delete it.
             overwrite: Replace a collection that this built before. It is deleted before the first passage is sent.
             progress: Called as ``tqdm(parts, desc="indexing")``, to go through the batches.
 
@@ -318,29 +303,13 @@ class Qdrant(BatchRetriever):
                 the collection exists, or its unfinished build is of something else.
             RetrievalError: the server could not answer.
         """
-        if not (0 <= k1 < math.inf and 0 <= b <= 1):
-            raise UsageError(f"k1 must be a number from 0 up and b one from 0 to 1, not {k1} and {b}")
-        if batch_size < 1 or datatype not in DATATYPES:
-            raise UsageError(
-                f"batches have at least 1 passage and ColBERT's vectors are of {' or '.join(DATATYPES)}, not "
-                f"{batch_size} and {datatype!r}"
-            )
         analyser = Analyser.from_settings(stemmer, stop_words)
+        settings = Settings(analyser, k1, b, approximate, doc_maxlen, datatype, batch_size).check()
         connection = Connection(location, collection, api_key=api_key, timeout=_BUILDING, create=True)
         dense = LoadedEncoder(Encoder.named(encoder), device) if encoder else None
         late = _late_encoder(checkpoint, doc_maxlen, device, trusted=True) if checkpoint else None
-        settings = Settings(analyser, k1, b, approximate, doc_maxlen, datatype)
-        write_collection(
-            passages,
-            connection,
-            settings,
-            dense,
-            late,
-            batch_size=batch_size,
-            resume=resume,
-            overwrite=overwrite,
-            progress=progress,
-        )
+        writer = CollectionWriter(connection, settings, dense, late)
+        writer.write(passages, resume=resume, overwrite=overwrite, progress=progress)
         return cls(
             location,
             collection=collection,

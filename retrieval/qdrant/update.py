@@ -30,17 +30,7 @@ def update_collection(
     late: "LateEncoder | None",
     batch_size: int,
 ) -> None:
-    """Change a collection; see `retrieval.qdrant.Qdrant.update`.
-
-    Args:
-        connection: The collection.
-        description: What it was built with.
-        add: The passages to add.
-        delete: The ids of those to delete.
-        dense: Encodes passages for dense search, if the collection has it.
-        late: Likewise for ColBERT.
-        batch_size: Passages encoded and sent at a time.
-    """
+    """Change a collection; see `retrieval.qdrant.Qdrant.update`."""
     ids = list(dict.fromkeys(delete))
     _check_there(connection, ids)
     passages = checked_passages(add)

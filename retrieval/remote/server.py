@@ -92,11 +92,10 @@ def serve(
     For the main thread of a program, where signals arrive.
 
     Args:
-        retriever: What searches; it is called from one thread at a time.
+        retriever, limits: See `make_app`.
         host: Address to listen on. The server knows no users and no encryption: leave it on this machine, or behind
             a proxy that does.
         port: Port to listen on; 0 takes a free one, which the log names.
-        limits: What the server accepts.
         names: Further names under which a proxy or its network knows a server that is on this machine only.
 
     Raises:
@@ -130,8 +129,7 @@ def make_app(
     Args:
         retriever: What searches; it is called from one thread at a time.
         limits: What the server accepts.
-        names: The names by which a request may call the server; None for any. See
-            `retrieval.serving.pages.NoOtherPages`.
+        names: See `retrieval.serving.pages.NoOtherPages`.
     """
     registry = CollectorRegistry()
     searches = Searches(retriever, registry, batch=limits.batch, waiting=limits.waiting, timeout=limits.timeout)
@@ -165,9 +163,8 @@ def make_app(
         return Response(generate_latest(registry), headers={"Content-Type": CONTENT_TYPE_LATEST})
 
     async def page(_: Request) -> Response:
-        return _json(described)
+        return _json(as_json(describe(Search, Queries)))
 
-    described = as_json(describe(Search, Queries))
     return Starlette(
         routes=[
             *(Route(path, one, methods=["GET", "POST"]) for path in ("/", "/api/search")),

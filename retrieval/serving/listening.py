@@ -91,8 +91,7 @@ def run(server: uvicorn.Server, host: str, port: int, described: str) -> None:
 
     Args:
         server: Has the application.
-        host: Address to listen on.
-        port: Port; 0 takes a free one, which the log names.
+        host, port: See `listen`; the log names the port.
         described: What the log says of the server, after its address.
 
     Raises:

@@ -56,9 +56,6 @@ class Sharded(BatchRetriever):
             found = self._ask("batch", [(queries, k)] * len(self._shards), end)
         return [_best(lists, k) for lists in zip(*found, strict=True)]
 
-    def check(self) -> None:
-        self._ask("check", [()] * len(self._shards), self._end())
-
     def _end(self) -> float | None:
         return None if self._timeout is None else time.monotonic() + self._timeout
 

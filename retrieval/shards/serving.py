@@ -75,7 +75,7 @@ def deployed(spec: str, *, address: str | None, replicas: int = 1, timeout: floa
                 _Asked(ray, handle, number, shard)
                 for number, (handle, shard) in enumerate(zip(handles, shards, strict=True))
             ]
-            yield Sharded(asked, staged=staged, timeout=_IN_TIME * timeout)
+            yield _Front(asked, staged=staged, timeout=_IN_TIME * timeout)
         finally:
             for name in names:
                 serve.delete(name, _blocking=False)  # else it waits for ever where the cluster has just been ended
@@ -90,6 +90,13 @@ def _shards_of(spec: str) -> tuple[list[str], bool]:
     if load(spec).asks_lm:
         raise UsageError(f"{spec} asks an LM, which processes of a Ray cluster are not told: serve it without --ray")
     return [spec], False
+
+
+class _Front(Sharded):
+    """Says for `/health` whether all shards answer; of shards in this process, which may be busy, none is asked."""
+
+    def check(self) -> None:
+        self._ask("check", [()] * len(self._shards), self._end())
 
 
 class _Shard:
