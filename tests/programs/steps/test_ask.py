@@ -91,3 +91,16 @@ def test_the_reasoning_is_asked_for_as_described() -> None:
     with scripted(Reply(AnswerShort, {"reasoning": "Ada.", "answer": "Lund"})) as script:
         assert ask(program, context="", question="Where?").reasoning == "Ada."
     assert "`reasoning` (str): two sentences that name everybody" in script.prompts[0][0]
+
+
+def test_a_caller_without_an_adapter_gets_the_same_prompt_whatever_dspy_would_take(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    prompts: list[str] = []
+    lm = engine_lm(Function(lambda system, user: prompts.append(user) or render({"answer": "a"})))
+    for default in (dspy.ChatAdapter, dspy.XMLAdapter):
+        monkeypatch.setattr("dspy.predict.predict.ChatAdapter", default)
+        with dspy.context(lm=lm, adapter=None):
+            ask(dspy.Predict("question -> answer"), question="Who?")
+    assert prompts[0] == prompts[1]
+    assert "[[ ## question ## ]]" in prompts[0]
