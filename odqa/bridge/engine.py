@@ -5,23 +5,17 @@ back), DSPy's cache, and the tries at the LM's own engine, which have one end to
 """
 
 import asyncio
-import logging
-import threading
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar, copy_context
+from contextvars import ContextVar
 from dataclasses import replace
 from functools import partial
-from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
 import dspy
 from dspy.lm15 import (
-    RETRYABLE_ERRORS,
-    ProviderError,
-    RateLimitError,
     Request,
     Response,
     materialize_response,
@@ -30,22 +24,18 @@ from dspy.lm15 import (
 from dspy.lm15 import TimeoutError as LateError
 from dspy.utils.callback import BaseCallback
 from dspy.utils.dummies import DummyLM
-from dspy.utils.exceptions import is_retryable_lm_error
 
 from odqa.bridge.calls import Call, Watcher, completed, heard, readable, recordable, watchers
-from odqa.bridge.notices import note_cut_off
 from odqa.bridge.own import CLIENT_KEYS, Own, own_engine
+from odqa.bridge.tries import in_a_thread, pause, wait, whole
 from odqa.deadlines import remaining, until
 
 __all__ = ["TOTAL", "Boundary", "bound", "is_bound", "unbound", "within"]
 
-logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 TOTAL = 600.0
 """Seconds that an LM call may take, with all its tries, where its LM's `total_seconds` does not say otherwise."""
-_LONGEST_WAIT = 60.0  # seconds that a server may ask us to wait
-_SAID = 5.0  # seconds of waiting from which on it is said
 _ENDS = "odqa_ends"  # a setting of DSPy's
 _BODY = "extra_body"  # an argument that goes into the body of requests as it is: extensions of a request, to lm15
 _asked: ContextVar[tuple[Any, bool | None]] = ContextVar("odqa_asked", default=(None, None))
@@ -191,7 +181,7 @@ class Boundary(_Front):
                 for event in self.own.sync().stream(call.request):
                     events.append(event)
                     yield event
-            call.paid(_whole(materialize_response(iter(events), request)))
+            call.paid(whole(materialize_response(iter(events), request)))
             _to_cache(call)
 
     def close(self) -> None:
@@ -202,18 +192,18 @@ class Boundary(_Front):
         for attempt in range(self.own.lm.num_retries + 1):
             try:
                 with until(ends):
-                    return _whole(self._once(call, ends))
+                    return whole(self._once(call, ends))
             except Exception as error:
                 if late := self._late(ends, error):
                     raise late from error
-                wait = _wait(error, attempt, self.own.lm.num_retries, ends)
-            _pause(wait, told)
+                seconds = wait(error, attempt, self.own.lm.num_retries, ends)
+            pause(seconds, told)
         raise AssertionError("the last try returns or raises")
 
     def _once(self, call: Call, ends: float) -> Response:
         engine = self.own.sync()
         complete = partial(heard if call.hear and hasattr(engine, "stream") else completed, engine, call)
-        return _in_a_thread(complete, ends) if self.own.is_remote else complete()
+        return in_a_thread(complete, ends) if self.own.is_remote else complete()
 
 
 class AsyncBoundary(_Front):
@@ -243,7 +233,7 @@ class AsyncBoundary(_Front):
                 async for event in self.own.asynchronous().stream(call.request):
                     events.append(event)
                     yield event
-            call.paid(_whole(materialize_response(iter(events), request)))
+            call.paid(whole(materialize_response(iter(events), request)))
             await asyncio.to_thread(_to_cache, call)
 
     async def aclose(self) -> None:
@@ -254,12 +244,12 @@ class AsyncBoundary(_Front):
         for attempt in range(self.own.lm.num_retries + 1):
             try:
                 async with asyncio.timeout(remaining(ends)):
-                    return _whole(await self.own.asynchronous().complete(call.request))
+                    return whole(await self.own.asynchronous().complete(call.request))
             except Exception as error:
                 if late := self._late(ends, error):
                     raise late from error
-                wait = _wait(error, attempt, self.own.lm.num_retries, ends)
-            await asyncio.sleep(wait)
+                seconds = wait(error, attempt, self.own.lm.num_retries, ends)
+            await asyncio.sleep(seconds)
         raise AssertionError("the last try returns or raises")
 
 
@@ -313,81 +303,3 @@ def _to_cache(call: Call) -> None:
 
 def _cached_as(call: Call) -> dict[str, Any]:
     return {"_fn_identifier": "odqa", "key": call.key(), "run": call.run}
-
-
-def _whole(response: Response) -> Response:
-    """The response, if it is a completion.
-
-    Raises:
-        ProviderError: it is none. lm15 makes an empty text of JSON that has no choices or no message, such as a
-            gateway's; that is no answer of an LM.
-    """
-    if not isinstance(response, Response):
-        raise TypeError(f"an engine's complete returns a dspy.lm15.Response, not {type(response).__name__}")
-    note_cut_off(response)
-    data = response.provider_data
-    if response.text or response.tool_calls or not isinstance(data, dict):
-        return response
-    choices = data.get("choices")
-    first = choices[0] if isinstance(choices, list) and choices else None
-    said = isinstance(first, dict) and isinstance(first.get("message") or first.get("text"), dict | str)
-    if (
-        not said
-        and not data.get("output")
-        and not data.get("content")
-        and not data.get("candidates")
-        and "usd" not in data
-    ):
-        raise ProviderError("the server's reply is no completion: it has no message")
-    return response
-
-
-def _wait(error: Exception, attempt: int, retries: int, ends: float) -> float:
-    """Seconds until the next try.
-
-    Raises:
-        Exception: the error, where there is no next try; or one that says for how long the server wants to be left
-            alone.
-    """
-    if attempt >= retries or not (isinstance(error, RETRYABLE_ERRORS) or is_retryable_lm_error(error)):
-        raise error
-    asked = getattr(error, "retry_after", None)
-    wait = float(min(2 ** min(attempt, 6), 60)) if asked is None else float(asked)
-    left = ends - time.monotonic()
-    if asked is not None and wait > min(_LONGEST_WAIT, left):
-        bound = f"{_LONGEST_WAIT:g} s" if wait > _LONGEST_WAIT else "the time left for the call"
-        raise RateLimitError(f"the server asks to wait {wait:g} s (Retry-After), which is more than {bound}") from error
-    if wait > left:
-        raise error
-    if wait > _SAID:
-        asks = "the server asks for it (Retry-After)" if asked is not None else f"{type(error).__name__}"
-        logger.warning("waiting %g s before the LM is asked again: %s", wait, asks)
-    return wait
-
-
-def _pause(seconds: float, told: tuple[Watcher, ...]) -> None:
-    stopping = next((watcher.stopping for watcher in told if watcher.stopping), None)
-    if stopping is None:
-        time.sleep(seconds)
-    else:
-        stopping.wait(seconds)
-
-
-def _in_a_thread(make: Callable[[], T], ends: float) -> T:
-    """Make the call in a thread of its own, which is left behind when the time is over or somebody interrupts."""
-    outcome: SimpleQueue[tuple[bool, Any]] = SimpleQueue()
-
-    def run() -> None:
-        try:
-            outcome.put((True, make()))
-        except BaseException as error:  # whatever it is, the caller is to have it
-            outcome.put((False, error))
-
-    threading.Thread(target=copy_context().run, args=(run,), daemon=True).start()
-    try:
-        done, value = outcome.get(timeout=max(0.0, ends - time.monotonic()))
-    except Empty:
-        raise LateError("it has not answered") from None
-    if done:
-        return value  # type: ignore[no-any-return]
-    raise value

@@ -147,7 +147,7 @@ def test_a_run_killed_ten_times_pays_each_call_once_and_ends_as_if_it_had_not_be
 def test_failures_of_the_provider_leave_no_failed_question_and_no_silent_zero(
     num_retries: int, provider: Provider, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("odqa.bridge.engine.time.sleep", lambda seconds: None)  # between DSPy's own retries
+    monkeypatch.setattr("odqa.bridge.tries.time.sleep", lambda seconds: None)  # between DSPy's own retries
     faults = iter(FAULTS * 2)
     provider.fault = lambda number: next(faults, None) if number % 20 == 0 else None  # 5 %
     with dspy.context(lm=lm(provider.url, num_retries=num_retries, timeout=5)):
