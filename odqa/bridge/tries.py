@@ -65,9 +65,7 @@ def wait(error: Exception, attempt: int, retries: int, ends: float) -> float:
     left = ends - time.monotonic()
     if asked is not None and seconds > min(_LONGEST_WAIT, left):
         bound = f"{_LONGEST_WAIT:g} s" if seconds > _LONGEST_WAIT else "the time left for the call"
-        raise RateLimitError(
-            f"the server asks to wait {seconds:g} s (Retry-After), which is more than {bound}"
-        ) from error
+        raise RateLimitError(f"the server asks to wait {seconds:g} s (Retry-After), more than {bound}") from error
     if seconds > left:
         raise error
     if seconds > _SAID:
