@@ -91,7 +91,8 @@ def run(prog: str, command: Callable[[], None]) -> NoReturn:
         if not isinstance(error, (OdqaError, OSError, *_provider_errors())):
             raise
         line = " ".join(str(error).split())
-        say(f"{prog}: error: {line}")
+        status = getattr(error, "status", None)  # of an LM's server, whose own words may be "no"
+        say(f"{prog}: error: {line}" + (f" (HTTP status {status})" if status and str(status) not in line else ""))
         sys.exit(2)
     except KeyboardInterrupt:
         sys.exit(130)

@@ -69,7 +69,7 @@ def seconds_to_wait(retry: int, backoff: float, asked: float, longest: float) ->
 
 def status_text(code: int) -> str:
     """The status with its name, such as "404 Not Found"."""
-    return f"{code} {httpx.codes.get_reason_phrase(code)}".strip()
+    return f"{code} {httpx.codes.get_reason_phrase(code) or '(a status that HTTP does not name)'}"
 
 
 def one_line(value: Any) -> str:

@@ -75,7 +75,7 @@ def make_parser(argv: Sequence[str]) -> Parser:
     )
     parser.add_argument("program", metavar="PROGRAM", help=f"one of {', '.join(programs.names())}")
     parser.add_argument(
-        "--task", required=True, metavar="TASK", help="sample, file:QUESTIONS.jsonl[.gz], or a task of odqa eval"
+        "--task", required=True, metavar="TASK", help="sample, QUESTIONS.jsonl[.gz] or .csv, or a task of odqa eval"
     )
     add_data(parser)
     parser.add_argument("--recipe", required=True, metavar="NAME", help=f"one of {', '.join(names())}")

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Protocol, SupportsFloat
 
 from odqa.errors import UsageError
+from retrieval.awaiting import result_of
 from retrieval.base import Retriever
 from retrieval.passage import Passage, union
 
@@ -38,7 +39,6 @@ class _Runs(Protocol):  # a retriever of Haystack
 AnyRetriever = Retriever | _Searches | _SearchesBySimilarity | _Invoked | _Retrieves | _Runs | Callable[..., Any]
 """What `as_retriever` takes."""
 
-_ASYNCHRONOUS = "a retriever must not be asynchronous: give a function that returns the passages"
 _METHODS = ("similarity_search", "retrieve", "invoke", "search")
 _COUNTS = ("k", "top_k", "n", "limit", "size")
 _TEXTS = ("text", "long_text", "page_content", "contents", "content", "passage")
@@ -50,7 +50,8 @@ def as_retriever(searches: AnyRetriever) -> Retriever:
     function of a query and a number, `dspy.Retrieve`, `dspy.Embeddings`, `dspy.ColBERTv2`, or a retriever or vector
     store of LangChain, LlamaIndex or Haystack.
 
-    What cannot be told how many passages to find is asked for what it finds, and this is cut off at k.
+    What cannot be told how many passages to find is asked for what it finds, and this is cut off at k. A search may be
+    asynchronous: `acall` of a method awaits it in the caller's loop, a plain call in a loop of a thread.
 
     Raises:
         UsageError: it is none of these.
@@ -85,7 +86,7 @@ def as_passages(found: Any) -> list[Passage]:
         UsageError: it is none of these.
     """
     if inspect.isawaitable(found):
-        raise UsageError(_ASYNCHRONOUS)
+        raise UsageError("passages are given as a list, not as something to be awaited: await it first")
     found = getattr(found, "passages", found)
     if isinstance(found, Mapping):
         found = found.get("documents", found)  # as Haystack gives them
@@ -100,8 +101,6 @@ class _Foreign(Retriever):
     """A search of somebody else's."""
 
     def __init__(self, search: Callable[..., Any]) -> None:
-        if inspect.iscoroutinefunction(search):
-            raise UsageError(_ASYNCHRONOUS)
         self._search = search
         self._count = _count_of(search)
 
@@ -113,7 +112,7 @@ class _Foreign(Retriever):
                 found = self._search(query, k)
             case name:
                 found = self._search(query, **{name: k})
-        return as_passages(found)[:k]
+        return as_passages(result_of(found) if inspect.isawaitable(found) else found)[:k]
 
 
 def _count_of(search: Callable[..., Any]) -> str | None:

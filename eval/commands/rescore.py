@@ -48,11 +48,12 @@ def main(args: Namespace) -> None:
 def _changes(old: Run, new: Run) -> str:
     """How many scores are others than before."""
     before = {row.id: row.scores for row in old.rows}
-    lines = []
+    both = [row for row in new.rows if row.id in before]
+    lines = [f"questions that {old.name} has no more: {len(new.rows) - len(both)}"] if len(both) < len(new.rows) else []
     for name in new.manifest.metrics:
         if name not in old.manifest.metrics:
             lines.append(f"{name}: new")
             continue
-        differ = sum(before[row.id].get(name) != row.scores.get(name) for row in new.rows)
-        lines.append(f"{name}: {differ} of {len(new.rows)} scores changed")
+        differ = sum(before[row.id].get(name) != row.scores.get(name) for row in both)
+        lines.append(f"{name}: {differ} of {len(both)} scores changed")
     return "\n".join(lines)

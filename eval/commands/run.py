@@ -46,8 +46,8 @@ def add_flags(parser: ArgumentParser) -> None:
     parser.add_argument(
         "task",
         metavar="TASK",
-        help="sample, file:QUESTIONS.jsonl[.gz], or NAME or NAME:VARIANT for a data set and the questions that a paper "
-        "takes from it; odqa eval tasks lists them",
+        help="sample, a file (QUESTIONS.jsonl[.gz], .csv or .tsv), or NAME or NAME:VARIANT for a data set and the "
+        "questions that a paper takes from it; odqa eval tasks lists them",
     )
     add_data(parser)
     parser.add_argument(

@@ -26,7 +26,8 @@ _ROW = {"id": _TEXT, "question": _TEXT, "type": _TEXT, "answers": _TEXTS, "answe
 _COST = {f.name: pa.int64() if f.type is int else pa.float64() for f in fields(Cost) if f.name != "predictors"}
 _JUDGING = {f"judge_{field.name}": _COST[field.name] for field in fields(Spent)}
 
-_FORMULA = re.compile(r"[=@\t\r]|[+-](?![\d.,]*$)", re.ASCII)  # how a formula begins; a number alone is none
+# How a formula begins, as spreadsheets read it: behind white space too, and in full width. A number alone is none.
+_FORMULA = re.compile(r"[\t\r]|\s*(?:[=@\uff1d\uff20]|[+\-\uff0b\uff0d\u2212](?![0-9.,]*$))")
 
 
 def table(runs: Sequence[Run]) -> pa.Table:

@@ -11,7 +11,7 @@ from eval.tasks.jsonl import read
 from eval.tasks.task import SEED, Task
 from retrieval import UsageError
 
-__all__ = ["SEED", "TASKS", "choose", "load"]
+__all__ = ["SEED", "TASKS", "choose", "load", "own_file"]
 
 _SAMPLE = Path(str(files("eval"))) / "tasks" / "sample.questions.jsonl"
 _MODULES = (hotpotqa, two_wiki, musique, strategyqa, nq, triviaqa, webquestions, popqa, bamboogle)
@@ -24,8 +24,9 @@ def load(spec: str, limit: int | None = None, *, data: str | Path | None = None)
     """The questions of a task, in their order.
 
     Args:
-        spec: `sample` (the packaged questions, which go with the retriever `sample`), `file:PATH` (JSON lines, plain or
-            gzipped), or NAME or NAME:VARIANT for a data set and the questions that a paper asks of it; see `TASKS`.
+        spec: `sample` (the packaged questions, which go with the retriever `sample`), `file:PATH` or the path itself
+            (JSON lines, plain or gzipped, or a table, .csv or .tsv), or NAME or NAME:VARIANT for a data set and the
+            questions that a paper asks of it; see `TASKS`.
         limit: How many questions to take from the start; None for all.
         data: Directory with local copies of data sets: see `Task.questions`.
 
@@ -37,15 +38,21 @@ def load(spec: str, limit: int | None = None, *, data: str | Path | None = None)
     """
     if limit is not None and limit < 1:
         raise UsageError(f"limit is a number of questions and must be at least 1, not {limit}")
-    kind, _, rest = spec.partition(":")
-    if spec == "sample" or (kind == "file" and rest):
-        path = str(_SAMPLE) if spec == "sample" else rest
+    if path := own_file(spec):
         examples = list(islice(read(path), limit))
         if not examples:
             raise UsageError(f"{path} has no questions")
         return examples
     task, variant = choose(spec)
     return task.questions(variant, None if data is None else Path(data))[:limit]
+
+
+def own_file(spec: str) -> str:
+    """The path of the questions of a task that is no data set; empty for a data set's name."""
+    kind, _, rest = spec.partition(":")
+    if spec == "sample" or (kind == "file" and rest):
+        return str(_SAMPLE) if spec == "sample" else rest
+    return spec if kind not in TASKS and Path(spec).exists() else ""
 
 
 def choose(spec: str) -> tuple[Task, str]:
@@ -56,5 +63,5 @@ def choose(spec: str) -> tuple[Task, str]:
     """
     name, _, variant = spec.partition(":")
     if name not in TASKS:
-        raise UsageError(f"there is no task {spec!r}: use sample, file:QUESTIONS.jsonl[.gz], or {', '.join(TASKS)}")
+        raise UsageError(f"there is no task {spec!r}: use sample, QUESTIONS.jsonl[.gz] or .csv, or {', '.join(TASKS)}")
     return TASKS[name], variant or "all"

@@ -1,28 +1,31 @@
-"""Reads questions from files of JSON lines."""
+"""Reads questions from files of JSON lines, and from tables."""
 
 import codecs
 import gzip
 import json
 import zlib
 from collections.abc import Iterator
+from io import BufferedIOBase
 from pathlib import Path
 from typing import Any
 
 import dspy
 
-from odqa.files import LongLine, lines_of
+from eval.tasks.tables import BadRow, rows_of
+from odqa.files import LongLine, lines_of, open_regular
 from retrieval import UsageError
 
 __all__ = ["example", "read"]
 
 
 def read(path: str | Path) -> Iterator[dspy.Example]:
-    """Stream the questions of a file of JSON lines, plain or gzipped.
+    """Stream the questions of a file of JSON lines, plain or gzipped, or of a table (`.csv`, `.tsv`).
 
-    Every line is an object with `id` (a string), `question` (a string) and `answers` (at least one string, all of them
-    right). If known, it also has `type` (a string), `gold_titles` and `gold_passages` (lists of strings: the titles and
-    the ids of the passages that the answer follows from). Other keys, such as `decomposition`, are kept as they are.
-    Blank lines are ignored.
+    Every line is an object with `question` (a string) and `answers` (at least one string, all of them right) or
+    `answer` (the only one). It has `id` (a string), or else gets the number of its line. If known, it also has `type`
+    (a string), `gold_titles` and `gold_passages` (lists of strings: the titles and the ids of the passages that the
+    answer follows from). Other keys, such as `decomposition`, are kept as they are. Blank lines are ignored. A table
+    has these as columns: see `eval.tasks.tables.rows_of`.
 
     Args:
         path: The file, UTF-8, with or without its mark.
@@ -36,16 +39,22 @@ def read(path: str | Path) -> Iterator[dspy.Example]:
     number = 0
     seen: dict[str, int] = {}
     try:
-        with open(path, "rb") as file:
+        with open_regular(path) as file:
             zipped = file.read(2) == b"\x1f\x8b"
             file.seek(0)
-            for number, line in enumerate(lines_of(gzip.GzipFile(fileobj=file) if zipped else file), 1):
-                if line := line.removeprefix(codecs.BOM_UTF8).strip():
-                    question = example(_parsed(line))
-                    if (first := seen.setdefault(question.id, number)) != number:
-                        raise ValueError(f"the id {question.id!r} is already that of line {first}")
-                    yield question
-    except LongLine as error:
+            table = Path(path).suffix.lower() in (".csv", ".tsv")
+            found = rows_of(file) if table else _lines(gzip.GzipFile(fileobj=file) if zipped else file)
+            for number, line in found:
+                fields = _parsed(line) if isinstance(line, bytes) else line
+                if isinstance(fields, dict):
+                    fields = {"id": str(number), **fields}
+                    if "answers" not in fields and "answer" in fields:
+                        fields["answers"] = [fields["answer"]]
+                question = example(fields)
+                if (first := seen.setdefault(question.id, number)) != number:
+                    raise ValueError(f"the id {question.id!r} is already that of line {first}")
+                yield question
+    except (LongLine, BadRow) as error:
         raise UsageError(f"{path}, line {error.number}: {error}") from error
     except ValueError as error:
         raise UsageError(f"{path}, line {number}: {error}") from error
@@ -76,6 +85,13 @@ def example(fields: Any) -> dspy.Example:
         if not _strings(fields.get(key, [])):
             raise ValueError(f"{key} must be a list of strings, not {fields[key]!r}")
     return dspy.Example({**fields, "answer": fields["answers"][0]}).with_inputs("question")
+
+
+def _lines(file: BufferedIOBase) -> Iterator[tuple[int, bytes]]:
+    """The lines that are not blank, with their numbers."""
+    for number, line in enumerate(lines_of(file), 1):
+        if line := line.removeprefix(codecs.BOM_UTF8).strip():
+            yield number, line
 
 
 def _parsed(line: bytes) -> Any:

@@ -12,6 +12,7 @@ import anyio.to_thread
 import dspy
 
 from odqa.bridge import is_streaming
+from retrieval.awaiting import callers_loop
 
 __all__ = ["chained", "run_in_thread", "side_by_side"]
 
@@ -70,7 +71,8 @@ async def run_in_thread(call: Callable[..., T], *args: Any) -> T:
     The thread is AnyIO's, because DSPy streams from no other kind. Its limiter is its own, because the shared pools are
     so small on small machines that awaited questions queue up.
     """
-    return await anyio.to_thread.run_sync(call, *args, limiter=anyio.CapacityLimiter(1))
+    with callers_loop():
+        return await anyio.to_thread.run_sync(call, *args, limiter=anyio.CapacityLimiter(1))
 
 
 class _Group:

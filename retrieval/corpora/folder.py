@@ -25,6 +25,7 @@ _WORD = regex.compile(rf"[{_UNSPACED}]|[^\s{_UNSPACED}]+")
 _LONG = 12  # characters that count as a word at least, about twice what a word of English takes
 _UNBROKEN = 2000  # letters in a row, after which a text is cut: the splitter's time grows with the square of them
 _RUN = re.compile(rf"\b\w{{{_UNBROKEN + 1},}}")
+_BLOCK = 1 << 13  # characters that the splitter is given at once, for the same reason: a text may have no sentences
 
 
 class Folder:
@@ -111,12 +112,13 @@ class Folder:
 
     def _pieces(self, text: str) -> Iterator[str]:
         """The text, cut into passages."""
-        start = 0
-        for run in _RUN.finditer(text):
-            for end in range(run.start() + _UNBROKEN, run.end(), _UNBROKEN):
-                yield from self._splitter.chunks(text[start:end])
-                start = end
-        yield from self._splitter.chunks(text[start:])
+        for block in _blocks(text):
+            start = 0
+            for run in _RUN.finditer(block):
+                for end in range(run.start() + _UNBROKEN, run.end(), _UNBROKEN):
+                    yield from self._splitter.chunks(block[start:end])
+                    start = end
+            yield from self._splitter.chunks(block[start:])
 
     def _documents(self) -> Iterator[Path]:
         """The documents in the folder, in order; at the end it tells what else there is."""
@@ -149,6 +151,17 @@ class Folder:
     def _tell(self, problem: str) -> None:
         self.problems.append(problem)
         logger.warning("%s", problem)
+
+
+def _blocks(text: str) -> Iterator[str]:
+    """The text in blocks of a bounded length, cut behind a paragraph, else a sentence, else a word."""
+    start = 0
+    while len(text) - start > _BLOCK:
+        ends = (text.rfind(end, start, start + _BLOCK) for end in ("\n", ". ", " "))
+        cut = next((end + 1 for end in ends if end > start), start + _BLOCK)
+        yield text[start:cut]
+        start = cut
+    yield text[start:]
 
 
 def _claim(given: dict[str, str], id_: str, place: str) -> None:

@@ -7,6 +7,9 @@ try:
     from bs4.dammit import EncodingDetector
     from bs4.element import NavigableString, PreformattedString, Tag
     from bs4.exceptions import ParserRejectedMarkup
+    from docx import Document as WordDocument
+    from docx.document import Document as OpenWordDocument
+    from docx.table import Table
     from markdown_it import MarkdownIt
     from pypdf import PdfReader
     from semantic_text_splitter import TextSplitter
@@ -18,9 +21,12 @@ __all__ = [
     "EncodingDetector",
     "MarkdownIt",
     "NavigableString",
+    "OpenWordDocument",
     "ParserRejectedMarkup",
     "PdfReader",
     "PreformattedString",
+    "Table",
     "Tag",
     "TextSplitter",
+    "WordDocument",
 ]

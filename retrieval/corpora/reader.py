@@ -12,7 +12,7 @@ from reprlib import repr
 from typing import Any
 
 from odqa.errors import UsageError
-from odqa.files import LongLine, lines_of
+from odqa.files import LongLine, lines_of, open_regular
 from retrieval.indexes import DuplicateId
 from retrieval.passage import Passage
 
@@ -66,7 +66,7 @@ def _numbered(
     """As `read`, with the number of each passage's line."""
     number = done = 0
     try:
-        with open(path, "rb") as file, gzip.open(file) if file.peek(2)[:2] == b"\x1f\x8b" else file as lines:
+        with open_regular(path) as file, gzip.open(file) if file.peek(2)[:2] == b"\x1f\x8b" else file as lines:
             for line in lines_of(lines):
                 number += 1
                 if (position := file.tell()) > done:

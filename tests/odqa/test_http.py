@@ -52,4 +52,4 @@ def test_waits_grow_up_to_a_limit() -> None:
 def test_what_is_said_fits_a_line() -> None:
     assert one_line("a\n b\t" + "c" * 1000) == "a b " + "c" * 196
     assert status_text(404) == "404 Not Found"
-    assert status_text(299) == "299"
+    assert status_text(999) == "999 (a status that HTTP does not name)"

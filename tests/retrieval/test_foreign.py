@@ -1,5 +1,6 @@
 """Other people's retrievers, and what they return."""
 
+import asyncio
 import copy
 import math
 from collections.abc import Callable
@@ -12,6 +13,8 @@ import dspy
 import numpy as np
 import pytest
 
+import lms
+from programs.direct import Direct
 from retrieval import Memory, Passage, UsageError, as_passages, as_retriever
 
 CATS, DOGS = "Cats chase mice.", "Dogs chase cats."
@@ -95,7 +98,7 @@ class TestWhatIsReturned:
             return [CATS]
 
         found = search("cats", 1)
-        with pytest.raises(UsageError, match="asynchronous"):
+        with pytest.raises(UsageError, match="await it first"):
             as_passages(found)
         found.close()
 
@@ -192,13 +195,36 @@ class TestWhatSearches:
         with pytest.raises(UsageError, match="does not say what it takes: give a function"):
             as_retriever(max)
 
-    def test_what_is_asynchronous_is_refused_at_once(self) -> None:
+    def test_an_asynchronous_search_runs_in_a_loop_of_its_own_or_in_that_of_whoever_awaits_the_method(self) -> None:
+        loops = []
+
         async def search(query: str, k: int) -> list[str]:
-            return [query] * k
+            await asyncio.sleep(0)
+            loops.append(asyncio.get_running_loop())
+            return [CATS, DOGS, query][:k]
+
+        async def awaited(method: Direct) -> asyncio.AbstractEventLoop:
+            await method.acall(question="Where is it?")
+            assert [p.text for p in method.retriever("again", 1)] == [CATS]  # a plain call within a loop
+            return asyncio.get_running_loop()
 
         for searches in (search, SimpleNamespace(search=search)):
-            with pytest.raises(UsageError, match="must not be asynchronous"):
-                as_retriever(searches)
+            loops.clear()
+            method = Direct(as_retriever(searches), k=2)
+            assert [p.text for p in method.retriever("cats", 2)] == [CATS, DOGS]
+            with dspy.context(lm=lms.load("extractive")):
+                assert [p.text for p in method(question="Where is it?").passages] == [CATS, DOGS]
+                here = asyncio.run(awaited(method))
+            own, again, callers, within = loops
+            assert own is again is within
+            assert callers is here
+
+    def test_what_an_asynchronous_search_raises_is_raised(self) -> None:
+        async def search(query: str) -> list[str]:
+            raise KeyError(query)
+
+        with pytest.raises(KeyError, match="cats"):
+            as_retriever(search)("cats")
 
     @pytest.mark.parametrize("nothing", [None, 7, [CATS], Searcher])
     def test_anything_else_is_refused(self, nothing: Any) -> None:

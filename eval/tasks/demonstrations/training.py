@@ -11,7 +11,7 @@ from typing import Any
 import dspy
 
 from eval.metrics.squad import normalise
-from eval.tasks import SEED, choose, load
+from eval.tasks import SEED, choose, load, own_file
 from eval.tasks.demonstrations.calls import Call, labelled_calls
 from eval.tasks.demonstrations.fit import for_predictors
 from eval.tasks.jsonl import read
@@ -124,7 +124,7 @@ def _training_questions(
     They are neither asked nor, where there is a local copy of what the task asks, among all of its questions.
     """
     source, evaluated = task, list(asked)
-    if task != "sample" and not task.startswith("file:"):
+    if not own_file(task):
         directory = None if data is None else Path(data)
         named, variant = choose(task)
         source = named.training(variant)
@@ -173,4 +173,4 @@ def _lacking(source: str, questions: Sequence[dspy.Example]) -> str | None:
 
 
 def _leads(source: str) -> str | None:
-    return None if source == "sample" or source.startswith("file:") else choose(source)[0].leads
+    return None if own_file(source) else choose(source)[0].leads

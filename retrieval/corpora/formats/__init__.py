@@ -7,6 +7,7 @@ from retrieval.corpora.formats.pdf import pdf_sections
 from retrieval.corpora.formats.section import Columns, Document, Section, Unreadable
 from retrieval.corpora.formats.table import table_sections
 from retrieval.corpora.formats.text import text_sections
+from retrieval.corpora.formats.word import word_sections
 
 __all__ = ["READERS", "Columns", "Document", "Section", "Unreadable"]
 
@@ -21,5 +22,6 @@ READERS: dict[str, Callable[[Document], Iterator[Section]]] = {
     ".csv": table_sections,
     ".tsv": table_sections,
     ".pdf": pdf_sections,
+    ".docx": word_sections,
 }
 """What reads a document, by the ending of its name in lower case."""

@@ -2,8 +2,8 @@
 
 import re
 import warnings
-from collections.abc import Iterator
-from itertools import groupby
+from collections.abc import Iterable, Iterator
+from itertools import chain, groupby
 
 from retrieval.corpora.formats.section import Document, Section, Unreadable
 from retrieval.corpora.formats.text import read_text
@@ -17,7 +17,7 @@ from retrieval.corpora.libraries import (
     Tag,
 )
 
-__all__ = ["html_sections", "markdown_sections"]
+__all__ = ["html_sections", "markdown_sections", "sections_of"]
 
 _LEFT_OUT = re.compile(
     "script|style|template|noscript|svg|iframe|object|nav|footer|button|select|textarea|head"
@@ -39,14 +39,14 @@ def markdown_sections(document: Document) -> Iterator[Section]:
         if named := _FRONT_TITLE.search(front[1]):
             title = _unquoted(named[1].strip()) or title
     html = MarkdownIt("commonmark").enable(["table", "strikethrough"]).render(text)
-    yield from _sections(_parsed(html), title)
+    yield from sections_of(_paragraphs(_parsed(html)), title)
 
 
 def html_sections(document: Document) -> Iterator[Section]:
     """A section per heading, of the page's `main` if it has one. Scripts, navigation and the like are left out."""
     page = _parsed(read_text(document, _declared))
     title = " ".join(page.title.get_text().split()) if page.title else ""
-    yield from _sections(page.find("main") or page, title or document.path.stem)
+    yield from sections_of(_paragraphs(page.find("main") or page), title or document.path.stem)
 
 
 def _unquoted(value: str) -> str:
@@ -71,14 +71,18 @@ def _parsed(html: str) -> BeautifulSoup:
             raise Unreadable(f"is damaged HTML, left out: {reason}") from error
 
 
-def _sections(page: Tag, title: str) -> Iterator[Section]:
+def sections_of(paragraphs: Iterable[tuple[str, str]], title: str) -> Iterator[Section]:
     """The sections under each heading; a title is the headings above the text, the first in place of the page's.
 
     A heading with nothing under it is the text of a section.
+
+    Args:
+        paragraphs: The paragraphs in order, each with what it is: "h1" to "h9" for headings, else anything.
+        title: The document's title.
     """
     path: list[tuple[int, str]] = []
     text: list[str] = []
-    for tag, paragraph in [*_paragraphs(page), ("h0", "")]:
+    for tag, paragraph in chain(paragraphs, [("h0", "")]):
         if not re.fullmatch(r"h\d", tag):
             text.append(paragraph)
             continue

@@ -32,8 +32,9 @@ def run(*rows: Row, name: str = "runs/a", **manifest: Any) -> Run:
     return a_run(name, rows, {"task": "t", "program": "cot", "lm": "openai/gpt", "retriever": "sample", **manifest})
 
 
-STRANGE = ["", " ", "=1+1", "-5", "@x", "'", "a\nb\r\nc", 'say "so", or;\tnot', "\0", "Käse 日本 🧀", "NULL", "nan"]
-IN_CSV = ["'" + text if text in ("=1+1", "@x") else text for text in STRANGE]
+FORMULAS = ["=1+1", "@x", " =1+1", "\u3000＝1+1", "＠x", "\n+A1"]
+STRANGE = ["", " ", "-5", " -5", *FORMULAS, "'", "a\nb\r\nc", 'say "so", or;\tnot', "\0", "Käse 日本 🧀", "NULL", "nan"]
+IN_CSV = ["'" + text if text in FORMULAS else text for text in STRANGE]
 
 
 def written(runs: list[Run], path: Path) -> list[dict[str, Any]]:

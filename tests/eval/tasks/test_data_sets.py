@@ -304,7 +304,7 @@ def test_the_releases_further_names_of_answers_are_right_too(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("spec", "complaint"),
     [
-        ("squad", "there is no task 'squad': use sample, file:QUESTIONS.jsonl"),
+        ("squad", "there is no task 'squad': use sample, QUESTIONS.jsonl"),
         ("hotpotqa:first", "hotpotqa has no variant 'first'; there are: all, blendfilter, qpaug, migres, train"),
     ],
 )

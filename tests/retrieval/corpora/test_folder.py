@@ -5,6 +5,7 @@ import logging
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -88,7 +89,7 @@ def test_what_is_left_out_is_told(tmp_path: Path, caplog: pytest.LogCaptureFixtu
     root = write(
         tmp_path / "root", a__txt="Text.", empty__md=" \n", binary__txt=b"a\0b", latin__txt="café".encode("cp1252")
     )
-    write(root, x__docx="x", y__docx="y", Makefile="z", __hidden__txt="h", __git___a__txt="h")
+    write(root, x__odt="x", y__odt="y", Makefile="z", __hidden__txt="h", __git___a__txt="h")
     (root / "link.txt").symlink_to(outside / "secret.txt")
     (root / "links").symlink_to(outside)
     os.mkfifo(root / "pipe.txt")
@@ -99,7 +100,7 @@ def test_what_is_left_out_is_told(tmp_path: Path, caplog: pytest.LogCaptureFixtu
         "binary.txt: is no text, left out",
         "empty.md: has no text",
         "latin.txt: is not UTF-8, read as Latin-1 (Windows-1252)",
-        f"left out of {root}: 2 .docx, 1 .txt, 2 hidden, 2 symbolic links, 1 without an ending",
+        f"left out of {root}: 2 .odt, 1 .txt, 2 hidden, 2 symbolic links, 1 without an ending",
     ]
     assert [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING] == folder.problems
 
@@ -154,10 +155,33 @@ def test_a_name_cannot_write_to_the_terminal(tmp_path: Path, caplog: pytest.LogC
 
 
 def test_what_cannot_be_a_corpus_is_refused(tmp_path: Path) -> None:
-    write(tmp_path, x__docx="x")
-    for path, message in (tmp_path / "none", "there is no folder"), (tmp_path / "x.docx", "is no document: .*.pdf"):
+    write(tmp_path, x__odt="x")
+    for path, message in (tmp_path / "none", "there is no folder"), (tmp_path / "x.odt", "is no document: .*.pdf"):
         with pytest.raises(UsageError, match=message):
             Folder(path)
     for settings in {"words": 0}, {"words": 10, "overlap": 10}, {"overlap": -1}:
         with pytest.raises(UsageError, match="at least 1 word"):
             Folder(tmp_path, **settings)
+
+
+@pytest.mark.parametrize(
+    "text", ["word " * 40_000, "some words here, " * 12_000, "河流" * 100_000, "One. " + "a b " * 50_000]
+)
+def test_the_splitter_is_given_no_long_text_at_once(tmp_path: Path, text: str) -> None:
+    """Its time grows with the square of a text without sentences."""
+    write(tmp_path, a__html=f"<p>{text}</p>")
+    folder = Folder(tmp_path)
+    given = Spy(folder._splitter)
+    folder._splitter = given
+    passages = list(folder)
+    assert max(given.sizes) <= 1 << 13
+    assert "".join("".join(p.text.split()) for p in passages) == "".join(text.split())
+
+
+class Spy:
+    def __init__(self, splitter: Any) -> None:
+        self.splitter, self.sizes = splitter, list[int]()
+
+    def chunks(self, text: str) -> list[str]:
+        self.sizes.append(len(text))
+        return self.splitter.chunks(text)

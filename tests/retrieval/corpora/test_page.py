@@ -40,7 +40,7 @@ def test_the_code_of_the_page_runs(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "trees.md").write_text("There are birches.\n")
-    (tmp_path / "notes" / "x.docx").touch()
+    (tmp_path / "notes" / "x.odt").touch()
     (code,) = re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
     exec(code, {})
-    assert capsys.readouterr().out == "trees.md#1 | trees | There are birches.\nleft out of notes: 1 .docx\n"
+    assert capsys.readouterr().out == "trees.md#1 | trees | There are birches.\nleft out of notes: 1 .odt\n"

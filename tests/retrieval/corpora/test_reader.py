@@ -3,6 +3,7 @@
 import codecs
 import gzip
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -120,3 +121,9 @@ def test_the_lines_of_an_id_that_occurs_twice_are_named(tmp_path: Path) -> None:
         naming_lines(path),
     ):
         list(checked_passages([Passage("b", "x"), *read(path)]))
+
+
+def test_a_pipe_is_no_corpus(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(UsageError, match=r"cannot read .*pipe: it is no regular file"):
+        list(read(tmp_path / "pipe"))
