@@ -89,6 +89,8 @@ class _Group:
         while call := self._next():
             if not call.make():
                 self.drop()
+            if isinstance(call.error, KeyboardInterrupt):
+                raise call.error
 
     def help(self) -> None:
         while call := self._next(helped=1):
@@ -144,8 +146,6 @@ class _Call:
         """Make the call; whether it succeeded."""
         try:
             self.result = self._context.run(self._traced)
-        except KeyboardInterrupt:  # in the caller's thread
-            raise
         except BaseException as error:
             self.error = error
         return self.error is None

@@ -206,22 +206,20 @@ def test_a_thread_that_has_waited_long_ends(monkeypatch: pytest.MonkeyPatch) -> 
     assert side_by_side(lambda: 1, lambda: 2) == [1, 2]
 
 
-def test_an_interrupt_is_raised_when_all_have_ended_and_goes_before_other_exceptions() -> None:
-    both = threading.Barrier(2, timeout=10)
+def test_an_interrupt_in_another_thread_is_raised_when_all_have_ended_and_goes_before_other_exceptions() -> None:
+    caller, both = threading.current_thread(), threading.Barrier(2, timeout=PATIENCE)
     ended: list[str] = []
 
-    def fail() -> None:
+    def call() -> None:
         both.wait()
-        ended.append("other")
+        if threading.current_thread() is not caller:
+            raise KeyboardInterrupt
+        ended.append("the caller's")
         raise ValueError
 
-    def interrupted() -> None:
-        both.wait()
-        raise KeyboardInterrupt
-
     with pytest.raises(KeyboardInterrupt):
-        side_by_side(fail, interrupted)
-    assert ended == ["other"]
+        side_by_side(call, call)
+    assert ended == ["the caller's"]
 
 
 def test_settings_of_the_caller_hold_in_the_calls_and_nothing_leaks_back() -> None:
