@@ -15,9 +15,7 @@ _PARTS = ("", "half", "a third", "a quarter", "a fifth", "a sixth", "a seventh",
 
 def of_one(name: str, figures: Figures, metric: str) -> str:
     """How a run did by a metric that it has, and its LM calls."""
-    calls = figures.cost["lm_calls"]
-    each = f"{calls:.3g} LM call{'' if calls == 1 else 's'} per question"
-    return f"{name} {_score(figures, metric)}, with {each}."
+    return f"{name} {_score(figures, metric)}, with {_calls(figures.cost['lm_calls'])} per question."
 
 
 def verdict(comparison: Comparison) -> str:
@@ -45,10 +43,14 @@ def verdict(comparison: Comparison) -> str:
     return f"{best.short} {what}; {explained} ({_p(difference.p)}); it {_times(best, other)}."
 
 
+def _calls(number: float) -> str:
+    return f"{number:.3g} LM call{'' if number == 1 else 's'}"
+
+
 def times(calls: float, others: float, other: str) -> str:
     """What costs so many LM calls beside another that costs so many."""
     if not calls or not others:
-        return f"costs {calls:.3g} LM calls per question, and {other} {others:.3g}"
+        return f"costs {_calls(calls)} per question, and {other} {others:.3g}"
     ratio = calls / others
     if 0.95 < ratio < 1.05:
         return _AS_MANY

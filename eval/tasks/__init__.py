@@ -63,5 +63,7 @@ def choose(spec: str) -> tuple[Task, str]:
     """
     name, _, variant = spec.partition(":")
     if name not in TASKS:
+        if Path(spec).suffix in (".csv", ".tsv", ".jsonl", ".gz"):
+            raise UsageError(f"there is no file {spec}")
         raise UsageError(f"there is no task {spec!r}: use sample, QUESTIONS.jsonl[.gz] or .csv, or {', '.join(TASKS)}")
     return TASKS[name], variant or "all"

@@ -46,6 +46,8 @@ def rows_of(file: BinaryIO) -> Iterator[tuple[int, dict[str, Any]]]:
             first = text.readline()
             rows = csv.reader(chain([first], text), delimiter=max(_DELIMITERS, key=first.count), strict=True)
             names = [name.strip().lower() for name in next(rows, [])]
+            if names and "question" not in names:
+                raise ValueError(f"no column is named question; there are: {', '.join(names)}")
             line = rows.line_num + 1
             for row in rows:
                 if len(row) > len(names):

@@ -6,6 +6,7 @@ import textwrap
 import dspy
 
 from programs.instruments.cost import Cost
+from programs.instruments.words import spent
 from retrieval import Passage
 
 __all__ = ["NEXT", "way"]
@@ -25,8 +26,7 @@ def way(prediction: dspy.Prediction, cost: Cost) -> str:
     lines += [_entry("kept" if passage.id in kept else "dropped", _name(passage)) for passage in prediction.passages]
     found = {passage.id for passage in prediction.passages}
     lines += [_entry("written", passage.text) for passage in prediction.evidence if passage.id not in found]
-    calls = f"{cost.lm_calls} LM calls, {cost.searches} searches, {cost.seconds:.1f} s"
-    return "\n".join([*lines, _entry("cost", calls)])
+    return "\n".join([*lines, _entry("cost", spent(cost))])
 
 
 def _name(passage: Passage) -> str:

@@ -8,7 +8,7 @@ from programs.instruments.live import AloneQuestion, Asked, Passages, Source, Sp
 from programs.instruments.trace import Dropped, Query, Statement, Turn
 from retrieval import Retriever
 
-__all__ = ["QUESTIONS", "Words", "line", "no_answer"]
+__all__ = ["QUESTIONS", "Words", "line", "no_answer", "spent"]
 
 QUESTIONS = (
     "Which general led the Italian troops at Adwa?",
@@ -51,7 +51,7 @@ class Words:
                 self._titles |= {passage.id: line(passage.title or passage.id) for passage in found or ()}
                 yield f"Found {number}: {'; '.join(self._titles[p.id] for p in found or ()) or 'nothing'}"
             case Asked(predictor=predictor, seconds=seconds):
-                yield f"Asked: {predictor} ({seconds:.1f} s)"
+                yield f"Asked: {predictor.removesuffix('.predict')} ({seconds:.1f} s)"
             case Turn(number=number):
                 yield f"Round {number}"
             case Source(passage=id_, why=why, supports=supports):
@@ -59,7 +59,7 @@ class Words:
             case Statement(text=text, passages=ids):
                 yield f"States: {self._named(line(text), '; '.join(self._titles.get(id_, id_) for id_ in ids))}"
             case Spending(cost=cost):
-                yield f"Cost: {cost.lm_calls} LM calls, {cost.searches} searches, {cost.seconds:.1f} s"
+                yield f"Cost: {spent(cost)}"
 
     def _named(self, id_: str, why: str) -> str:
         return self._titles.get(id_, id_) + (f" ({line(why)})" if why else "")
@@ -68,6 +68,13 @@ class Words:
 def line(text: str) -> str:
     """The text on one line, of which all is seen."""
     return " ".join(printable(text).split())
+
+
+def spent(cost: Cost) -> str:
+    """What a question cost: LM calls, searches and seconds."""
+    calls = f"{cost.lm_calls} LM call{'' if cost.lm_calls == 1 else 's'}"
+    searches = f"{cost.searches} search{'' if cost.searches == 1 else 'es'}"
+    return f"{calls}, {searches}, {cost.seconds:.1f} s"
 
 
 def no_answer(retriever: Retriever | None, spec: str, cost: Cost) -> str:

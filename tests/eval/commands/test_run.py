@@ -104,7 +104,7 @@ GOOD = ["sample", "--program", "blendfilter", "--lm", "extractive"]
             ["sample", "--program", "blendfiltre"],
             "there is no program 'blendfiltre'; did you mean blendfilter? ",
         ),
-        (["simple", *GOOD[1:]], "there is no task 'simple': use sample, QUESTIONS.jsonl[.gz], or hotpotqa, "),
+        (["simple", *GOOD[1:]], "there is no task 'simple': use sample, QUESTIONS.jsonl[.gz] or .csv, or hotpotqa, "),
         (["file:missing.jsonl", *GOOD[1:]], "cannot read missing.jsonl: No such file or directory"),
         ([*GOOD, "--retriever", "elastic:x"], "there is no retriever 'elastic:x'"),
         ([*GOOD, "--retriever", "none"], "BlendFilter needs a retriever"),

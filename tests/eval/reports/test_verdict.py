@@ -20,7 +20,7 @@ def run(name: str, right: int, n: int = 30, *, calls: int = 1, metric: str = "em
         (2, "half of the LM calls"),
         (1, "as many LM calls"),
         (30, "3.3 % of the LM calls"),
-        (0, "1 LM calls per question, and blend 0"),
+        (0, "1 LM call per question, and blend 0"),
     ],
 )
 def test_two_runs_are_one_sentence(calls: int, cost: str) -> None:

@@ -31,6 +31,7 @@ def test_what_cannot_be_read_is_the_callers_mistake(tmp_path: Path) -> None:
     (tmp_path / "cut.jsonl.gz").write_bytes(gzip.compress(json.dumps(GOOD).encode() * 100)[:-9])
     for spec, complaint in {
         "nothing": "there is no task 'nothing': use sample, QUESTIONS",
+        "missing.csv": "there is no file missing.csv",
         "file:": "there is no task 'file:'",
         f"file:{tmp_path}/missing.jsonl": "cannot read .*missing.jsonl: No such file or directory",
         f"file:{tmp_path}": "cannot read .*: Is a directory",

@@ -41,6 +41,7 @@ def test_one_answer_and_made_ids_do(tmp_path: Path) -> None:
         (b"question,answer\nWho?,a\nWo?,\xfc\n", "not UTF-8: save it as CSV UTF-8"),
         (b'question,answer\nWho?,"a\n', "line 2: unexpected end of data"),
         (b"id,question,answer\n1,Who?,a\n1,Who?,a\n", "line 3: the id '1' is already that of line 2"),
+        (b"frage,antwort\nWer?,a\n", "line 1: no column is named question; there are: frage, antwort"),
         (b"", "has no questions"),
     ],
 )

@@ -80,6 +80,12 @@ def test_on_a_terminal_the_steps_are_seen_as_they_happen() -> None:
     assert lines[1].startswith("Found 1: Battle of Adwa; ")
     assert lines[2].startswith("Asked: answer (")
     assert shown.split("\r\x1b[K")[-1].startswith("Oreste Baratieri\n")
+    assert "  cost     1 LM call, 1 search, " in shown
+
+
+def test_a_step_goes_by_the_name_of_what_was_asked_and_not_by_dspys_part_of_it() -> None:
+    shown = on_a_terminal("cot", QUESTIONS[0], "--lm", "extractive")
+    assert "s  Asked: answer (" in shown
 
 
 def test_without_a_name_the_usual_method_answers_and_says_so() -> None:
