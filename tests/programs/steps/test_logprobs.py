@@ -286,7 +286,7 @@ TOKENS = ["[[ ## candidate ## ]]", "\n", "un", "known", "\n\n[[ ## completed ## 
 
 
 @contextmanager
-def server(mode: str) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+def server(mode: str, logprob: float = math.log(0.5)) -> Iterator[tuple[str, list[dict[str, Any]]]]:
     """An OpenAI-compatible server that gives log-probabilities, ignores the wish for them or refuses it."""
     asked: list[dict[str, Any]] = []
 
@@ -300,7 +300,7 @@ def server(mode: str) -> Iterator[tuple[str, list[dict[str, Any]]]]:
             choice: dict[str, Any] = {"index": 0, "finish_reason": "stop"}
             choice["message"] = {"role": "assistant", "content": "".join(TOKENS)}
             if mode == "gives" and wants:
-                entry = {"logprob": math.log(0.5), "bytes": None}
+                entry = {"logprob": logprob, "bytes": None}
                 others = [{"token": text, "logprob": math.log(0.1), "bytes": None} for text in ("un", "Unknown", "x")]
                 choice["logprobs"] = {"content": [{"token": t, **entry, "top_logprobs": others} for t in TOKENS]}
             usage = {"prompt_tokens": 3, "completion_tokens": 5, "total_tokens": 8}
@@ -351,6 +351,15 @@ def test_a_server_that_gives_them() -> None:
     assert set(tokens[2].others) == {"Unknown", "x"}
     # What is learned from the trace has no numbers of tokens in it.
     assert trace[0][2].toDict() == {"candidate": "unknown"}
+
+
+def test_a_log_probability_that_rounding_takes_above_zero_is_a_certainty() -> None:
+    with server("gives", logprob=1e-6) as (url, _), dspy.context(lm=lm_at(url)):
+        scored = ask_with_logprobs(dspy.Predict(Act), "candidate", question="q")
+    assert scored is not None
+    assert scored[1] is not None
+    assert {token.probability for token in scored[1].tokens} == {1.0}
+    assert mean_probability(scored[1]) == 1.0
 
 
 def test_a_reply_from_the_cache_has_them_too() -> None:
