@@ -28,8 +28,12 @@ THRESHOLDS = {
 """Least score of a relevant passage, by kind of reranker and kind of questions."""
 
 
-# "Irrelevant.", "The passage is not relevant to the question." Further on the word is about a part of the passage.
-_IRRELEVANT = re.compile(r"\W*(?:\w+\W+){0,5}?(?:irrelevant|not relevant)\b", re.IGNORECASE)
+# "Irrelevant.", "The passage is not relevant to the question." Further on the word is about a part of the passage, and
+# so it is where a turn follows: "The first half is irrelevant, but he died in Berlin."
+_IRRELEVANT = re.compile(
+    r"\W*(?:\w+\W+){0,5}?(?:irrelevant|not relevant)\b(?!.*\b(?:but|however|although|though|yet)\b)",
+    re.IGNORECASE | re.DOTALL,
+)
 
 
 class Match(NamedTuple):

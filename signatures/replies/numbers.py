@@ -92,7 +92,7 @@ _NONE = re.compile(
     r"|(?:there (?:is|are|were|was|seems? to be|appears? to be)(?:n't| not)? )(?:no|none|any)\b"
     r"|no\b(?![.\w]*\s*[#\d]|,)|the (?:passages|facts|documents) (?:are not|do not|don't|aren't))"
 )
-_EXCEPTION = re.compile(rf"\b(?:{EXCEPT}|but|only|however)\b(.*\d.*)", re.DOTALL)
+_EXCEPTION = re.compile(rf"\b(?:{EXCEPT}|but|only|however)\b(.*{_N}.*)", re.DOTALL)
 _OF_PASSAGES = re.compile(rf"\b(?:{NAMES})\b")
 
 
@@ -122,11 +122,15 @@ def _in_text(text: str) -> list[int]:
     of_passages = not re.search(r"\d", text) and _OF_PASSAGES.search(text)
     for pattern, meant in _SPELLINGS:
         text = pattern.sub(meant, text)
-    if _NONE.match(text):
-        exception = _EXCEPTION.search(text)
-        return _in_text(exception[1].strip()) if exception else []
+    none = _NONE.match(text)
+    if none and (exception := _EXCEPTION.search(text)):
+        return _in_text(exception[1].strip())
     text = re.sub(r"[^\S\n]{2,}", " ", text)
     clauses = list(_clauses(_ASIDE.sub(_aside, text)))
+    if none:  # of the whole text: not where a later part calls one relevant
+        clauses = [clause for clause in clauses[1:] if clause.judged]
+        dropped = {n for clause in clauses for n in clause.dropped}
+        return [n for clause in clauses for n in clause.kept if n not in dropped]
     kept = [n for clause in clauses for n in clause.kept]
     dropped = {n for clause in clauses for n in clause.dropped}
     if any(clause.every for clause in clauses) and not kept:

@@ -67,6 +67,9 @@ def test_no_more_are_looked_at_than_it_takes() -> None:
         ("Summary: this passage is not relevant.", False),
         ("Zorx is a planet; of its moons the passage says what is irrelevant here.", True),
         ("Irrelevance theory is a theory.", True),
+        ("Irrelevant. The passage is about another planet.", False),
+        ("The first half is irrelevant, but Zorx lies near Lund.", True),
+        ("Not relevant to its moons. However, Zorx lies near Lund.", True),
     ],
 )
 def test_the_word_irrelevant_may_stand_in_a_sentence(said: str, kept: bool) -> None:
