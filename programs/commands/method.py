@@ -97,7 +97,7 @@ def _answer(program: type[dspy.Module], args: argparse.Namespace) -> None:
     if args.quiet:
         return
     if not prediction.answer:
-        say(no_answer(retriever, args.retriever, cost))
+        say(no_answer(args.question, retriever, args.retriever, cost))
     if watched:
         output(f"\n{way(prediction, cost)}\n", flush=True)
     if lm.model.startswith("extractive/"):

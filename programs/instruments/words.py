@@ -77,17 +77,18 @@ def spent(cost: Cost) -> str:
     return f"{calls}, {searches}, {cost.seconds:.1f} s"
 
 
-def no_answer(retriever: Retriever | None, spec: str, cost: Cost) -> str:
+def no_answer(question: str, retriever: Retriever | None, spec: str, cost: Cost) -> str:
     """What to say where a prediction has no answer.
 
     Args:
+        question: What was asked; it is not advised to ask it again.
         retriever: What there was to search; None for closed book.
         spec: Its name on the command line.
         cost: The question's.
     """
     if not cost.searches:
         return "no answer"
-    if spec == "sample" and isinstance(retriever, Sized):
+    if spec == "sample" and isinstance(retriever, Sized) and question not in QUESTIONS:
         tries = " or ".join(f'"{question}"' for question in QUESTIONS)
         return f"no answer in the packaged corpus; it knows {len(retriever)} abstracts, try: {tries}"
     return f"no answer in what {spec} found"

@@ -274,7 +274,7 @@ class Answering:
             retriever=name,
             lm=self.lm_name,
             answer=answer,
-            note=None if answer else no_answer(self.retrievers[name], name, cost),
+            note=None if answer else no_answer(asked, self.retrievers[name], name, cost),
             steps=tuple(steps),
             passages={id_: shown(passage) for id_, passage in found.items()},
             cost=cost,
