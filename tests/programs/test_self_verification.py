@@ -1,7 +1,7 @@
 """Self-verification: how answers are sampled, told apart and verified, in both forms; the case is made up."""
 
-import threading
 from collections.abc import Mapping, Sequence
+from contextvars import ContextVar
 from typing import Any
 
 import dspy
@@ -32,15 +32,15 @@ class Sampler(BaseCallback):
         self.answers, self.checks, self.condition = answers, checks, condition
         self.asked: list[dict[str, str]] = []
         self.temperatures: set[float | None] = set()
-        self.sample = threading.local()
+        self.sample = ContextVar[Any]("sample")  # the engine may run in a thread of its own
 
     def on_lm_start(self, call_id: str, instance: Any, inputs: dict[str, Any]) -> None:
-        self.sample.number = inputs["kwargs"].get("rollout_id")
+        self.sample.set(inputs["kwargs"].get("rollout_id"))
 
     def complete(self, request: Request) -> Response:
         user = request.messages[-1].text or ""
         self.asked.append(inputs(user) if "JSON object" not in user else {})
-        number, outputs = self.sample.number, wanted(user)
+        number, outputs = self.sample.get(), wanted(user)
         if outputs == ["condition"]:
             assert request.config.temperature is None
             return self.reply(self.condition, condition=self.condition)
