@@ -93,6 +93,7 @@ _NONE = re.compile(
     r"|no\b(?![.\w]*\s*[#\d]|,)|the (?:passages|facts|documents) (?:are not|do not|don't|aren't))"
 )
 _EXCEPTION = re.compile(rf"\b(?:{EXCEPT}|but|only|however)\b(.*{_N}.*)", re.DOTALL)
+_FIRST_SENTENCE = re.compile(r"[^.;!?\n]*[.;!?\n]*")
 _OF_PASSAGES = re.compile(rf"\b(?:{NAMES})\b")
 
 
@@ -122,26 +123,35 @@ def _in_text(text: str) -> list[int]:
     of_passages = not re.search(r"\d", text) and _OF_PASSAGES.search(text)
     for pattern, meant in _SPELLINGS:
         text = pattern.sub(meant, text)
-    none = _NONE.match(text)
-    if none and (exception := _EXCEPTION.search(text)):
-        return _in_text(exception[1].strip())
     text = re.sub(r"[^\S\n]{2,}", " ", text)
+    if _NONE.match(text):
+        exception = _EXCEPTION.search(text)
+        return _in_text(exception[1].strip()) if exception else _in_later_sentences(text)
     clauses = list(_clauses(_ASIDE.sub(_aside, text)))
-    if none:  # of the whole text: not where a later part calls one relevant
-        clauses = [clause for clause in clauses[1:] if clause.judged]
-        dropped = {n for clause in clauses for n in clause.dropped}
-        return [n for clause in clauses for n in clause.kept if n not in dropped]
-    kept = [n for clause in clauses for n in clause.kept]
-    dropped = {n for clause in clauses for n in clause.dropped}
-    if any(clause.every for clause in clauses) and not kept:
+    found, dropped = _found(clauses)
+    if any(clause.every for clause in clauses) and not any(clause.kept for clause in clauses):
         return [n for n in EVERY if n not in dropped]
-    found = [n for n in kept if n not in dropped]
     judged = [clause for clause in clauses if clause.dropped or (clause.kept and clause.judged)]
     if found or len(judged) > 1 or (judged and is_json):
         return found
     if of_passages and clauses[0].denied:
         return []
     raise ValueError("no numbers of passages")
+
+
+def _in_later_sentences(text: str) -> list[int]:
+    """What is called relevant behind "None of them names him."; nothing where that is not clear."""
+    try:
+        clauses = list(_clauses(_ASIDE.sub(_aside, _FIRST_SENTENCE.sub("", text, count=1))))
+    except ValueError:  # "All of them are irrelevant."
+        return []
+    return _found([clause for clause in clauses if clause.judged])[0]
+
+
+def _found(clauses: "list[_Clause]") -> tuple[list[int], set[int]]:
+    """The numbers that are meant, and those that are not; a number that is both is not meant."""
+    dropped = {n for clause in clauses for n in clause.dropped}
+    return [n for clause in clauses for n in clause.kept if n not in dropped], dropped
 
 
 class _Clause(NamedTuple):

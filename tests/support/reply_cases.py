@@ -270,6 +270,8 @@ NUMBERS: list[tuple[Any, Any]] = [
     ("There is no passage that says it in full. Relevant: [1, 3]", [1, 3]),
     ("None of them is relevant. Passage 1 is about a film, passage 2 is not relevant either.", []),
     ("None of them. Passage 3 only mentions 1985.", []),
+    ("None is relevant. All of them are about other films and not relevant.", []),
+    ("None are relevant: 1 is a film, 2 is a song, and 3 is useful for another question.", []),
     ("There aren't any relevant passages.", []),
     ("No passage is relevant to the question, so the answer is [].", []),
     ("The list is empty.", []),
