@@ -115,6 +115,14 @@ def test_papers_that_are_zero_shot_show_no_demonstrations(name: str) -> None:
     assert {row.demonstrations for table in paper(name).tables for row in table.rows} == {"none"}
 
 
+def test_what_the_question_alone_finds_is_ranked_to_the_same_depth_in_both_tables() -> None:
+    alone = [row for row in find("chain_of_rewrite:table4").rows if row.program == "chain_of_rewrite"]
+    without = row_of("chain_of_rewrite:table2", "w/o chain-of-rewrite question")
+    table = find("chain_of_rewrite:table4")
+    depths = {table.settings_for(row, "nq", {}).get("m") for row in alone} | {without.settings.get("m")}
+    assert depths == {100}
+
+
 def test_what_a_row_needs_and_shows() -> None:
     assert row_of("chain_of_rewrite:table4", "BM25 + UPR").needs == ("upr",)
     assert row_of("migres:table8", "MIGRES*").demonstrations == "required"
