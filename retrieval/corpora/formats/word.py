@@ -22,8 +22,9 @@ def word_sections(document: Document) -> Iterator[Section]:
         with ZipFile(document.path) as parts:
             if sum(part.file_size for part in parts.infolist()) > _LARGEST:
                 raise Unreadable(f"unpacks to more than {_LARGEST >> 20} MB, left out")
+            described = "docProps/core.xml" in parts.namelist()  # else python-docx makes up a title
         word = WordDocument(str(document.path))
-        title = " ".join((word.core_properties.title or "").split())
+        title = " ".join(((described and word.core_properties.title) or "").split())
         paragraphs = list(_paragraphs(word))
     except (Unreadable, OSError):
         raise

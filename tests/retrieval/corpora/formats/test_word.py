@@ -31,6 +31,16 @@ def test_a_section_per_heading_with_the_rows_of_tables(tmp_path: Path) -> None:
     ]
 
 
+def test_a_document_without_properties_goes_by_its_file(tmp_path: Path) -> None:
+    made = docx.Document()
+    made.add_paragraph("An arch is curved.")
+    parts = made.part.package.rels
+    del parts[next(name for name, part in parts.items() if part.reltype.endswith("/core-properties"))]
+    made.save(str(tmp_path / "arches.docx"))
+    (section,) = word_sections(Document(tmp_path / "arches.docx", "arches.docx", Columns()))
+    assert section.title == "arches"
+
+
 @pytest.mark.parametrize("content", [b"", b"PK", b"no archive", b"PK\x05\x06" + bytes(18)])
 def test_a_damaged_document_is_told(tmp_path: Path, content: bytes) -> None:
     (path := tmp_path / "a.docx").write_bytes(content)
