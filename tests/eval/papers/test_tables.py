@@ -123,6 +123,15 @@ def test_what_the_question_alone_finds_is_ranked_to_the_same_depth_in_both_table
     assert depths == {100}
 
 
+def test_migres_counts_answers_of_each_data_set_as_its_authors_do() -> None:
+    columns = [column for table in paper("migres").tables for column in table.columns]
+    judged = {"nq": "acc_judge_cover", "triviaqa": "acc_judge_cover", "strategyqa": "migres_em"}
+    for column in columns:
+        task = (column.task or "").partition(":")[0]
+        if column.metric in ("acc_judge", "acc_judge_cover") or column.name == "StrategyQA Acc":
+            assert column.metric == judged.get(task, "acc_judge"), column.name
+
+
 def test_what_a_row_needs_and_shows() -> None:
     assert row_of("chain_of_rewrite:table4", "BM25 + UPR").needs == ("upr",)
     assert row_of("migres:table8", "MIGRES*").demonstrations == "required"
