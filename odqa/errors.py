@@ -9,7 +9,10 @@
 An LM's mistake is never an error here: it is data, and evaluations count it.
 """
 
-__all__ = ["OdqaError", "RetrievalError", "ShardError", "UsageError"]
+from collections.abc import Collection
+from difflib import get_close_matches
+
+__all__ = ["OdqaError", "RetrievalError", "ShardError", "UsageError", "there_are"]
 
 
 class OdqaError(Exception):
@@ -22,6 +25,13 @@ class UsageError(OdqaError, ValueError):
 
 class RetrievalError(OdqaError):
     """A retriever could not answer a correct search."""
+
+
+def there_are(name: str, names: Collection[str]) -> str:
+    """What to say of a name that is not there: the names there are, behind the one that was probably meant."""
+    meant = get_close_matches(name, names, 1)
+    hint = f"did you mean {meant[0]}? There" if meant else "there"
+    return f"{hint} are: {', '.join(names)}"
 
 
 class ShardError(RetrievalError):

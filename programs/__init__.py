@@ -11,11 +11,10 @@ import odqa.interrupts  # noqa: F401  # first: from here on an interrupt is no t
 # isort: split
 import importlib
 import pkgutil
-from difflib import get_close_matches
 
 import dspy
 
-from odqa.errors import UsageError
+from odqa.errors import UsageError, there_are
 
 __all__ = ["USUAL", "load", "names", "usual_first"]
 
@@ -42,9 +41,7 @@ def load(name: str) -> type[dspy.Module]:
         UsageError: there is no such method, or its module exports something else than one class.
     """
     if name not in names():
-        meant = get_close_matches(name, names(), 1)
-        hint = f"did you mean {meant[0]}? There" if meant else "there"
-        raise UsageError(f"there is no program {name!r}; {hint} are: {', '.join(names())}")
+        raise UsageError(f"there is no program {name!r}; {there_are(name, names())}")
     module = importlib.import_module(f"programs.{name}")
     exported = getattr(module, "__all__", [])
     if len(exported) != 1:

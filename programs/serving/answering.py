@@ -10,6 +10,7 @@ from typing import Any
 import dspy
 
 from odqa.bridge import bound, watching, within
+from odqa.errors import there_are
 from programs.instruments.cost import Cost, measured
 from programs.instruments.live import AloneQuestion, Asked, Live, Source, Spending, Step, Written, shown
 from programs.instruments.searches import observed
@@ -174,8 +175,8 @@ class Answering:
         """What is asked, with the names of the method and of the retriever apart, and the program."""
         method, at, over = asking.method.partition("@")
         if method not in self.methods.names:
-            there = ", ".join(self.methods.names)
-            raise Problem(404, f"there is no method {method!r}; there are: {there}", "model_not_found", param="model")
+            why = f"there is no method {method!r}; {there_are(method, self.methods.names)}"
+            raise Problem(404, why, "model_not_found", param="model")
         if at and asking.retriever not in (None, over):
             why = f"{asking.method} is over {over!r}, and the retriever is said to be {asking.retriever!r}"
             raise Problem(400, why, "invalid_request", param="retriever")
@@ -185,8 +186,7 @@ class Answering:
             raise Problem(400, f"a question is at most {self.limits.question:,} characters long", "invalid_request")
         name = over if at else asking.retriever or next(iter(self.retrievers))
         if name not in self.retrievers:
-            there = ", ".join(self.retrievers)
-            why = f"there is no retriever {name!r}; there are: {there}"
+            why = f"there is no retriever {name!r}; {there_are(name, self.retrievers)}"
             raise Problem(400, why, "invalid_request", param="retriever")
         try:
             program = self.methods.program(method, self.retrievers[name], asking.settings)

@@ -15,12 +15,14 @@ from programs.serving.problems import Problem
 from programs.serving.question import Question
 from programs.serving.records import Record
 from retrieval import RetrievalError
+from retrieval.indexes import OnDisk
 from retrieval.serving.requests import json_reply
 
 __all__ = ["answer_routes"]
 
 _ANYTHING = "name year people country city world work company product history"  # some of it is in most corpora
 _EXAMPLES = 3
+_FIRST = 50  # passages of an index, among which some have titles
 
 
 def answer_routes(answering: Answering) -> list[BaseRoute]:
@@ -43,11 +45,15 @@ def answer_routes(answering: Answering) -> list[BaseRoute]:
         """Questions to begin with, made of the titles of passages that the retriever has."""
         retriever = answering.retrievers[name]
         if name not in known and retriever and not retriever.asks_lm:
-            try:
-                found = await answering.search(retriever, _ANYTHING, _EXAMPLES)
-            except (Problem, RetrievalError):  # there may be a place, or a search server, the next time
-                return []
-            known[name] = [f"What is said about {passage.title}?" for passage in found if passage.title]
+            if isinstance(retriever, OnDisk):
+                found = [retriever.passage(row) for row in range(min(len(retriever), _FIRST))]
+            else:
+                try:
+                    found = await answering.search(retriever, _ANYTHING, _EXAMPLES)
+                except (Problem, RetrievalError):  # there may be a place, or a search server, the next time
+                    return []
+            titles = [passage.title for passage in found if passage.title]
+            known[name] = [f"What is said about {title}?" for title in titles[:_EXAMPLES]]
         return known.get(name, [])
 
     async def methods(_: Request) -> Response:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -11,6 +12,7 @@ from support.answers_server import TABLE, answering_with, serving
 import lms
 from programs.instruments.words import QUESTIONS
 from retrieval import Memory, Passage, RetrievalError, Retriever
+from retrieval.bm25 import BM25
 
 
 class Broken(Retriever):
@@ -119,13 +121,22 @@ def test_the_methods_are_described(url: str) -> None:
     assert told["compiled"] == dict.fromkeys(methods, False)
 
 
-def test_examples_are_of_the_retrievers_own_passages() -> None:
+def test_examples_are_of_the_retrievers_own_passages(tmp_path: Path) -> None:
     answering = answering_with(lms.load("extractive"), retriever=Memory([Passage("p", "A city of Italy", "Trieste")]))
     answering.retrievers["sample"] = TABLE
     answering.retrievers["broken"] = Broken()
+    answering.retrievers["index"] = BM25.build(
+        [Passage("q", "Qanat pipes."), Passage("r", "Zorx.", "Ada")], tmp_path / "i"
+    )
     with serving(answering) as url:
         told = httpx.get(f"{url}/v1/methods").json()["examples"]
-    assert told == {"table": ["What is said about Trieste?"], "none": [], "sample": list(QUESTIONS), "broken": []}
+    assert told == {
+        "table": ["What is said about Trieste?"],
+        "none": [],
+        "sample": list(QUESTIONS),
+        "broken": [],
+        "index": ["What is said about Ada?"],
+    }
 
 
 def test_what_is_kept_says_whether_it_says_the_answer(url: str) -> None:

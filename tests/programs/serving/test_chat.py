@@ -183,7 +183,7 @@ def test_settings_are_honoured(client: openai.OpenAI) -> None:
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        ({"retriever": "nope"}, "there is no retriever 'nope'; there are: table, none"),
+        ({"retriever": "nope"}, "there is no retriever 'nope'; did you mean none? There are: table, none"),
         ({"settings": {"k": 0}}, "k must be at least 1"),
         ({"settings": {"kk": 1}}, "direct has no setting 'kk'"),
         ({"k": 3}, "k of direct is set as"),
