@@ -38,7 +38,7 @@ def ollama(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> I
 
 
 def chosen(caplog: pytest.LogCaptureFixture) -> tuple[str, str]:
-    with caplog.at_level(logging.WARNING):
+    with caplog.at_level(logging.WARNING, logger="lms"):  # a command with --quiet has set it to errors
         lm = lms.load()
     (record,) = caplog.records
     return lm.model, record.getMessage()
