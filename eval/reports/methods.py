@@ -29,7 +29,8 @@ _ABOUT = """\
 - **Ceiling**: the LM is the oracle, which never errs. It is told the gold, and answers by it as far as the program
   shows it the gold passages. What is missing to 100 was lost by the search, and by the steps between search and
   answer.
-- **Floor**: the LM is the extractive reader, which copies from the passages and knows nothing.
+- **Floor**: the LM is the extractive reader, which copies from the passages and knows nothing. Floors on data sets
+  other than HotPotQA were made before the reader was rewritten: made anew they may move by some points.
 - The ceiling of a closed book (`genread`, `self_verification`) says nothing: the oracle is told the answers.
 - A ceiling can lie below the floor: the oracle answers only where it is shown all gold passages, and PopQA's are the
   pages of subject and object, of which one suffices.
