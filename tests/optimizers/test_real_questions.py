@@ -41,7 +41,7 @@ def compiled(
 
 @pytest.mark.parametrize(
     ("recipe", "kind", "part"),
-    [("labeled_few_shot", BlendFilter, "select.predict"), ("bootstrap_few_shot", MIGRES, "extract")],
+    [("bootstrap_few_shot", BlendFilter, "select.predict"), ("bootstrap_few_shot", MIGRES, "extract")],
 )
 def test_demonstrations_are_worth_something_to_the_program_and_to_its_parts(
     recipe: str, kind: type[dspy.Module], part: str, retriever: Retriever, tmp_path: Path
@@ -67,8 +67,7 @@ def test_the_filter_learns_by_its_own_objective_from_what_is_said_of_it(retrieve
     assert outcome.program.answer.dump_state() == BlendFilter(retriever).answer.dump_state()
 
 
-def test_queries_learn_that_what_they_found_was_too_far_down(retriever: Retriever, tmp_path: Path) -> None:
-    outcome, learner = compiled("gepa", MIGRES(retriever), tmp_path, only=["detect", "subquery"])
-    assert any("too far down to be read" in prompt for prompt in learner.taught)
+def test_queries_learn_from_what_they_did_not_find(retriever: Retriever, tmp_path: Path) -> None:
+    outcome, _ = compiled("gepa", MIGRES(retriever), tmp_path, only=["detect", "subquery"])
     assert KEYS["queries"] in outcome.program.subquery.signature.instructions
     assert outcome.after.total.scores["em"].mean > outcome.before.total.scores["em"].mean + 0.3

@@ -32,7 +32,7 @@ def test_figures() -> None:
 
 def test_runs_that_rest_on_far_more_passages_than_others_are_said_to() -> None:
     def run(found: float, shown: float | None) -> Compared:
-        return Compared(f"{found}", 0, summarise([], 0, a_manifest()), found, shown)
+        return Compared(f"{found}", f"{found}", 0, summarise([], 0, a_manifest()), found, shown)
 
     assert passages_warning([run(5, 5), run(64, 5.1)]) == (
         "Not alike: the runs find 5.0 to 64.0 passages per question. That may be why they differ."

@@ -69,7 +69,7 @@ def test_confirmed_ones_are_those_that_the_lm_says_hold() -> None:
         "question": "Who?",
         "claims": f"[1] passage 1 | {FOUND}\n[2] passage 3 | {FOUND}\n[3] passage 3 | {BORN}",
     }
-    with scripted(*[Reply(CheckClaims, "All of them, I should say.")] * 2):
+    with scripted(Reply(CheckClaims, "All of them, I should say.")):
         assert keep_confirmed(check, statements, SHOWN, "Who?") == [Fact(FOUND, [ZORX, RAIN]), Fact(BORN, [RAIN])]
 
 
