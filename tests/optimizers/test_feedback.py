@@ -85,6 +85,11 @@ def test_citations_of_a_run_that_do_not_hold() -> None:
     assert "born in Lund .' does not" not in feedback
 
 
+def test_a_query_whose_passages_were_found_and_not_read() -> None:
+    feedback = said(prediction(), {"context": number([GOLD[0]])}, queries=["Zorx q"])
+    assert "These passages are needed and were found, but too far down to be read: Ada Quill." in feedback
+
+
 def test_a_predictor_whose_text_was_searched_with() -> None:
     incomplete = prediction(queries=["It was Bo Quill. Where?"], passages=[GOLD[0]])
     feedback = said(incomplete, passage="It was Bo Quill.")
