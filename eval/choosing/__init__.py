@@ -1,0 +1,1 @@
+"""Races between methods: which one is best for these questions, these passages, this LM, at which price."""
