@@ -25,7 +25,7 @@ from eval.commands import list as list_found
 from eval.commands import set as set_of_runs
 from odqa.console import Parser, with_values
 from odqa.console import run as run_command
-from programs.commands.flags import add_settings
+from programs.commands.flags import add_program
 
 _PROG = "odqa eval"
 _RUNS = (run, set_of_runs, table, list_found, view, compare, report, rescore)
@@ -60,7 +60,7 @@ def make_parser(argv: Sequence[str]) -> Parser:
     chooser.add_argument("--program")
     chosen = chooser.parse_known_args(argv)[0].program
     if chosen is not None:
-        add_settings(commands.choices["run"], programs.load(chosen))
+        add_program(commands.choices["run"], chosen)
     return parser
 
 

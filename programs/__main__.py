@@ -10,6 +10,7 @@ from typing import NoReturn
 from odqa.console import Parser, output, run, say, with_values
 from programs import USUAL, load, names
 from programs.commands import method, serve
+from programs.instruments.answerer import named_answerer
 
 __all__ = ["all_words", "main"]
 
@@ -18,18 +19,31 @@ _PROG = "odqa ask"
 
 def main(argv: Sequence[str]) -> NoReturn:
     """List the methods, answer with one of them or serve them, and exit."""
+    run(_PROG, lambda: _main(argv))
+
+
+def _main(argv: Sequence[str]) -> None:
     parser = Parser(_PROG, description="List the methods, one line each, or answer with one of them.")
-    parser.add_argument("name", nargs="?", help=f"the method (default: {USUAL}; without a question all are listed)")
+    parser.add_argument(
+        "name",
+        nargs="?",
+        help=f"the method, or @FILE.toml for an answerer (default: {USUAL}; without a question all are listed)",
+    )
     parser.add_argument("rest", nargs=argparse.REMAINDER, metavar="...", help="the question and flags, see NAME --help")
+    if argv and (answerer := named_answerer(argv[0])):
+        method.main(load(answerer.program), argv[1:], answerer=answerer)
     if (
         argv and argv[0] not in ("-h", "--help") and not re.fullmatch(r"[A-Za-z]\w*", argv[0])
     ):  # no name, but a question
         because = f"method: {USUAL} (odqa ask lists the others, odqa ask NAME takes one)"
-        run(_PROG, lambda: method.main(load(USUAL), argv, because=because))
+        method.main(load(USUAL), argv, because=because)
     args = parser.parse_args(argv)
     if args.name == "serve":
         serve.main(args.rest)
-    run(_PROG, lambda: method.main(load(args.name), args.rest) if args.name else _list())
+    elif args.name:
+        method.main(load(args.name), args.rest)
+    else:
+        _list()
 
 
 def all_words(words: Sequence[str]) -> Parser:

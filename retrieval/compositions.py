@@ -42,7 +42,7 @@ from retrieval.ranking.fuse import Fused, interpolate, reciprocal_rank_fusion
 from retrieval.ranking.rerank import Reranked
 from retrieval.ranking.scorers import load_scorer
 
-__all__ = ["load_composition"]
+__all__ = ["load_composition", "with_path"]
 
 Spec = str | dict[str, Any]
 
@@ -60,6 +60,14 @@ def load_composition(path: str | Path, open_spec: Callable[[str], Retriever]) ->
         OdqaError: whatever `open_spec` raises.
     """
     return _File(Path(path), open_spec, ()).load()
+
+
+def with_path(spec: str, change: Callable[[str], str]) -> str:
+    """The spec of a retriever with the path in it, if there is one, changed."""
+    if spec.endswith(".toml"):
+        return change(spec)
+    name, colon, rest = spec.partition(":")
+    return f"{name}:{change(rest)}" if colon and "://" not in rest else spec
 
 
 class _Table(BaseModel):
@@ -188,8 +196,7 @@ class _File:
         folder = self.path.parent
         if spec.endswith(".toml"):
             return _File(folder / spec, self._open_spec, self._files).load()
-        name, colon, rest = spec.partition(":")
-        return self._open_spec(f"{name}:{folder / rest}" if colon and "://" not in rest else spec)
+        return self._open_spec(with_path(spec, lambda path: str(folder / path)))
 
     def _open_index(self, settings: _ColBERT | _HippoRAG) -> Retriever:
         folder, options = self.path.parent, settings.model_dump(exclude={"type", "index"}, exclude_none=True)

@@ -38,7 +38,7 @@ from eval.reports.text import table
 from eval.runs.prepare import Prepared, adapter, ask, load_lm, load_metrics, prepare
 from eval.runs.store import answered, read
 from odqa.console import output, say
-from programs.commands.flags import add_environment, say_sample
+from programs.commands.flags import add_environment, program_name, say_sample
 from retrieval import UsageError
 
 
@@ -51,7 +51,11 @@ def add_flags(parser: ArgumentParser) -> None:
     )
     add_data(parser)
     parser.add_argument(
-        "--program", required=True, metavar="NAME", help=f"the program to evaluate: {', '.join(programs.names())}"
+        "--program",
+        required=True,
+        type=program_name,
+        metavar="NAME",
+        help=f"the program to evaluate: {', '.join(programs.names())}, or @FILE.toml for an answerer",
     )
     parser.add_argument("--limit", type=int, metavar="N", help="ask only the first N questions (default: all)")
     add_pace(parser)

@@ -9,23 +9,27 @@ import math
 import os
 import re
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import dspy
 
 import lms
+import programs
 import retrieval
 from odqa.bridge import TOTAL
 from odqa.console import say
 from programs.instruments import settings as instruments
 from programs.instruments.adapters import NAMES, Structured, load_adapter
+from programs.instruments.answerer import Answerer, named_answerer
 from retrieval import FORMS, Retriever, UsageError
 
 __all__ = [
     "adapter_of",
+    "add_answerer",
     "add_environment",
     "add_lm",
+    "add_program",
     "add_settings",
     "assignment",
     "environment",
@@ -33,6 +37,7 @@ __all__ = [
     "load_lm",
     "load_retriever",
     "make",
+    "program_name",
     "say_sample",
     "settings_of",
 ]
@@ -64,6 +69,7 @@ def add_lm(parser: argparse._ActionsContainer, *, by_role: bool = False) -> None
         by_role: Whether --lm and --api-base can be given several times, each as VALUE or as ROLE=VALUE. Both are lists
             then, and --lm is None where it is not given.
     """
+    parser.set_defaults(usual_lm=("", {}))
     action, role = ("append", "[ROLE=]") if by_role else ("store", "")
     usual, address = None if by_role else "auto", environment("ODQA_API_BASE")
     parser.add_argument(
@@ -144,11 +150,48 @@ def add_lm(parser: argparse._ActionsContainer, *, by_role: bool = False) -> None
     )
 
 
-def add_settings(parser: argparse.ArgumentParser, made_with: Callable[..., Any]) -> None:
-    """Add one flag for each setting of a program, given as its class, or of another callable such as a recipe."""
+def add_answerer(parser: argparse.ArgumentParser, answerer: Answerer) -> None:
+    """Let the flags of `add_environment` or `add_lm` default to what an answerer says. Another --lm takes the place of
+    its LM with all options of that; ODQA_API_BASE is not for an LM that it names."""
+    if answerer.lm != "auto":
+        parser.set_defaults(api_base=None)
+    parser.set_defaults(
+        retriever=answerer.retriever,
+        state=answerer.state_file,
+        lm=answerer.lm,
+        usual_lm=(answerer.lm, answerer.lm_settings),
+        adapter=answerer.adapter,
+        structured=answerer.structured,
+    )
+
+
+def add_program(parser: argparse.ArgumentParser, name: str) -> None:
+    """Add the settings of the program with this name; for @FILE.toml those of the answerer's, and all that it says.
+
+    Raises:
+        UsageError: There is no such program, or the answerer cannot be read.
+    """
+    answerer = named_answerer(name)
+    add_settings(parser, programs.load(answerer.program if answerer else name), answerer.settings if answerer else None)
+    if answerer:
+        add_answerer(parser, answerer)
+
+
+def program_name(name: str) -> str:
+    """The name of a program, which @FILE.toml has in it; as the type of an argument behind `add_program`."""
+    answerer = named_answerer(name)
+    return answerer.program if answerer else name
+
+
+def add_settings(
+    parser: argparse.ArgumentParser, made_with: Callable[..., Any], usual: Mapping[str, Any] | None = None
+) -> None:
+    """Add one flag for each setting of a program, given as its class, or of another callable such as a recipe; `usual`
+    has defaults in place of its own."""
     whose = made_with.__name__ if isinstance(made_with, type) else made_with.__module__
     group = parser.add_argument_group(f"settings of {whose}")
-    for setting in instruments.settings_of(made_with):
+    for declared in instruments.settings_of(made_with):
+        setting = declared.with_default((usual or {}).get(declared.name, declared.default))
         help_ = f"{setting.help} (default: {setting.default})".replace("%", "%%")
         flag, default = "--" + setting.name.replace("_", "-"), setting.default
         if setting.type is bool:
@@ -193,7 +236,8 @@ def lm_settings(args: argparse.Namespace, api_base: str | None) -> dict[str, Any
         if name in settings:
             raise UsageError(f"{name} of the LM is given twice")
         settings[name] = value
-    return settings
+    spec, usual = args.usual_lm
+    return {**usual, **settings} if args.lm == spec else settings
 
 
 def adapter_of(args: argparse.Namespace) -> dspy.Adapter:

@@ -16,8 +16,17 @@ import dspy
 import lms
 from odqa.bridge import price, watching
 from odqa.console import Parser, output, run, say, status
-from programs.commands.flags import adapter_of, add_environment, add_settings, load_lm, load_retriever, make
+from programs.commands.flags import (
+    adapter_of,
+    add_answerer,
+    add_environment,
+    add_settings,
+    load_lm,
+    load_retriever,
+    make,
+)
 from programs.commands.way import NEXT, way
+from programs.instruments.answerer import Answerer
 from programs.instruments.cost import PredictorNames, measured
 from programs.instruments.live import Live, Step
 from programs.instruments.plan import QUESTIONS, plan, promise
@@ -27,15 +36,22 @@ from retrieval import UsageError
 __all__ = ["main", "make_parser"]
 
 
-def main(program: type[dspy.Module], argv: Sequence[str] | None = None, *, because: str = "") -> NoReturn:
+def main(
+    program: type[dspy.Module],
+    argv: Sequence[str] | None = None,
+    *,
+    because: str = "",
+    answerer: Answerer | None = None,
+) -> NoReturn:
     """Run the command line of one method and exit.
 
     Args:
         program: The method.
         argv: Its words; by default those of the process.
         because: What to say of the method first, where it was not named.
+        answerer: What the flags default to.
     """
-    parser = make_parser(program)
+    parser = make_parser(program, answerer)
     args = parser.parse_args(argv)
     if args.question is None and not args.plan:
         parser.error("the following arguments are required: question")
@@ -51,8 +67,8 @@ def main(program: type[dspy.Module], argv: Sequence[str] | None = None, *, becau
     run(parser.prog, command)
 
 
-def make_parser(program: type[dspy.Module]) -> Parser:
-    """Make the parser, with the settings of the program."""
+def make_parser(program: type[dspy.Module], answerer: Answerer | None = None) -> Parser:
+    """Make the parser, with the settings of the program; its flags default to what the answerer says."""
     name = program.__module__ if program.__module__ != "__main__" else _module_name()
     parser = Parser(prog=f"odqa ask {name.removeprefix('programs.')}", description=_first_paragraph(program))
     parser.add_argument("question", nargs="?", help="the question to answer, or - to read it from stdin")
@@ -70,7 +86,9 @@ def make_parser(program: type[dspy.Module]) -> Parser:
         "--questions", type=int, default=100, metavar="N", help="with --plan: price N questions (default: %(default)s)"
     )
     add_environment(parser)
-    add_settings(parser, program)
+    add_settings(parser, program, answerer.settings if answerer else None)
+    if answerer:
+        add_answerer(parser, answerer)
     return parser
 
 

@@ -4,16 +4,16 @@ import inspect
 import re
 import types
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 import dspy
 
 from programs.instruments.state import load_state
-from retrieval import Retriever, UsageError
+from retrieval import AnyRetriever, UsageError
 
-__all__ = ["Setting", "make", "needs_retriever", "settings_of"]
+__all__ = ["Setting", "check_names", "make", "needs_retriever", "settings_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,13 +52,24 @@ def settings_of(made_with: Callable[..., Any]) -> list[Setting]:
     return settings
 
 
+def check_names(program: str, given: Iterable[str], settings: Iterable[Setting]) -> None:
+    """Check that the program has the settings that are given.
+
+    Raises:
+        UsageError: it lacks one.
+    """
+    known = [setting.name for setting in settings]
+    if unknown := [name for name in given if name not in known]:
+        raise UsageError(f"{program} has no setting {unknown[0]!r}; it has: {', '.join(known)}")
+
+
 def needs_retriever(program: type[Any]) -> bool:
     """Whether a method cannot do without a retriever."""
     return type(None) not in typing.get_args(typing.get_type_hints(program.__init__)["retriever"])
 
 
 def make(
-    program: type[dspy.Module], retriever: Retriever | None, settings: Mapping[str, Any], state: str | None = None
+    program: type[dspy.Module], retriever: AnyRetriever | None, settings: Mapping[str, Any], state: str | None = None
 ) -> dspy.Module:
     """Make the program with these settings and the state in this file.
 

@@ -12,7 +12,7 @@ import dspy
 from programs import load
 from programs.instruments.cost import PredictorNames
 from programs.instruments.plan import promise
-from programs.instruments.settings import Setting, needs_retriever, settings_of
+from programs.instruments.settings import Setting, check_names, needs_retriever, settings_of
 from programs.instruments.state import load_state
 from programs.steps.settings import check
 from retrieval import Memory, Retriever, UsageError
@@ -56,7 +56,7 @@ class Methods:
             self._class(name)
         self._defaults = {name: dict((settings or {}).get(name, {})) for name in self._classes}
         for name, made_with in self._classes.items():
-            _check_names(name, self._defaults[name], settings_of(made_with))
+            check_names(name, self._defaults[name], settings_of(made_with))
         self._states: dict[str, dict[str, Any]] = {}
         # Before compiling and as served. They are kept, and with them the models that all programs share.
         self._plain: dict[str, tuple[dspy.Module, dspy.Module]] = {}
@@ -127,7 +127,7 @@ class Methods:
         """
         made_with = self._class(name)
         declared = {setting.name: setting for setting in self._settings(name)}
-        _check_names(name, settings, declared.values())
+        check_names(name, settings, declared.values())
         check(made_with.__init__, made_with.__name__, settings)
         for given, value in settings.items():
             setting = declared[given]
@@ -164,12 +164,6 @@ class Methods:
         if name not in self._classes:
             raise UsageError(f"there is no method {name!r} here; there are: {', '.join(self._classes)}")
         return self._classes[name]
-
-
-def _check_names(method: str, given: Mapping[str, Any], settings: Iterable[Setting]) -> None:
-    known = [setting.name for setting in settings]
-    if unknown := [name for name in given if name not in known]:
-        raise UsageError(f"{method} has no setting {unknown[0]!r}; it has: {', '.join(known)}")
 
 
 def _described(setting: Setting) -> dict[str, Any]:

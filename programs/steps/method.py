@@ -1,6 +1,7 @@
 """What every method is: a dspy.Module that can be awaited, and takes only a state that fits it."""
 
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, ClassVar
 
 import dspy
@@ -17,6 +18,16 @@ class Method(dspy.Module):
     writes: ClassVar[str | None] = None
     """The predictor that is asked once, last of all, and whose field `answer` is the answer: a server can tell it while
     it is written. None where it is not known before which call is the last, or more is made of the reply."""
+    adapter: dspy.Adapter | None = None
+    """The form in which the LM is asked, whoever calls the method; None for the caller's, that of `dspy.settings`."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> dspy.Prediction:
+        with self._in_its_form():
+            return super().__call__(*args, **kwargs)
+
+    async def acall(self, *args: Any, **kwargs: Any) -> dspy.Prediction:
+        with self._in_its_form():
+            return await super().acall(*args, **kwargs)
 
     async def aforward(self, question: str) -> dspy.Prediction:
         # DSPy warns of every access to `module.forward` that is not its own.
@@ -41,3 +52,6 @@ class Method(dspy.Module):
                     "has other fields"
                 )
         super().load_state(state, allow_unsafe_lm_state=allow_unsafe_lm_state)
+
+    def _in_its_form(self) -> AbstractContextManager[None]:
+        return dspy.context(adapter=self.adapter) if self.adapter else nullcontext()
