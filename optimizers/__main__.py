@@ -16,7 +16,6 @@ import tqdm
 
 import programs
 from eval import metrics, tasks
-from eval.calls.limits import Limits
 from eval.commands.options import add_data, add_judge_api_base, add_lm_calls, add_workers, workers_of
 from eval.figures.comparison import compare
 from eval.metrics import Metric
@@ -26,6 +25,7 @@ from eval.runs.store import read
 from lms.extractive import READER
 from odqa.console import Parser, bar_size, output, run, say, with_values
 from odqa.heaps import give_back_memory
+from odqa.limits import Limiter, Limits
 from odqa.secrets import without_secrets, without_url_secrets
 from optimizers import check, filter_f1, load, names, needs_a_writer, why_no_state
 from optimizers.changes import changes
@@ -187,7 +187,7 @@ def _compile(args: argparse.Namespace) -> None:
             workers=workers_of(args),
             only=args.only,
             freeze=args.freeze,
-            limits=Limits(calls=args.budget_calls, usd=args.budget_usd),
+            limiter=Limiter(Limits(calls=args.budget_calls, usd=args.budget_usd)),
             cache=args.cache,
             manifest=manifest,
             clean=without_secrets,

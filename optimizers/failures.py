@@ -11,8 +11,7 @@ import dspy
 from dspy.utils.callback import BaseCallback
 from dspy.utils.exceptions import LMError, LMInvalidRequestError
 
-from eval.calls.limits import Stopped
-from eval.calls.recorded_calls import RecordedCalls
+from eval.calls.recorded_calls import RecordedCalls, Stopped
 from eval.metrics import Metric
 from odqa.secrets import without_url_secrets
 

@@ -11,8 +11,7 @@ from typing import Any
 import dspy
 from dspy.utils.exceptions import AdapterParseError
 
-from eval.calls.limits import Limits, Stopped
-from eval.calls.recorded_calls import RecordedCalls
+from eval.calls.recorded_calls import RecordedCalls, Stopped
 from eval.figures.summary import Figures, Score, Summary
 from eval.metrics import Metric, standard
 from eval.metrics.squad import normalise
@@ -20,6 +19,7 @@ from eval.records.call_log import CallLog
 from eval.runs.runner import evaluate, questions_at_once
 from eval.runs.store import making
 from odqa.cluster import Workers
+from odqa.limits import Limiter
 from optimizers.failures import Failures, one_line
 from optimizers.predictor_metrics import Traced, predictor_metrics
 from optimizers.predictors import learning, restricted, unrestricted
@@ -69,7 +69,7 @@ def optimize(
     workers: Workers | None = None,
     only: Sequence[str] = (),
     freeze: Sequence[str] = (),
-    limits: Limits = Limits(),  # noqa: B008  # it is immutable
+    limiter: Limiter | None = None,
     cache: bool = False,
     manifest: dict[str, Any] | None = None,
     clean: Callable[[str], str] = str,
@@ -94,7 +94,7 @@ def optimize(
         workers: Other processes to judge the program in; the recipe itself works in this one.
         only: Names of predictors that are to learn, or of modules for all predictors in them; empty for all.
         freeze: Names, in the same form, of those that are to stay as they are.
-        limits: When to stop compiling; the two evaluations do not count.
+        limiter: When to stop compiling, None for never; the two evaluations do not count.
         cache: Use the replies in DSPy's cache, and add to it. Without it, what a recipe asks again word by word still
             gets the first reply, from the directory, if the LM's cache is on.
         manifest: A record of the LM, the task, the recipe and so on, as values that JSON can hold, without secrets. A
@@ -138,7 +138,7 @@ def optimize(
             train,
             metric,
             directory=directory / "compiling",
-            limits=limits,
+            limiter=limiter or Limiter(),
             cache=cache,
             clean=clean,
         )
@@ -195,14 +195,14 @@ def _compiled(
     metric: Metric,
     *,
     directory: Path,
-    limits: Limits,
+    limiter: Limiter,
     cache: bool,
     clean: Callable[[str], str],
 ) -> tuple[dspy.Module, Cost, int, str]:
     """The compiled program with all its predictors shown again, what compiling cost, the calls that were paid for, and
     what failed."""
     log = CallLog(directory / "calls.jsonl")
-    calls = RecordedCalls(log, done=set(), at_once=_MOST_CALLS, limits=limits, cache=cache, repeats=True)
+    calls = RecordedCalls(log, done=set(), at_once=_MOST_CALLS, limiter=limiter, cache=cache, repeats=True)
     failures = Failures(type(program).__mro__[1], calls)
     compiled = None
     trouble: Exception | None = None
@@ -233,7 +233,7 @@ def _compiled(
     if trouble is not None:
         raise trouble
     assert compiled is not None
-    return compiled, cost, calls.paid, clean(str(failures))
+    return compiled, cost, limiter.paid, clean(str(failures))
 
 
 def _fingerprint(program: dspy.Module) -> str:

@@ -17,22 +17,27 @@ from typing import Any
 
 import dspy
 
-from eval.calls.limits import Allowance, Limits
 from eval.records.call_log import CallLog
 from eval.records.record import Message, PaidCall
-from odqa.bridge import Call, prompt_of, readable, recordable, watchers, watching
+from odqa.bridge import Call, Watcher, prompt_of, readable, recordable, watchers, watching
 from odqa.files import json_line
+from odqa.limits import Limiter
 from programs.instruments.adapters import adapter_name
 from programs.instruments.cost import PredictorNames, Spent
 from retrieval import UsageError
 
-__all__ = ["RecordedCalls"]
+__all__ = ["RecordedCalls", "Stopped"]
 
 _QUESTION = "odqa_question"  # a setting, which DSPy carries to every thread in which the question makes calls
 _Known = tuple[Any, float | None]  # a reply as JSON, and what it cost
 
 
-class RecordedCalls(Allowance):
+class Stopped(BaseException):
+    """Ends a question, because the run makes no more LM calls. It is no Exception, so that programs and libraries that
+    handle errors do not handle it."""
+
+
+class RecordedCalls(Watcher):
     """Records the LM calls of one run and answers from the record; limits how many there are.
 
     When a limit is reached, no further call is made, and its question ends with `Stopped`; calls that are under way are
@@ -42,7 +47,7 @@ class RecordedCalls(Allowance):
         log: The calls that were paid for so far, and where new ones are written.
         done: The ids of the questions that will not be asked again.
         at_once: LM calls under way at the same time.
-        limits: When to stop.
+        limiter: Says when to stop.
         before: What the run paid for outside of the log.
         cache: Use DSPy's cache too, where the LM's is on. Runs with different rollout ids do not share replies.
         repeats: Answer a request that is made again with its first reply, where the LM's cache is on, as DSPy's cache
@@ -52,25 +57,37 @@ class RecordedCalls(Allowance):
         UsageError: the file cannot be used or is damaged.
     """
 
+    waits = True
+    stopping: threading.Event
+
     def __init__(
         self,
         log: CallLog,
         *,
         done: Set[str],
         at_once: int,
-        limits: Limits,
+        limiter: Limiter,
         before: Iterable[Spent] = (),
         cache: bool = False,
         repeats: bool = False,
     ) -> None:
-        super().__init__(limits, at_once)
+        self.limiter = limiter
+        self.ends = limiter.ends
+        self.stopped: str | None = None
+        """Why no more calls are made, if so."""
+        self.trouble: Exception | None = None
+        """What is wrong with the run, if that is why."""
+        self.stopping = threading.Event()
+        self._at_once = at_once
         self._log = log
         self._lock = threading.Lock()  # guards what follows
         self._replies: dict[str, dict[str, list[_Known]]] = defaultdict(lambda: defaultdict(list))  # by question, key
-        for spent in before:
-            self.count(spent.paid_usd, spent.lm_calls - spent.cached_calls)
+        counted = not limiter.take_up(log.path)
+        for spent in () if counted else before:
+            limiter.count(spent.paid_usd, spent.lm_calls - spent.cached_calls)
         for call in log.read():
-            self.count(call.usd)
+            if not counted:
+                limiter.count(call.usd)
             if call.question not in done:
                 self._replies[call.question][call.key].append((call.reply, call.usd))
         self._asking: dict[str, tuple[_Try | None, str]] = {}  # by id of a call under way: its question and key
@@ -112,12 +129,51 @@ class RecordedCalls(Allowance):
         self._keep(line)
         with self._lock:
             self._replies[call.question][call.key].append((call.reply, call.usd))
-            self.count(call.usd)
+            self.limiter.count(call.usd)
 
     def forget(self, question: str) -> None:
         """Drop the question's replies from memory: this process will not try it again. They stay in the file."""
         with self._lock:
             self._replies.pop(question, None)
+
+    def stop(self, reason: str) -> None:
+        """Make no more calls."""
+        self.stopped = self.stopped or reason
+        self.stopping.set()
+        self.limiter.wake()
+
+    def fail(self, trouble: Exception) -> None:
+        """Make no more calls, because the run cannot go on.
+
+        Raises:
+            Stopped: always; it ends the question.
+        """
+        self.trouble = self.trouble or trouble
+        self.stop(str(trouble))
+        raise Stopped
+
+    def exhausted(self) -> bool:
+        """Whether a limit is reached, or `stop` was called."""
+        if reached := self.limiter.reached():
+            self.stop(reached)
+        return self.stopped is not None
+
+    def pause(self, seconds: float) -> None:
+        """Sleep, but return at once when the run stops."""
+        self.stopping.wait(seconds)
+
+    def begin(self) -> None:
+        """Wait until a call may begin, which is under way from now on.
+
+        Raises:
+            Stopped: no more calls are made.
+        """
+        if not self.limiter.begin(self._at_once, self.exhausted):
+            raise Stopped
+
+    def end(self) -> None:
+        """A call that had begun has ended; the limiter knows whether it was paid for."""
+        self.limiter.end()
 
     def on_call_start(self, call: Call) -> None:
         current = dspy.settings.get(_QUESTION)
@@ -170,7 +226,7 @@ class RecordedCalls(Allowance):
         self._keep(json_line(line))  # plain JSON: pydantic would look through it, for as long as all the rest takes
         with self._lock:
             self._replies[question][key].append((reply, call.usd))
-            self.count(call.usd)
+            self.limiter.count(call.usd)
 
     def _keep(self, line: bytes) -> None:
         """Write the line; what cannot be written now is written when the run ends, which it does at once."""

@@ -7,7 +7,6 @@ from pathlib import Path
 import dspy
 
 import programs
-from eval.calls.limits import Limits
 from eval.figures.comparison import best_of
 from eval.records.run import Run
 from eval.records.standing import standing
@@ -16,6 +15,7 @@ from eval.runs.request import Pace, Request
 from eval.runs.store import read
 from odqa.bridge import price
 from odqa.cluster import Workers
+from odqa.limits import Limits
 from programs.commands import flags
 from programs.instruments.settings import settings_of
 from retrieval import UsageError

@@ -28,11 +28,11 @@ from eval.commands.options import (
     workers_of,
 )
 from eval.reports.progress import Progress
-from eval.runs.budget import Budget
 from eval.runs.found import known_runs
 from eval.runs.prepare import load_lm
 from eval.runs.request import Pace
 from odqa.console import output, say
+from odqa.limits import Limiter
 from programs.commands.flags import adapter_of, add_lm, assignment, lm_settings
 from retrieval import FORMS, OdqaError, Retriever, UsageError
 from retrieval import load as load_retriever
@@ -140,7 +140,7 @@ def main(args: Namespace) -> None:
             demonstrations=args.demonstrations,
             on_demonstrations=lambda shown: progress.say(str(shown)),
             pace=Pace(threads=args.threads, lm_calls=args.lm_calls, workers=workers_of(args)),
-            budget=Budget(limits_of(args)),
+            limiter=Limiter(limits_of(args)),
             cache=args.cache,
             on_run=on_run,
             on_row=progress.on_row,

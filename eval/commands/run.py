@@ -17,7 +17,6 @@ import dspy
 
 import programs
 from eval import metrics
-from eval.calls.limits import Limits
 from eval.commands.options import (
     add_attempts,
     add_data,
@@ -38,6 +37,7 @@ from eval.reports.text import table
 from eval.runs.prepare import Prepared, adapter, ask, load_lm, load_metrics, prepare
 from eval.runs.store import answered, read
 from odqa.console import output, say
+from odqa.limits import Limiter, Limits
 from programs.commands.flags import add_environment, program_name, say_sample
 from retrieval import UsageError
 
@@ -89,7 +89,7 @@ def main(args: Namespace) -> None:
         ready = prepare(request)
         lms = [load_lm(request.lm, request.lm_settings, ready.examples, ready.retriever, seed) for seed in seeds]
         check_draws(args, lms[0])
-        chosen = load_metrics(request, ready.examples, limits)
+        chosen = load_metrics(request, ready.examples, limits.calls)
         check_prices(limits, lms[0], chosen)
         if ready.shown:
             say(str(ready.shown))
@@ -104,7 +104,7 @@ def _attempt(ready: Prepared, chosen: Sequence[metrics.Metric], directory: str, 
     say(f"run: {directory}")
     try:
         with _traced(args.mlflow):
-            summary = watched(ready, chosen, directory, limits_of(args))
+            summary = watched(ready, chosen, directory, Limiter(limits_of(args)))
     except KeyboardInterrupt:
         with suppress(UsageError):  # it was interrupted before it had a directory
             run = read(directory)
@@ -130,11 +130,11 @@ def _traced(experiment: str | None) -> Iterator[None]:
         yield
 
 
-def watched(ready: Prepared, chosen: Sequence[metrics.Metric], directory: str | Path, limits: Limits) -> Summary:
+def watched(ready: Prepared, chosen: Sequence[metrics.Metric], directory: str | Path, limiter: Limiter) -> Summary:
     """Ask the questions, with progress on stderr; see `eval.runs.prepare.ask`."""
     metric = chosen[0].__name__ if chosen else None
     with Progress(len(ready.examples), metric, earlier=answered(directory)) as seen:
-        return ask(ready, chosen, directory, limits=limits, on_row=seen.on_row)
+        return ask(ready, chosen, directory, limiter=limiter, on_row=seen.on_row)
 
 
 def check_prices(limits: Limits, lm: dspy.LM, chosen: Sequence[metrics.Metric]) -> None:

@@ -28,14 +28,14 @@ from eval.records.run import Run
 from eval.records.standing import standing
 from eval.reports.run_set import Outcome, Prospect, plan_table, set_table
 from eval.runs.asking import draws
-from eval.runs.budget import Budget, NothingLeft
 from eval.runs.prepare import Opened, adapter, load_metrics, manifest_of, metric_names, prepare
 from eval.runs.request import Request
 from eval.runs.runner import fingerprint
 from eval.runs.sets import LMEntry, RunSet, combinations, read_set
-from eval.runs.store import answered, is_finished, read_begun
+from eval.runs.store import answered, count_paid, is_finished, read_begun
 from odqa.bridge import price
 from odqa.console import output, say
+from odqa.limits import Limiter
 from programs.commands.flags import environment, say_sample
 from programs.instruments.plan import Amount, plan
 from retrieval import OdqaError, UsageError
@@ -215,21 +215,21 @@ def make(planned: Sequence[Planned], args: Namespace, on_ended: Callable[[], obj
         OdqaError: at least one of them failed.
         KeyboardInterrupt: passed on, with the table of what there is.
     """
-    budget = Budget(limits_of(args), [each.directory for each in planned])
+    limiter = Limiter(limits_of(args))
+    for each in planned:
+        count_paid(limiter, each.directory)
     states: dict[Path, str] = {}
     failed: list[str] = []
-    short = False
     try:
         for number, each in enumerate(planned, 1):
             name = f"run {number} of {len(planned)}: {each.directory}"
             try:
-                finished = is_finished(each.directory)
-                states[each.directory] = _complete(each, budget, name)
-                if not finished:
-                    on_ended()
-            except NothingLeft as error:
-                short = True
-                states[each.directory] = str(error)
+                if is_finished(each.directory):
+                    say(f"{name}, which is finished")
+                    states[each.directory] = "complete"
+                    continue
+                states[each.directory] = limiter.reached() or _complete(each, limiter, name)
+                on_ended()
             except (OdqaError, LMError, OSError) as error:
                 reason = " ".join(str(error).split())
                 failed.append(reason)
@@ -241,7 +241,7 @@ def make(planned: Sequence[Planned], args: Namespace, on_ended: Callable[[], obj
         raise
     output(_table(planned, states), flush=True)
     _say_what_next(planned)
-    if short:
+    if limiter.reached() in states.values():
         say("to continue, repeat the command with another limit")
     if failed:
         raise OdqaError(
@@ -250,19 +250,13 @@ def make(planned: Sequence[Planned], args: Namespace, on_ended: Callable[[], obj
         )
 
 
-def _complete(each: Planned, budget: Budget, name: str) -> str:
+def _complete(each: Planned, limiter: Limiter, name: str) -> str:
     """Make the run, or what is left of it; gives its state."""
-    if is_finished(each.directory):
-        say(f"{name}, which is finished")
-        return "complete"
-    limits = budget.left_for(each.directory)
     say(name)
     with adapter(each.request):
-        chosen = load_metrics(each.request, each.examples, limits)
-        check_prices(limits, each.lm, chosen)
-        summary = watched(prepare(each.request, each.opened), chosen, each.directory, limits)
-    if summary.stopped:
-        budget.left_for(each.directory)  # raises in the words of the set, if it was its limit
+        chosen = load_metrics(each.request, each.examples, limiter.calls_left())
+        check_prices(limiter.limits, each.lm, chosen)
+        summary = watched(prepare(each.request, each.opened), chosen, each.directory, limiter)
     return summary.stopped or ("complete" if summary.complete else "incomplete")
 
 

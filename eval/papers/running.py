@@ -41,7 +41,6 @@ from eval.papers.tables import Column, Table, TableRow
 from eval.papers.unanswered import ANSWER_LAST, NoAnswer
 from eval.records.run import Run
 from eval.runs.asking import how_asked
-from eval.runs.budget import NothingLeft
 from eval.runs.found import asked
 from eval.runs.prepare import AllFailed, Prepared, ask, demonstrate, manifest_of
 from eval.runs.request import Request
@@ -49,6 +48,7 @@ from eval.runs.rescoring import rescore
 from eval.runs.runner import fingerprint, whole_manifest
 from eval.runs.store import is_finished, read
 from eval.tasks.demonstrations.training import Shown, at_hand
+from odqa.limits import Limiter
 from programs.instruments.state import load_state
 from retrieval import Retriever, UsageError
 
@@ -267,11 +267,13 @@ def _made(row: TableRow, ready: Prepared, setup: Setup) -> Run:
     sign = sha256(json.dumps([manifest, fingerprint(ready.examples)], sort_keys=True).encode()).hexdigest()[:12]
     directory = setup.directory / f"{request.program}-{request.task.replace(':', '-')}-{sign}"
     names = metrics_for(request.task, request.program, setup.judge, answers=ready.answers)
-    try:
-        limits = setup.budget.left_for(directory, finished=is_finished(directory))
-    except NothingLeft as error:
-        raise NotRun(f"{error}; to continue, repeat the command with another") from error
-    chosen = [load_metric(name, judge_api_base=setup.judge_api_base, most_calls=limits.calls) for name in names]
+    limiter = setup.limiter
+    if is_finished(directory):  # it costs nothing, but for the test of its judge
+        limiter = Limiter()
+    elif reached := limiter.reached():
+        raise NotRun(f"{reached}; to continue, repeat the command with another")
+    most = limiter.calls_left()
+    chosen = [load_metric(name, judge_api_base=setup.judge_api_base, most_calls=most) for name in names]
     if directory.exists() and (known := read(directory)).manifest.entries().get("rescored"):
         return known
     same = setup.known.get(asked(whole_manifest(manifest, ready.examples)))
@@ -281,7 +283,7 @@ def _made(row: TableRow, ready: Prepared, setup: Setup) -> Run:
             return _taken(read(same), chosen, directory)
     setup.on_run(row.name, request.task, directory)
     try:
-        ask(ready, chosen, directory, limits=limits, on_row=setup.on_row)
+        ask(ready, chosen, directory, limiter=limiter, on_row=setup.on_row)
     except AllFailed as error:
         raise NotRun(str(error)) from error
     return read(directory)

@@ -8,14 +8,13 @@ from typing import Any
 import dspy
 
 import programs
-from eval.calls.limits import Limits
 from eval.papers.migres_studies import STUDIES
 from eval.papers.tables import Table
 from eval.records.record import Row
-from eval.runs.budget import Budget
 from eval.runs.request import Pace
 from eval.tasks import choose
 from eval.tasks.demonstrations.training import Shown
+from odqa.limits import Limiter
 from programs.instruments import settings as instruments
 from programs.steps.settings import check
 from retrieval import Retriever, UsageError
@@ -62,8 +61,8 @@ class Setup:
     """Use the replies in DSPy's cache; see `eval.runs.runner.evaluate`."""
     pace: Pace = field(default_factory=Pace)
     """Where and how fast the questions are asked."""
-    budget: Budget = field(default_factory=lambda: Budget(Limits()))
-    """When to stop: the limits of all runs together."""
+    limiter: Limiter = field(default_factory=Limiter)
+    """When to stop: one for all runs together."""
     on_demonstrations: Callable[[Shown | str], object] = lambda shown: None
     """Called with the demonstrations of each run, or with why it has none of those of its row."""
     on_run: Callable[[str, str, Path], object] = lambda row, task, directory: None

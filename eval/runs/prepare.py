@@ -12,7 +12,6 @@ import dspy
 import lms
 import programs
 from eval import metrics
-from eval.calls.limits import Limits
 from eval.figures.summary import Summary
 from eval.records.record import Row
 from eval.records.run import Run
@@ -24,6 +23,7 @@ from eval.runs.runner import evaluate
 from eval.runs.store import read
 from eval.tasks import SEED, load
 from eval.tasks.demonstrations.training import Shown, show
+from odqa.limits import Limiter
 from odqa.secrets import without_secrets, without_url_secrets
 from programs.instruments.adapters import load_adapter
 from programs.instruments.settings import make, settings_of
@@ -162,17 +162,15 @@ def metric_names(request: Request, examples: Sequence[dspy.Example]) -> list[str
 
 
 def load_metrics(
-    request: Request,
-    examples: Sequence[dspy.Example],
-    limits: Limits = Limits(),  # noqa: B008  # it is immutable
+    request: Request, examples: Sequence[dspy.Example], most_calls: int | None = None
 ) -> list[metrics.Metric]:
     """These metrics. Those with a judge ask it what `eval.metrics.judge` tests it by.
 
     Raises:
-        UsageError: there is no such metric, or its judge is not good enough, or testing it exceeds the limits.
+        UsageError: there is no such metric, its judge is not good enough, or testing it takes more than `most_calls`.
     """
     names = metric_names(request, examples)
-    return [metrics.load(name, judge_api_base=request.judge_api_base, most_calls=limits.calls) for name in names]
+    return [metrics.load(name, judge_api_base=request.judge_api_base, most_calls=most_calls) for name in names]
 
 
 def manifest_of(ready: Prepared) -> dict[str, Any]:
@@ -207,7 +205,7 @@ def ask(
     chosen: Sequence[metrics.Metric],
     directory: str | Path,
     *,
-    limits: Limits = Limits(),  # noqa: B008  # it is immutable
+    limiter: Limiter | None = None,
     on_row: Callable[[Row], object] = lambda row: None,
 ) -> Summary:
     """Ask the program the questions; goes on with the run that the directory holds.
@@ -227,7 +225,7 @@ def ask(
             lm_calls=pace.lm_calls,
             workers=pace.workers,
             retries=pace.retries,
-            limits=limits,
+            limiter=limiter,
             cache=ready.request.cache,
             manifest=manifest_of(ready),
             on_row=on_row,

@@ -12,7 +12,6 @@ from typing import Any
 
 import dspy
 
-from eval.calls.limits import Limits
 from eval.calls.recorded_calls import RecordedCalls
 from eval.calls.scoring import defined, score
 from eval.figures.summary import Summary, summarise
@@ -20,6 +19,7 @@ from eval.metrics import Metric, self_test_of
 from eval.records.record import Row, Shown
 from eval.records.run import Run
 from eval.runs.store import Store, making
+from odqa.limits import Limiter
 from programs.instruments.cost import Spent
 from retrieval import Passage, UsageError
 
@@ -68,7 +68,7 @@ def rescore(
         store.hold(list(known.values()))
         store.calls.begin_with(run.directories[0])
         done = {row.id for row in store.rows}
-        calls = RecordedCalls(store.calls, done=done, at_once=threads, limits=Limits())
+        calls = RecordedCalls(store.calls, done=done, at_once=threads, limiter=Limiter())
         for row in store.whole_rows():
             on_row(row)
 

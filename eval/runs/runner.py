@@ -22,9 +22,8 @@ from typing import Any, Literal
 
 import dspy
 
-from eval.calls.limits import Limits, Stopped
 from eval.calls.question import Questioner
-from eval.calls.recorded_calls import RecordedCalls
+from eval.calls.recorded_calls import RecordedCalls, Stopped
 from eval.figures.summary import Summary, summarise
 from eval.metrics import Metric, self_test_of
 from eval.records.record import Row, plain
@@ -32,6 +31,7 @@ from eval.runs.distributed.driver import employed
 from eval.runs.distributed.job import Job
 from eval.runs.store import Store, making
 from odqa.cluster import Workers
+from odqa.limits import Limiter
 from retrieval import Passage, UsageError
 
 __all__ = ["evaluate", "fingerprint", "questions_at_once", "whole_manifest"]
@@ -55,7 +55,7 @@ def evaluate(
     workers: Workers | None = None,
     retries: int = 2,
     pause: float = 1.0,
-    limits: Limits = Limits(),  # noqa: B008  # it is immutable
+    limiter: Limiter | None = None,
     cache: bool = False,
     manifest: Mapping[str, Any] | None = None,
     on_row: Callable[[Row], object] = lambda row: None,
@@ -90,8 +90,9 @@ def evaluate(
         retries: How often a question is asked again after an error of the LM's provider that may pass. Calls that were
             answered are not made again.
         pause: Seconds before the first such retry; twice as long before each further one.
-        limits: When to stop early: no further question begins, questions in flight end without a row at their next LM
-            call, and the summary says why. Replies that they paid for are kept for the next sitting.
+        limiter: When to stop early, over all that it counts: no further question begins, questions in flight end
+            without a row at their next LM call, and the summary says why. Replies that they paid for are kept for the
+            next sitting. None for no limit.
         cache: Use the replies in DSPy's cache, where the LM's is on, and add to it. It does not know which server gave
             a reply. Else every reply of the run is the LM's own.
         manifest: What this run is: LM, adapter, program, settings, retriever …; plain values without secrets. It is
@@ -120,7 +121,12 @@ def evaluate(
         done = {row.id for row in store.rows}
         before = list(store.manifest.self_tests.values())
         calls = RecordedCalls(
-            store.calls, done=done, at_once=lm_calls or _LM_CALLS, limits=limits, before=before, cache=cache
+            store.calls,
+            done=done,
+            at_once=lm_calls or _LM_CALLS,
+            limiter=limiter or Limiter(),
+            before=before,
+            cache=cache,
         )
         for row in store.whole_rows():
             on_row(row)

@@ -26,16 +26,17 @@ from eval.records.parsing import ELSEWHERE, Damaged, lines, page, reading, say_l
 from eval.records.record import Manifest, Row, jsonable
 from eval.records.run import Run, read_passage
 from odqa.files import json_line, json_page, locked, open_regular, replaced, write_whole, writing_lines
+from odqa.limits import Limiter, Limits
 from programs.instruments.cost import Cost
 from programs.instruments.trace import Trace
 from retrieval import Passage, UsageError, union
 
-__all__ = ["Glance", "Store", "answered", "glance", "is_finished", "making", "read", "read_begun"]
+__all__ = ["Glance", "Store", "answered", "count_paid", "glance", "is_finished", "making", "read", "read_begun"]
 
 _Parsed = TypeVar("_Parsed")
 
 _FORMAT = 2  # 1 had replies as DSPy's cache holds them
-_MANIFEST, _LOCK = "manifest.json", "lock"
+_MANIFEST, _CALLS, _LOCK = "manifest.json", "calls.jsonl", "lock"
 
 
 def read(directory: str | Path, *, skip_damaged: bool = False) -> Run:
@@ -118,6 +119,22 @@ def is_finished(directory: str | Path) -> bool:
     return count > 0 and count == _manifest(Path(directory)).asked
 
 
+def count_paid(limiter: Limiter, directory: Path) -> None:
+    """Count what a run has paid for so far, where it is to be made later within this limiter. A call of unknown price
+    counts as free: within a limit of dollars the run stops at its next one.
+
+    Raises:
+        UsageError: the run is damaged or of another version's form.
+    """
+    log = CallLog(directory / _CALLS)
+    if limiter.limits == Limits() or not (directory / _MANIFEST).exists() or not limiter.take_up(log.path):
+        return
+    for call in log.read():
+        limiter.count(call.usd or 0.0)
+    for test in glance(directory).manifest.self_tests.values():
+        limiter.count(test.paid_usd or 0.0, test.lm_calls - test.cached_calls)
+
+
 @contextmanager
 def making(directory: str | Path) -> Iterator[None]:
     """Make a run, or go on with it, in the block, and nobody else meanwhile; the directory is made where it is missing.
@@ -184,7 +201,7 @@ class Store:
     @property
     def calls(self) -> "CallLog":
         """The replies that this run paid for."""
-        return CallLog(self._directory / "calls.jsonl")
+        return CallLog(self._directory / _CALLS)
 
     def add(self, row: Row) -> None:
         """Write a row; when this returns, the row outlives this process."""

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta
 
+from odqa.limits import Limiter
+from odqa.limits import Limits as DayLimits
 from programs.instruments.cost import Reply
 from programs.serving.problems import Problem
 from retrieval import UsageError
@@ -131,11 +133,10 @@ class Day:
     """
 
     def __init__(self, limits: Limits, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
-        self._limits, self._now = limits, now
+        self._limits, self._now = DayLimits(calls=limits.calls, usd=limits.usd), now
         self._lock = threading.Lock()  # guards what follows
         self._date = now().date()
-        self.calls = 0
-        self.usd: float | None = 0.0
+        self._limiter = Limiter(self._limits)
 
     def check(self) -> None:
         """Raise where a limit is reached.
@@ -154,26 +155,21 @@ class Day:
         """
         with self._lock:
             self._check()
-            self.calls += 1
+            self._limiter.count(0.0)
 
     def pay(self, reply: Reply) -> None:
         """Add the price of a call that was answered."""
         if not reply.cached:
             with self._lock:
-                self.usd = None if self.usd is None or reply.usd is None else self.usd + reply.usd
+                self._limiter.count(reply.usd, calls=0)
 
     def _check(self) -> None:
         now = self._now()
         if now.date() != self._date:
-            self._date, self.calls, self.usd = now.date(), 0, 0.0
-        reached = None
-        if self._limits.calls is not None and self.calls >= self._limits.calls:
-            reached = f"today's {self._limits.calls} LM calls are made"
-        if self._limits.usd is not None and self.usd is None:
-            reached = "the price of an LM call is unknown, and so the day's limit of dollars cannot be held"
-        elif self._limits.usd is not None and self.usd is not None and self.usd >= self._limits.usd:
-            reached = f"today's {self._limits.usd:g} US dollars are spent"
-        if reached:
+            self._date, self._limiter = now.date(), Limiter(self._limits)
+        if reached := self._limiter.reached():
             midnight = datetime.combine(self._date + timedelta(days=1), time(), UTC)
             wait = str(math.ceil((midnight - now).total_seconds()))
-            raise Problem(429, f"{reached}; a new day begins at midnight UTC", "limit_reached", {"Retry-After": wait})
+            raise Problem(
+                429, f"{reached} today; a new day begins at midnight UTC", "limit_reached", {"Retry-After": wait}
+            )

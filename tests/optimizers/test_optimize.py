@@ -14,8 +14,8 @@ from support.compiling import SETTINGS, compiled
 from support.learning_lm import HELD_OUT, KEY, TABLE, TRAIN, LearningLM
 from support.scripted import engine_lm
 
-from eval.calls.limits import Limits
 from eval.metrics import em
+from odqa.limits import Limiter, Limits
 from optimizers import load
 from optimizers.optimize import Outcome, optimize
 from programs.blendfilter import BlendFilter
@@ -62,7 +62,7 @@ def test_a_budget_stops_it_and_what_was_paid_is_not_paid_again(recipe: str, tmp_
     expected = compiled(recipe, MIGRES(TABLE), whole, tmp_path / "whole", only=["detect"])
     cut = Counting("Person 1")
     with pytest.raises(OdqaError, match=r"the limit of 9 LM calls is reached.* with a higher limit"):
-        compiled(recipe, MIGRES(TABLE), cut, tmp_path / "cut", only=["detect"], limits=Limits(calls=9))
+        compiled(recipe, MIGRES(TABLE), cut, tmp_path / "cut", only=["detect"], limiter=Limiter(Limits(calls=9)))
     assert not (tmp_path / "cut" / "state.json").exists()
     assert cut.calls <= 8 + 9 + 4  # before, the limit, and what was under way
     outcome = compiled(recipe, MIGRES(TABLE), cut, tmp_path / "cut", only=["detect"])

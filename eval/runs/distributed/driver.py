@@ -10,13 +10,13 @@ from typing import Any, Protocol
 
 import dspy
 
-from eval.calls.limits import Stopped
-from eval.calls.recorded_calls import RecordedCalls
+from eval.calls.recorded_calls import RecordedCalls, Stopped
 from eval.records.record import Row
 from eval.runs.distributed.job import Job
 from eval.runs.distributed.messages import Held, News, Orders
 from eval.runs.distributed.worker import Worker
 from odqa.cluster import Workers, connected, gpus_each, workers_in
+from odqa.deadlines import remaining
 from odqa.http import one_line
 from retrieval import OdqaError, Passage
 
@@ -166,7 +166,7 @@ class _Team:
         with self._changed:
             self._members.append(member)
         try:
-            self._wait(member.actor.open.remote(self._packed, self._lm_calls))
+            self._wait(member.actor.open.remote(self._packed, self._lm_calls, remaining(self._calls.ends)))
             while not self._is_over():
                 self._hear(member, self._wait(member.actor.exchange.remote(self._orders(member))))
         finally:
@@ -197,7 +197,7 @@ class _Team:
         with self._changed:
             busy = sum(bool(other.asked) for other in self._members)
             most = -(-self._lm_calls // max(busy, 1))
-            free = self._free - self._lm_calls + self._calls.allowed(self._lm_calls)
+            free = self._free - self._lm_calls + self._calls.limiter.allowed(self._lm_calls)
             leave = 0 if stopped else max(0, min(member.wanted, free, most - member.calls))
             self._free -= leave
             member.calls += leave

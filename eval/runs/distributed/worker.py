@@ -11,13 +11,13 @@ from queue import SimpleQueue
 
 import dspy
 
-from eval.calls.limits import Limits, Stopped
 from eval.calls.question import Questioner
-from eval.calls.recorded_calls import RecordedCalls
+from eval.calls.recorded_calls import RecordedCalls, Stopped
 from eval.records.call_log import CallLog
 from eval.records.record import PaidCall, Row
 from eval.runs.distributed.job import Packed
 from eval.runs.distributed.messages import Held, News, Orders
+from odqa.limits import Limiter
 from retrieval import OdqaError, Passage, union
 
 __all__ = ["Worker"]
@@ -34,18 +34,21 @@ class Worker:
         self._link = _Link()
         self._lasting = ExitStack()
 
-    def open(self, packed: Packed, lm_calls: int) -> None:
+    def open(self, packed: Packed, lm_calls: int, seconds: float | None) -> None:
         """Take the job. To be called first.
 
         Args:
             packed: The job.
             lm_calls: Most that it will have leave for at the same time.
+            seconds: By when from now all LM calls have to have ended; None for never.
 
         Raises:
             UsageError, RetrievalError: the program cannot be made here, as where its index is not on this machine.
         """
+        ends = None if seconds is None else time.monotonic() + seconds
         job = packed.open()
         self._calls = _Calls(self._link, at_once=lm_calls, cache=job.cache)
+        self._calls.ends = ends
         self._lasting.enter_context(dspy.context(lm=job.lm, adapter=job.adapter))
         self._lasting.enter_context(self._calls.recording())
         self._context = contextvars.copy_context()
@@ -158,7 +161,7 @@ class _Calls(RecordedCalls):
     """Has each call wait for the driver's leave, and sends it what was paid for."""
 
     def __init__(self, link: _Link, *, at_once: int, cache: bool) -> None:
-        super().__init__(_Sent(link.send_call), done=set(), at_once=at_once, limits=Limits(), cache=cache)
+        super().__init__(_Sent(link.send_call), done=set(), at_once=at_once, limiter=Limiter(), cache=cache)
         self._link = link
 
     def begin(self) -> None:

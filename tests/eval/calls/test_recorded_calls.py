@@ -19,12 +19,12 @@ from support.faulty_server import FAULTS, Provider
 from support.patience import PATIENCE, eventually
 from support.scripted import Function, Priced, engine_lm, render
 
-from eval.calls.limits import Limits
 from eval.figures.summary import Summary
 from eval.metrics import em
 from eval.runs.runner import evaluate
 from eval.runs.store import read
 from odqa.bridge import readable, recordable, said_in
+from odqa.limits import Limiter, Limits
 from programs.steps.ask import ask
 from programs.steps.side_by_side import side_by_side
 from retrieval import UsageError
@@ -209,11 +209,11 @@ def test_more_calls_at_once_than_one_lm_of_dspy_has_connections(provider: Provid
 
 
 def test_a_run_stops_at_a_number_of_calls_and_goes_on_from_there(provider: Provider, tmp_path: Path) -> None:
-    summary = run(tmp_path / "run", provider.url, 5, threads=1, limits=Limits(calls=6))
+    summary = run(tmp_path / "run", provider.url, 5, threads=1, limiter=Limiter(Limits(calls=6)))
     assert (summary.complete, summary.stopped) == (False, "the limit of 6 LM calls is reached")
     # The second question had its first call, and one of the two that are made side by side.
     assert (summary.total.n, sum(provider.paid.values())) == (1, 6)
-    summary = run(tmp_path / "run", provider.url, 5, threads=1, limits=Limits(calls=6))
+    summary = run(tmp_path / "run", provider.url, 5, threads=1, limiter=Limiter(Limits(calls=6)))
     assert (summary.total.n, sum(provider.paid.values())) == (1, 6)  # what was paid before counts
     summary = run(tmp_path / "run", provider.url, 5, threads=1)
     assert (summary.complete, summary.stopped, summary.total.n) == (True, None, 5)
@@ -232,7 +232,7 @@ def test_64_calls_at_once_pay_exactly_what_the_limit_allows_whichever_of_them_fa
     with dspy.context(lm=lm(provider.url, num_retries=0)):
         summary = evaluate(
             FourCalls(), questions(64), metrics=[em], directory=tmp_path, threads=64, lm_calls=64, pause=0,
-            limits=Limits(calls=100),
+            limiter=Limiter(Limits(calls=100)),
         )  # fmt: skip
     assert (summary.complete, summary.stopped) == (False, "the limit of 100 LM calls is reached")
     assert (provider.most, sum(provider.paid.values())) == (64, 100)
@@ -241,18 +241,28 @@ def test_64_calls_at_once_pay_exactly_what_the_limit_allows_whichever_of_them_fa
 
 def test_a_run_stops_at_a_sum_of_dollars(provider: Provider, tmp_path: Path) -> None:
     price = run(tmp_path / "one", provider.url, 1).total.cost["usd"] / 4
-    summary = run(tmp_path / "run", provider.url, 5, threads=1, limits=Limits(usd=8.5 * price))
+    summary = run(tmp_path / "run", provider.url, 5, threads=1, limiter=Limiter(Limits(usd=8.5 * price)))
     assert (summary.complete, summary.total.n) == (False, 2)
     assert summary.stopped == f"the limit of {8.5 * price:g} US dollars is reached"
     with dspy.context(lm=engine_lm(Function(lambda system, user: reply(user, 0)))):
         summary = evaluate(
-            FourCalls(), questions(5), metrics=[em], directory=tmp_path / "free", threads=1, limits=Limits(usd=1)
+            FourCalls(),
+            questions(5),
+            metrics=[em],
+            directory=tmp_path / "free",
+            threads=1,
+            limiter=Limiter(Limits(usd=1)),
         )
     assert (summary.complete, summary.total.n) == (False, 0)
     assert summary.stopped == "the price of an LM call is unknown, and so the limit of dollars cannot be held"
     with dspy.context(lm=engine_lm(Priced(lambda system, user: reply(user, 0)))):
         summary = evaluate(
-            FourCalls(), questions(5), metrics=[em], directory=tmp_path / "stated", threads=1, limits=Limits(usd=2)
+            FourCalls(),
+            questions(5),
+            metrics=[em],
+            directory=tmp_path / "stated",
+            threads=1,
+            limiter=Limiter(Limits(usd=2)),
         )
     assert (summary.complete, summary.total.n) == (False, 2)
     assert summary.stopped == "the limit of 2 US dollars is reached"
@@ -260,7 +270,7 @@ def test_a_run_stops_at_a_sum_of_dollars(provider: Provider, tmp_path: Path) -> 
 
 def test_a_run_stops_after_some_time(provider: Provider, tmp_path: Path) -> None:
     provider.reply = lambda prompt, before: time.sleep(0.3) or reply(prompt, before)
-    summary = run(tmp_path, provider.url, 50, threads=2, limits=Limits(minutes=0.01))
+    summary = run(tmp_path, provider.url, 50, threads=2, limiter=Limiter(Limits(minutes=0.01)))
     assert not summary.complete
     assert summary.total.n < 10
     assert summary.stopped == "the limit of 0.01 minutes is reached"
@@ -384,8 +394,8 @@ def test_a_damaged_file_of_calls_and_a_second_run_at_the_same_time(provider: Pro
 
 
 def test_the_manifest_is_the_same_whatever_the_limits(provider: Provider, tmp_path: Path) -> None:
-    run(tmp_path, provider.url, 2, limits=Limits(calls=3), threads=1)
-    assert run(tmp_path, provider.url, 2, limits=Limits(calls=300), threads=2, retries=5).complete
+    run(tmp_path, provider.url, 2, limiter=Limiter(Limits(calls=3)), threads=1)
+    assert run(tmp_path, provider.url, 2, limiter=Limiter(Limits(calls=300)), threads=2, retries=5).complete
 
 
 def test_a_question_in_flight_ends_at_its_next_call_when_the_run_is_left(

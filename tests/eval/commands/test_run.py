@@ -13,8 +13,8 @@ from support.command_line import exit_code
 from support.smollm2 import smollm2
 
 from eval.__main__ import main, make_parser
-from eval.calls.limits import Limits
 from eval.runs.runner import evaluate
+from odqa.limits import Limiter, Limits
 from programs import load as load_program
 
 
@@ -242,7 +242,7 @@ def test_an_interrupted_run_shows_what_it_has(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def interrupted(*arguments: Any, **settings: Any) -> None:
-        evaluate(*arguments, **{**settings, "limits": Limits(calls=14), "threads": 1})
+        evaluate(*arguments, **{**settings, "limiter": Limiter(Limits(calls=14)), "threads": 1})
         raise KeyboardInterrupt
 
     monkeypatch.setattr("eval.runs.prepare.evaluate", interrupted)

@@ -12,14 +12,12 @@ from support.faulty_server import Provider
 from support.scripted import Function, engine_lm, render
 
 import programs
-from eval.calls.limits import Limits
 from eval.papers.measuring import metrics_for
 from eval.papers.printing import beside
 from eval.papers.running import run
 from eval.papers.setup import Setup
 from eval.papers.tables import Table, TableRow, find
 from eval.papers.tables import choose as choose_parts
-from eval.runs.budget import Budget
 from eval.runs.found import known_runs
 from eval.runs.prepare import adapter
 from eval.runs.prepare import run as run_one
@@ -27,6 +25,7 @@ from eval.runs.request import Request
 from eval.tasks import choose, load
 from eval.tasks.demonstrations.training import Shown
 from lms.extractive import extractive_lm
+from odqa.limits import Limiter, Limits
 from programs.instruments.adapters import load_adapter
 from programs.instruments.state import save_state
 from retrieval import Memory, Passage, Retriever
@@ -259,7 +258,7 @@ def test_a_run_that_a_limit_stops_before_its_first_answer_says_so(
     sample: Retriever, data: Path, tmp_path: Path
 ) -> None:
     table = with_rows({"name": "One", "program": "blendfilter"})
-    made = setup(tmp_path / "runs", sample, limit=1, data=data, budget=Budget(Limits(calls=2)))
+    made = setup(tmp_path / "runs", sample, limit=1, data=data, limiter=Limiter(Limits(calls=2)))
     assert "One: the limit of 2 LM calls is reached before a question was answered" in run_and_print(table, made)
 
 

@@ -19,10 +19,10 @@ from support.scripted import render
 
 import lms
 from eval.__main__ import main
-from eval.calls.limits import Limits
 from eval.metrics import em, f1, load
 from eval.runs.runner import evaluate
 from eval.runs.store import read
+from odqa.limits import Limiter, Limits
 from programs.blendfilter import BlendFilter
 from programs.instruments.cost import measured
 from retrieval import Memory, Passage, RetrievalError, Retriever, UsageError
@@ -234,7 +234,7 @@ def everything(directory: Path) -> bytes:
 
 def test_a_run_is_logged_and_brought_up_to_date(provider: Provider, store: Path, tmp_path: Path) -> None:
     directory, client = tmp_path / "my run", MlflowClient()
-    judged(provider, directory, limits=Limits(calls=1))
+    judged(provider, directory, limiter=Limiter(Limits(calls=1)))
     id_ = log(read(directory), experiment="logged")
     run = client.get_run(id_)
     assert (run.info.status, run.data.metrics["n"]) == ("KILLED", 0)

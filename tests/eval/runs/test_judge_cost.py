@@ -12,7 +12,6 @@ from support.faulty_server import Provider
 from support.scripted import Function, engine_lm, render
 
 from eval.__main__ import main
-from eval.calls.limits import Limits
 from eval.figures.comparison import best_of
 from eval.figures.costs import costs
 from eval.figures.summary import Summary, judges
@@ -21,6 +20,7 @@ from eval.papers.tables import Column, TableRow, find
 from eval.reports.text import cost_table, table
 from eval.runs.runner import evaluate
 from eval.runs.store import read
+from odqa.limits import Limiter, Limits
 from programs.instruments.adapters import load_adapter
 from programs.steps.ask import ask
 from retrieval import UsageError
@@ -106,7 +106,9 @@ def test_a_run_that_is_cut_short_anywhere_pays_the_judge_once(provider: Provider
     while summary is None or not summary.complete:
         sittings += 1
         # Each sitting is stopped at its first call: before the program, or between the program and the judge.
-        summary = run(provider, tmp_path / "run", judge(provider, tmp_path), limits=Limits(calls=8 + sittings))
+        summary = run(
+            provider, tmp_path / "run", judge(provider, tmp_path), limiter=Limiter(Limits(calls=8 + sittings))
+        )
     assert sittings == 2 * COUNT
     assert sum(provider.paid.values()) == 8 + 2 * COUNT
     spent = summary.judges["acc_judge:openai/gpt-4o"]
@@ -151,11 +153,11 @@ def test_a_judge_is_asked_in_one_form_whatever_the_program_is_asked_in(provider:
 
 
 def test_the_limits_count_the_judge_and_its_test(provider: Provider, tmp_path: Path) -> None:
-    stopped = run(provider, tmp_path / "calls", judge(provider, tmp_path), limits=Limits(calls=10))
+    stopped = run(provider, tmp_path / "calls", judge(provider, tmp_path), limiter=Limiter(Limits(calls=10)))
     assert (stopped.total.n, stopped.stopped) == (1, "the limit of 10 LM calls is reached")
     test = self_test_of(judge(provider, tmp_path / "other"))
     assert test is not None
-    stopped = run(provider, tmp_path / "usd", judge(provider, tmp_path / "usd"), limits=Limits(usd=test.usd))
+    stopped = run(provider, tmp_path / "usd", judge(provider, tmp_path / "usd"), limiter=Limiter(Limits(usd=test.usd)))
     assert (stopped.total.n, stopped.stopped) == (0, f"the limit of {test.usd:g} US dollars is reached")
 
 

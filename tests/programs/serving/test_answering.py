@@ -179,7 +179,7 @@ def test_the_last_call_of_a_day_may_be_in_the_middle_of_a_question() -> None:
 def test_a_day_has_so_many_dollars() -> None:
     with serving(answering_with(engine_lm(Priced(lambda *_: ANSWER)), limits={"usd": 0.5})) as url:
         assert [ask(url).status_code for _ in range(3)] == [200, 200, 429]
-        assert ask(url).json()["error"]["message"].startswith("today's 0.5 US dollars are spent")
+        assert ask(url).json()["error"]["message"].startswith("the limit of 0.5 US dollars is reached today")
     with serving(answering_with(engine_lm(Function(lambda *_: ANSWER)), limits={"usd": 0.5})) as url:
         assert [ask(url).status_code for _ in range(2)] == [200, 429]
         assert ask(url).json()["error"]["message"].startswith("the price of an LM call is unknown")

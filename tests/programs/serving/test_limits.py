@@ -18,7 +18,7 @@ def test_a_new_day_begins_at_midnight() -> None:
     now = [datetime(2026, 5, 1, 23, 59, 30, tzinfo=UTC)]
     day = Day(Limits(calls=1, usd=0.5), lambda: now[0])
     day.begin()
-    with pytest.raises(Problem, match="today's 1 LM calls are made") as caught:
+    with pytest.raises(Problem, match="the limit of 1 LM calls is reached today") as caught:
         day.check()
     assert caught.value.headers == {"Retry-After": "30"}
     now[0] = datetime(2026, 5, 2, 0, 0, 0, tzinfo=UTC)
@@ -27,7 +27,7 @@ def test_a_new_day_begins_at_midnight() -> None:
     day.pay(paid(None, cached=True))
     day.check()
     day.pay(paid(0.25))
-    with pytest.raises(Problem, match=r"today's 0\.5 US dollars are spent"):
+    with pytest.raises(Problem, match=r"the limit of 0\.5 US dollars is reached today"):
         day.begin()
 
 

@@ -11,18 +11,19 @@ from typing import Any
 import dspy
 import pytest
 from support.counted_lm import CountedLM, TwoCalls
+from support.faulty_server import Provider
 from support.patience import eventually
 from support.ray_cluster import ray_cluster, short_folder
 from support.scripted import engine_lm
 
 import retrieval
-from eval.calls.limits import Limits
 from eval.figures.summary import Summary
 from eval.metrics import STANDARD, em
 from eval.records.run import Run
 from eval.runs.runner import evaluate
 from eval.runs.store import read
 from odqa.cluster import Workers
+from odqa.limits import Limiter, Limits
 from retrieval import Memory, Passage, UsageError
 
 pytestmark = pytest.mark.xdist_group("ray")
@@ -99,12 +100,26 @@ def calls_of(directory: Path) -> bytes:
 def test_a_limit_stops_all_workers_and_the_run_goes_on_with_what_they_paid_for(cluster: Any, tmp_path: Path) -> None:
     program, engine = TwoCalls(Memory([Passage("1", "Gold is heavy.")])), counted(tmp_path / "lm")
     how: dict[str, Any] = {"workers": Workers(1), "threads": 4, "lm_calls": 2}
-    first = run(program, engine, tmp_path / "run", *WORDS, limits=Limits(calls=7), **how)
+    first = run(program, engine, tmp_path / "run", *WORDS, limiter=Limiter(Limits(calls=7)), **how)
     assert (first.stopped, first.complete) == ("the limit of 7 LM calls is reached", False)
     assert paid(tmp_path / "run").total() == len(engine.asked()) == 7
     second = run(program, engine, tmp_path / "run", *WORDS, **how)
     assert (second.complete, second.total.scores["em"].mean) == (True, 1 / 8)
     assert Counter(engine.asked()) == Counter(f"{which} {word}" for word in WORDS for which in ("first", "second"))
+
+
+def test_when_the_minutes_are_over_a_worker_waits_for_no_reply(cluster: Any, tmp_path: Path) -> None:
+    program = TwoCalls(Memory([Passage("1", "Gold is heavy.")]))
+    asked = [dspy.Example(id=word, question=word, answers=["gold"]).with_inputs("question") for word in WORDS]
+    with Provider(lambda prompt, before: "").running() as provider:
+        provider.hold.set()  # it never answers
+        with dspy.context(lm=dspy.LM("openai/gpt-4o-mini", api_base=provider.url, api_key="k")):
+            limiter = Limiter(Limits(minutes=0.1))
+            summary = evaluate(
+                program, asked, metrics=[em], directory=tmp_path / "run", workers=Workers(1), limiter=limiter
+            )
+    assert provider.asked
+    assert (summary.total.n, summary.stopped) == (0, "the limit of 0.1 minutes is reached")
 
 
 def test_errors_are_those_of_a_run_without_workers(cluster: Any, tmp_path: Path) -> None:
@@ -143,6 +158,7 @@ import sys
 from pathlib import Path
 import dspy
 from support.counted_lm import CountedLM, TwoCalls
+from support.faulty_server import Provider
 from support.scripted import engine_lm
 from eval.metrics import em
 from odqa.cluster import Workers
