@@ -10,7 +10,7 @@ import programs
 from eval.papers.tables import PAPERS, Column, Table, TableRow, paper
 from eval.records.lines import Line, read_lines
 
-_OURS = read_lines(Path(__file__).parent / "methods" / "table.csv")
+_OURS = read_lines(Path(__file__).parent / "methods" / "table.csv", Line)
 _KINDS = {"table": "Table ", "fig": "Figure "}
 
 

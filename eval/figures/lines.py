@@ -1,27 +1,28 @@
 """From a run to its line in the table of all methods: a pure function."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from math import fsum
 
-from eval.figures.comparison import compare
-from eval.figures.outcomes import breakdown, reason
+from eval.figures.outcomes import breakdown, outcome, reason
+from eval.figures.statistics import difference_interval, paired_test
 from eval.figures.summary import Figures, Score, summarise
-from eval.records.lines import Line
+from eval.records.lines import Line, QuestionLine
 from eval.records.record import Row
 from eval.records.run import Run
 
-__all__ = ["line_of", "name_of"]
+__all__ = ["line_of", "name_of", "questions_of"]
 
 _STANDINGS = {"extractive/reader": "floor", "oracle/perfect": "ceiling"}
 _BY = {"_by_id": "ids", "": "titles"}  # ids first: titles can repeat
 
 
-def line_of(run: Run | None, what: Line, direct: Run | None = None) -> Line:
+def line_of(run: Run | None, what: Line, direct: Mapping[str, float] | None = None) -> Line:
     """The run's line.
 
     Args:
         run: The run; None where there is none with figures.
         what: The line without figures: which run it is.
-        direct: The run of `direct` with the same LM.
+        direct: The scores of `direct` with the same LM, by question; None where there are none.
     """
     total = None if run is None else summarise(run.rows, run.manifest.asked, run.manifest).total
     if run is None or total is None or not total.scores:
@@ -50,7 +51,32 @@ def line_of(run: Run | None, what: Line, direct: Run | None = None) -> Line:
     return Line.model_validate({**what.model_dump(), **figures})
 
 
-def _of_a_model(run: Run, total: Figures, metric: str, direct: Run | None) -> dict[str, float]:
+def questions_of(run: Run, line: Line) -> list[QuestionLine]:
+    """The questions of a run with a language model, for which `line_of` gave this line; none for floor and ceiling."""
+    if line.lm in _STANDINGS.values() or not line.n:
+        return []
+    known = run.passages()
+    return [
+        QuestionLine(
+            task=line.task,
+            program=line.program,
+            lm=line.lm,
+            variant=line.variant,
+            id=row.id,
+            score=row.scores.get(line.metric) or 0.0,
+            f1=row.scores.get("f1"),
+            outcome=outcome(row, line.metric, reason(row, known)),
+            lm_calls=row.cost.lm_calls,
+            depth=row.cost.depth,
+            tokens_in=row.cost.input_tokens,
+            tokens_out=row.cost.output_tokens,
+            seconds=round(row.cost.seconds, 1),
+        )
+        for row in run.rows
+    ]
+
+
+def _of_a_model(run: Run, total: Figures, metric: str, direct: Mapping[str, float] | None) -> dict[str, float]:
     """What is worth knowing of a language model beside its score."""
     known = run.passages()
     whys = [reason(row, known) for row in run.rows]
@@ -63,11 +89,14 @@ def _of_a_model(run: Run, total: Figures, metric: str, direct: Run | None) -> di
         "misread": lost["kept but misread"],
         "seconds": round(total.cost["seconds"], 1),
     }
-    if direct is None or direct.name == run.name or not {row.id for row in run.rows} & {row.id for row in direct.rows}:
+    direct = direct or {}
+    differences = [(row.scores.get(metric) or 0.0) - direct[row.id] for row in run.rows if row.id in direct]
+    if not differences:
         return figures
-    (difference,) = (each for each in compare([run, direct], [metric]).differences if each.type is None)
-    ends = {"to_direct_low": difference.low, "to_direct_high": difference.high, "to_direct_p": difference.p}
-    return {**figures, "to_direct": round(difference.mean, 4), **{name: round(end, 4) for name, end in ends.items()}}
+    low, high = difference_interval(differences)
+    ends = {"to_direct_low": low, "to_direct_high": high, "to_direct_p": paired_test(differences)}
+    mean = fsum(differences) / len(differences)
+    return {**figures, "to_direct": round(mean, 4), **{name: round(end, 4) for name, end in ends.items()}}
 
 
 def name_of(lm: str) -> str:

@@ -1,9 +1,14 @@
-"""The figures of many runs in one file, a line of comma-separated values for each; the page of all methods has them."""
+"""The figures of many runs in one file, a line of comma-separated values for each; the page of all methods has them.
+
+Beside it, a file of the questions of language models: with these, runs can be compared that were made on different days
+and machines, without their directories.
+"""
 
 import csv
 import io
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -11,7 +16,7 @@ from odqa.files import write_whole
 from odqa.http import one_line
 from retrieval import UsageError
 
-__all__ = ["Line", "merged", "read_lines", "write_lines"]
+__all__ = ["Line", "QuestionLine", "merged", "merged_questions", "read_lines", "write_lines"]
 
 
 class Line(BaseModel):
@@ -86,7 +91,39 @@ class Line(BaseModel):
         return (self.task, self.program, self.lm, self.variant)
 
 
-def read_lines(file: Path) -> list[Line]:
+class QuestionLine(BaseModel):
+    """What a run with a language model gave for one question. Scores are from 0 to 1."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    task: str
+    program: str
+    lm: str
+    variant: str = ""
+    """As in the `Line` of the run."""
+    id: str
+    """The question's id in its data set."""
+    score: float
+    """By the metric of the run's line; 0 where the question failed."""
+    f1: float | None = None
+    outcome: str
+    """Whether it is right by that metric, and else why not; see `eval.figures.outcomes.outcome`."""
+    lm_calls: int
+    depth: int
+    tokens_in: int
+    tokens_out: int
+    seconds: float
+
+    @property
+    def key(self) -> tuple[str, str, str, str]:
+        """That of the run's `Line`."""
+        return (self.task, self.program, self.lm, self.variant)
+
+
+_Line = TypeVar("_Line", Line, QuestionLine)
+
+
+def read_lines(file: Path, kind: type[_Line]) -> list[_Line]:
     """The lines of the file; none where it is missing.
 
     Raises:
@@ -96,17 +133,17 @@ def read_lines(file: Path) -> list[Line]:
         return []
     try:
         rows = csv.DictReader(io.StringIO(file.read_text(encoding="utf-8")), strict=True)
-        return [Line.model_validate({name: value for name, value in row.items() if value != ""}) for row in rows]
+        return [kind.model_validate({name: value for name, value in row.items() if value != ""}) for row in rows]
     except OSError as error:
         raise UsageError(f"cannot read {file}: {error.strerror}") from error
     except (ValueError, csv.Error, ValidationError) as error:
         raise UsageError(f"{file} is not as this command writes it: {one_line(error)}") from error
 
 
-def write_lines(file: Path, lines: Iterable[Line]) -> None:
+def write_lines(file: Path, lines: Iterable[_Line], kind: type[_Line]) -> None:
     """Write the lines in place of what the file had."""
     text = io.StringIO()
-    writer = csv.DictWriter(text, list(Line.model_fields), lineterminator="\n")
+    writer = csv.DictWriter(text, list(kind.model_fields), lineterminator="\n")
     writer.writeheader()
     writer.writerows(line.model_dump() for line in lines)
     write_whole(file, text.getvalue().encode())
@@ -123,3 +160,9 @@ def merged(old: Sequence[Line], new: Sequence[Line]) -> list[Line]:
         return (tasks.index(line.task), line.program, line.lm != "floor", line.lm != "ceiling", line.lm, line.variant)
 
     return sorted(by_key.values(), key=place)
+
+
+def merged_questions(old: Sequence[QuestionLine], new: Sequence[QuestionLine]) -> list[QuestionLine]:
+    """The lines with the new ones in place of all those of the same run, ordered by run."""
+    made = {line.key for line in new}
+    return sorted([line for line in old if line.key not in made] + list(new), key=lambda line: line.key)

@@ -1,5 +1,6 @@
 """The page of all methods: made from runs, added to, limited, and written anew from its figures."""
 
+import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -7,7 +8,7 @@ import pytest
 from support.command_line import exit_code
 
 from eval.__main__ import main
-from eval.records.lines import Line, read_lines
+from eval.records.lines import Line, QuestionLine, read_lines, write_lines
 from eval.reports.methods import page
 from programs import names
 
@@ -33,7 +34,7 @@ def call(*flags: str) -> int | str | None:
 def test_the_page_and_its_figures_are_those_of_the_runs_and_the_same_again(capsys: pytest.CaptureFixture[str]) -> None:
     assert call() == 0
     made, figures = Path("README.md").read_text(), Path("table.csv").read_text()
-    by_key = {(line.program, line.lm): line for line in read_lines(Path("table.csv"))}
+    by_key = {(line.program, line.lm): line for line in read_lines(Path("table.csv"), Line)}
     assert list(by_key) == [(name, lm) for name in ("direct", "genread", "itrg") for lm in ("floor", "ceiling")]
     direct, book, notes = (by_key[name, "ceiling"] for name in ("direct", "genread", "itrg"))
     assert (direct.n, direct.settings, direct.variant, direct.metric, direct.gold) == (3, "k 3", "", "em", "ids")
@@ -61,7 +62,7 @@ def test_runs_of_another_lm_or_form_are_added_and_the_page_says_what_they_lack()
         'adapters = { adapter = "json", structured = "on" }\nlimit = 3'
     )
     assert exit_code(main, ["table", "more.toml", "--lm", "oracle:0.5"]) == 0
-    lines = read_lines(Path("table.csv"))
+    lines = read_lines(Path("table.csv"), Line)
     assert [(line.lm, line.variant) for line in lines if line.program == "direct"] == [
         ("floor", ""),
         ("ceiling", ""),
@@ -78,7 +79,7 @@ def test_a_language_model_has_a_table_of_its_own_that_says_what_is_lost_and_how_
         'tasks = "sample"\nprograms = ["direct", "cot", { program = "cot", retrievers = "none" }]\nlimit = 6'
     )
     assert exit_code(main, ["table", "more.toml", "--lm", "oracle:0.5", "--lm", "oracle"]) == 0
-    lines = {(line.program, line.variant): line for line in read_lines(Path("table.csv")) if line.lm != "ceiling"}
+    lines = {(line.program, line.variant): line for line in read_lines(Path("table.csv"), Line) if line.lm != "ceiling"}
     direct, cot, closed = lines["direct", ""], lines["cot", ""], lines["cot", "closed book"]
     assert direct.to_direct is None
     for line in (cot, closed):
@@ -94,7 +95,9 @@ def test_a_language_model_has_a_table_of_its_own_that_says_what_is_lost_and_how_
         assert line.f1 >= line.score
         assert line.seconds is not None
     assert (closed.not_found, closed.dropped, closed.misread) == (0, 0, 0)  # nothing was to be found
-    (ceiling,) = (line for line in read_lines(Path("table.csv")) if (line.program, line.lm) == ("direct", "ceiling"))
+    (ceiling,) = (
+        line for line in read_lines(Path("table.csv"), Line) if (line.program, line.lm) == ("direct", "ceiling")
+    )
     assert (ceiling.f1, ceiling.seconds) == (None, None)
     made = Path("README.md").read_text()
     assert f"| cot | oracle/error-rate-0.5 | 6 | {100 * cot.score:.0f} [" in made
@@ -102,10 +105,41 @@ def test_a_language_model_has_a_table_of_its_own_that_says_what_is_lost_and_how_
     assert made.index("## oracle/error-rate-0.5 at a glance") < made.index("## Ceiling at a glance")
 
 
+def test_runs_without_figures_alone_are_made_and_compared_with_direct_where_its_run_is_gone() -> None:
+    Path("more.toml").write_text('tasks = "sample"\nprograms = ["direct", "cot"]\nlms = "oracle:0.5"\nlimit = 6')
+    assert exit_code(main, ["table", "more.toml"]) == 0
+    lines, questions = Path("table.csv").read_text(), Path("questions.csv").read_text()
+    asked = read_lines(Path("questions.csv"), QuestionLine)
+    assert [line.program for line in asked] == ["cot"] * 6 + ["direct"] * 6
+    (cot,) = (line for line in read_lines(Path("table.csv"), Line) if line.program == "cot")
+    assert sum(line.score for line in asked[:6]) / 6 == pytest.approx(cot.score, abs=1e-4)
+    shutil.rmtree("runs")
+    assert exit_code(main, ["table", "more.toml", "--missing"]) == 0
+    assert not Path("runs").exists()
+
+    Path("table.csv").write_text("".join(each for each in lines.splitlines(True) if ",cot," not in each))
+    assert exit_code(main, ["table", "more.toml", "--missing"]) == 0
+    assert len(list(Path("runs").rglob("manifest.json"))) == 1  # direct is not asked again
+    assert read_lines(Path("table.csv"), Line)[0].to_direct == cot.to_direct is not None
+    assert Path("questions.csv").read_text().count("direct") == questions.count("direct")
+
+
+def test_figures_that_are_not_as_they_were_are_said(capsys: pytest.CaptureFixture[str]) -> None:
+    assert call() == 0
+    assert "not as it was" not in capsys.readouterr().err
+    made = read_lines(Path("table.csv"), Line)
+    write_lines(Path("table.csv"), [made[0].model_copy(update={"depth": 7.0}), *made[1:]], Line)
+    shutil.rmtree("runs")
+    assert call() == 0
+    (said,) = (line for line in capsys.readouterr().err.splitlines() if "not as it was" in line)
+    assert said.endswith("not as it was: sample, direct, floor: depth 7.0 -> 1.0")
+    assert read_lines(Path("table.csv"), Line) == made
+
+
 def test_each_run_is_in_the_figures_as_soon_as_it_has_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[int] = []
 
-    def write(file: Path, lines: Iterable[Line]) -> None:
+    def write(file: Path, lines: Iterable[Line], kind: type) -> None:
         made.append(sum(line.n > 0 for line in lines))
 
     monkeypatch.setattr("eval.commands.table.write_lines", write)
@@ -118,7 +152,7 @@ def test_each_run_is_in_the_figures_as_soon_as_it_has_ended(monkeypatch: pytest.
 
 def test_what_there_is_before_a_limit_is_on_the_page() -> None:
     assert call("--max-calls", "4", "--threads", "1", "--lm-calls", "1") == 0
-    assert [line.n for line in read_lines(Path("table.csv"))] == [1, 3, 0, 0, 0, 0]
+    assert [line.n for line in read_lines(Path("table.csv"), Line)] == [1, 3, 0, 0, 0, 0]
     made = Path("README.md").read_text()
     assert "- floor: 2 of 3 questions of sample with direct." in made
     assert "- floor: sample with genread, itrg." in made
@@ -156,7 +190,7 @@ def test_figures_of_another_form_are_refused(capsys: pytest.CaptureFixture[str])
 
 
 def test_the_page_of_the_documentation_is_that_of_its_figures_and_has_every_program_and_data_set() -> None:
-    lines = read_lines(METHODS / "table.csv")
+    lines = read_lines(METHODS / "table.csv", Line)
     made = page(lines, names(), names())
     assert (METHODS / "README.md").read_text(encoding="utf-8") == made
     assert {line.program for line in lines if line.lm == "ceiling" and line.n} == set(names())

@@ -13,9 +13,9 @@ def line(**fields: Any) -> Line:
 
 def test_lines_are_read_as_they_were_written(tmp_path: Path) -> None:
     lines = [line(), line(lm='a, "b"', gold="ids", found=0.0, found_low=0.0, found_high=0.3, settings="k 3, style x")]
-    assert read_lines(tmp_path / "table.csv") == []
-    write_lines(tmp_path / "table.csv", lines)
-    assert read_lines(tmp_path / "table.csv") == lines
+    assert read_lines(tmp_path / "table.csv", Line) == []
+    write_lines(tmp_path / "table.csv", lines, Line)
+    assert read_lines(tmp_path / "table.csv", Line) == lines
 
 
 def test_new_lines_take_the_place_of_old_ones_and_have_one_order() -> None:
