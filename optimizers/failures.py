@@ -11,8 +11,8 @@ import dspy
 from dspy.utils.callback import BaseCallback
 from dspy.utils.exceptions import LMError, LMInvalidRequestError
 
-from eval.calls.recorded_calls import RecordedCalls, Stopped
 from eval.metrics import Metric
+from eval.runs.recorded_calls import RecordedCalls, Stopped
 from odqa.secrets import without_url_secrets
 
 __all__ = ["Failures", "one_line"]

@@ -11,11 +11,11 @@ from typing import Any
 import dspy
 from dspy.utils.exceptions import AdapterParseError
 
-from eval.calls.recorded_calls import RecordedCalls, Stopped
 from eval.figures.summary import Figures, Score, Summary
 from eval.metrics import Metric, standard
 from eval.metrics.squad import normalise
-from eval.records.call_log import CallLog
+from eval.records.run import CallLog
+from eval.runs.recorded_calls import RecordedCalls, Stopped
 from eval.runs.runner import evaluate, questions_at_once
 from eval.runs.store import making
 from odqa.cluster import Workers

@@ -14,9 +14,9 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from eval.records.parsing import page, reading
 from eval.records.record import jsonable
 from odqa.files import json_page, write_whole
+from odqa.reading import read_as, reading
 from programs.instruments.adapters import Structured
 from retrieval import UsageError
 
@@ -225,7 +225,7 @@ def read_race(directory: str | Path) -> Race:
         UsageError: there is none, or its record is damaged or of another version's form.
     """
     with reading(f"{directory} holds no race"):
-        race = page(Path(directory) / FILE, Race.model_validate)
+        race = read_as(Path(directory) / FILE, Race.model_validate)
     if race.format != _FORMAT:
         raise UsageError(f"the race in {directory} has the form of another version of dspy-odqa: run it again")
     return race

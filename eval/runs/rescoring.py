@@ -12,12 +12,12 @@ from typing import Any
 
 import dspy
 
-from eval.calls.recorded_calls import RecordedCalls
-from eval.calls.scoring import defined, score
 from eval.figures.summary import Summary, summarise
 from eval.metrics import Metric, self_test_of
 from eval.records.record import Row, Shown
 from eval.records.run import Run
+from eval.runs.question import defined, score
+from eval.runs.recorded_calls import RecordedCalls
 from eval.runs.store import Store, making
 from odqa.limits import Limiter
 from programs.instruments.cost import Spent

@@ -22,13 +22,13 @@ from typing import Any, Literal
 
 import dspy
 
-from eval.calls.question import Questioner
-from eval.calls.recorded_calls import RecordedCalls, Stopped
 from eval.figures.summary import Summary, summarise
 from eval.metrics import Metric, self_test_of
 from eval.records.record import Row, plain
 from eval.runs.distributed.driver import employed
 from eval.runs.distributed.job import Job
+from eval.runs.question import Questioner
+from eval.runs.recorded_calls import RecordedCalls, Stopped
 from eval.runs.store import Store, making
 from odqa.cluster import Workers
 from odqa.limits import Limiter

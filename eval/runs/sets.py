@@ -10,7 +10,6 @@
 Each entry of a list is combined with each entry of the others. The names in the file are those of the types here.
 """
 
-import tomllib
 from collections.abc import Iterator, Mapping
 from inspect import signature
 from itertools import product
@@ -21,7 +20,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 import programs
 from eval.runs.request import Request
-from odqa.files import read_whole
+from odqa.reading import read_toml
 from programs.instruments.adapters import Structured
 from programs.steps.settings import check
 from retrieval import UsageError
@@ -143,14 +142,7 @@ def read_set(file: str | Path) -> RunSet:
     Raises:
         UsageError: the file cannot be read, or is not as the types here say; the message says where and what there is.
     """
-    try:
-        content = tomllib.loads(read_whole(file).decode())
-    except OSError as error:
-        raise UsageError(f"cannot read {file}: {error.strerror}") from error
-    except ValueError as error:
-        raise UsageError(f"{file} is no TOML: {error}") from error
-    except RecursionError:
-        raise UsageError(f"{file} is nested too deeply") from None
+    content = read_toml(file)
     try:
         made = RunSet.model_validate(content)
     except ValidationError as error:

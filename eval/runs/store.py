@@ -3,7 +3,7 @@
 manifest.json   what is run with what (`eval.records.record.Manifest`); written first
 rows.jsonl      one line per question (`eval.records.record.Row`), as they finish, each on disk at once
 passages.jsonl  the passages that the rows name, with their texts, each once; on disk before the rows are
-calls.jsonl     one line per LM call that was paid for, each on disk at once; see `eval.calls.recorded_calls`
+calls.jsonl     one line per LM call that was paid for, each on disk at once; see `eval.runs.recorded_calls`
 summary.json    the figures; written at the end and when the run is interrupted
 lock            as long as a process makes the run
 
@@ -21,12 +21,11 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ConfigDict, field_validator
 
 from eval.figures.summary import Figures, Summary
-from eval.records.call_log import CallLog
-from eval.records.parsing import ELSEWHERE, Damaged, lines, page, reading, say_left_out
 from eval.records.record import Manifest, Row, jsonable
-from eval.records.run import Run, read_passage
+from eval.records.run import CallLog, Run, read_passage, say_left_out
 from odqa.files import json_line, json_page, locked, open_regular, replaced, write_whole, writing_lines
 from odqa.limits import Limiter, Limits
+from odqa.reading import Damaged, lines_as, read_as, reading
 from programs.instruments.cost import Cost
 from programs.instruments.trace import Trace
 from retrieval import Passage, UsageError, union
@@ -54,7 +53,7 @@ def read(directory: str | Path, *, skip_damaged: bool = False) -> Run:
     left_out: list[Damaged] = []
     with reading(f"{directory} holds no run"):
         manifest = _manifest(path)
-        found = lines(path / "rows.jsonl", Row.model_validate, left_out=left_out if skip_damaged else None)
+        found = lines_as(path / "rows.jsonl", Row.model_validate, left_out=left_out if skip_damaged else None)
         rows = sorted({row.id: row for row, _ in found}.values(), key=lambda row: row.number)
         failed = all(row.error is not None for row in rows)
         gap = _gap(_summary(path), manifest.asked, len(rows), all_failed=failed)
@@ -211,7 +210,7 @@ class Store:
 
     def whole_rows(self) -> Iterator[Row]:
         """The rows so far, as they are on disk."""
-        return (row for row, _ in lines(self._rows_file, Row.model_validate))
+        return (row for row, _ in lines_as(self._rows_file, Row.model_validate))
 
     def hold(self, passages: Sequence[Passage]) -> set[tuple[str, str]]:
         """Write those of the passages that were not written before; they are safe when this returns.
@@ -235,7 +234,7 @@ class Store:
     def _take_up(self, manifest: Mapping[str, Any], resumable: bool) -> Manifest:
         if not resumable:
             raise UsageError(f"{self._directory} holds a run already; choose another directory")
-        with reading(f"cannot use {self._directory}", ELSEWHERE):
+        with reading(f"cannot use {self._directory}", "choose another directory for the run"):
             old = _manifest(self._directory)
             was = old.entries()
             different = [
@@ -247,7 +246,7 @@ class Store:
                     "directory"
                 )
             self._drop_failed()
-            for passage, _ in lines(self._passages_file, read_passage):
+            for passage, _ in lines_as(self._passages_file, read_passage):
                 self._texts[passage.id] = hash(passage.text)
             if self._passages_file.exists():
                 with writing_lines(self._passages_file):
@@ -256,7 +255,7 @@ class Store:
 
     def _drop_failed(self) -> None:
         with replaced(self._rows_file) as file:
-            for row, line in lines(self._rows_file, Row.model_validate):
+            for row, line in lines_as(self._rows_file, Row.model_validate):
                 if row.error is None:
                     file.write(line)
                     self.rows.append(_figures_of(row))
@@ -295,7 +294,7 @@ def _manifest(directory: Path) -> Manifest:
         return Manifest.model_validate(content)
 
     try:
-        return page(directory / _MANIFEST, parse)
+        return read_as(directory / _MANIFEST, parse)
     except _OtherForm:
         raise UsageError(f"the run in {directory} has the form of another version of dspy-odqa: run it again") from None
 
@@ -321,7 +320,7 @@ def _count(path: Path) -> int:
 def _summary(directory: Path) -> _Concluded | None:
     """What is read of the summary on disk, which may be older than the rows; None where there is none."""
     file = directory / "summary.json"
-    return page(file, _Concluded.model_validate) if file.exists() else None
+    return read_as(file, _Concluded.model_validate) if file.exists() else None
 
 
 def _gap(summary: _Concluded | None, asked: int, rows: int, *, all_failed: bool) -> str | None:

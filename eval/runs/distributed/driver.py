@@ -10,11 +10,11 @@ from typing import Any, Protocol
 
 import dspy
 
-from eval.calls.recorded_calls import RecordedCalls, Stopped
 from eval.records.record import Row
 from eval.runs.distributed.job import Job
 from eval.runs.distributed.messages import Held, News, Orders
 from eval.runs.distributed.worker import Worker
+from eval.runs.recorded_calls import RecordedCalls, Stopped
 from odqa.cluster import Workers, connected, gpus_each, workers_in
 from odqa.deadlines import remaining
 from odqa.http import one_line

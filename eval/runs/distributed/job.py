@@ -31,7 +31,7 @@ class Job:
     lm: dspy.LM | None
     adapter: dspy.Adapter | None
     how: Mapping[str, Any]
-    """Further arguments of `eval.calls.question.Questioner`."""
+    """Further arguments of `eval.runs.question.Questioner`."""
     cache: bool
 
     def packed(self) -> "Packed":

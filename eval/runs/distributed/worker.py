@@ -11,12 +11,12 @@ from queue import SimpleQueue
 
 import dspy
 
-from eval.calls.question import Questioner
-from eval.calls.recorded_calls import RecordedCalls, Stopped
-from eval.records.call_log import CallLog
 from eval.records.record import PaidCall, Row
+from eval.records.run import CallLog
 from eval.runs.distributed.job import Packed
 from eval.runs.distributed.messages import Held, News, Orders
+from eval.runs.question import Questioner
+from eval.runs.recorded_calls import RecordedCalls, Stopped
 from odqa.limits import Limiter
 from retrieval import OdqaError, Passage, union
 

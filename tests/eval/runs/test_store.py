@@ -9,9 +9,8 @@ from support.records import a_row
 from support.runs_on_disk import begin_run
 
 from eval.figures.summary import summarise
-from eval.records.call_log import CallLog
 from eval.records.record import Prediction
-from eval.records.run import Run
+from eval.records.run import CallLog, Run
 from eval.runs.store import Store, read
 from retrieval import Passage, UsageError
 

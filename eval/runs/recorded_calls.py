@@ -17,8 +17,8 @@ from typing import Any
 
 import dspy
 
-from eval.records.call_log import CallLog
 from eval.records.record import Message, PaidCall
+from eval.records.run import CallLog
 from odqa.bridge import Call, Watcher, prompt_of, readable, recordable, watchers, watching
 from odqa.files import json_line
 from odqa.limits import Limiter

@@ -1,37 +1,31 @@
-"""The JSON files of a run, read as what they should be: what is wrong with one is said with its file and line."""
+"""Files read as what they should be: what is wrong with one is said in one line, with the file and the line."""
 
 import json
-import logging
 import math
-from collections.abc import Callable, Iterator, Sequence
+import tomllib
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from io import BufferedReader
 from pathlib import Path
 from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
+from odqa.errors import UsageError
 from odqa.files import LongLine, lines_of, open_regular, read_whole
 from odqa.http import one_line
-from retrieval import UsageError
 
-__all__ = ["ELSEWHERE", "Damaged", "lines", "page", "reading", "say_left_out"]
+__all__ = ["Damaged", "lines_as", "read_as", "read_toml", "reading"]
 
-ELSEWHERE = "choose another directory for the run"
-"""What to do with a directory that cannot be gone on with."""
-
-logger = logging.getLogger(__name__)
-
-_Parsed = TypeVar("_Parsed")
+T = TypeVar("T")
 
 _DEEPEST = 100  # objects and lists in one another: what a page shows of them is made by functions that call themselves
 
 
 class Damaged(UsageError):
-    """A file of a run does not hold what it should."""
+    """A file does not hold what it should."""
 
 
-def page(path: Path, parse: Callable[[Any], _Parsed]) -> _Parsed:
+def read_as(path: Path, parse: Callable[[Any], T]) -> T:
     """What a file of JSON holds.
 
     Args:
@@ -45,19 +39,15 @@ def page(path: Path, parse: Callable[[Any], _Parsed]) -> _Parsed:
     return _parsed(path, None, read_whole(path), parse, finite=True)
 
 
-def lines(
-    path: Path,
-    parse: Callable[[Any], _Parsed],
-    *,
-    finite: bool = True,
-    left_out: list[Damaged] | None = None,
-) -> Iterator[tuple[_Parsed, bytes]]:
-    """What each line of a file holds, and the line. A last line that is cut off is left out; a file that is missing has
-    no lines.
+def lines_as(
+    path: Path, parse: Callable[[Any], T], *, finite: bool = True, left_out: list[Damaged] | None = None
+) -> Iterator[tuple[T, bytes]]:
+    """What each line of a file of JSON holds, and the line. A last line that is cut off is left out; a file that is
+    missing has no lines.
 
     Args:
         path: The file.
-        parse: As for `page`.
+        parse: As for `read_as`.
         finite: Whether a number that is not finite is damage; LMs' servers send such numbers.
         left_out: Where what is wrong with damaged lines goes, which are left out then.
 
@@ -68,36 +58,41 @@ def lines(
     if not path.exists():
         return
     with open_regular(path) as file:
-        for number, line in enumerate(_whole(path, file), 1):
-            if not line.endswith(b"\n"):
-                return
-            try:
-                parsed = _parsed(path, number, line, parse, finite=finite)
-            except Damaged as damaged:
-                if left_out is None:
-                    raise
-                left_out.append(damaged)
-            else:
-                yield parsed, line
+        try:
+            for number, line in enumerate(lines_of(file), 1):
+                if not line.endswith(b"\n"):
+                    return
+                try:
+                    parsed = _parsed(path, number, line, parse, finite=finite)
+                except Damaged as damaged:
+                    if left_out is None:
+                        raise
+                    left_out.append(damaged)
+                else:
+                    yield parsed, line
+        except LongLine as error:
+            raise Damaged(f"{path}, line {error.number} is damaged: {error}") from error
 
 
-def _whole(path: Path, file: BufferedReader) -> Iterator[bytes]:
+def read_toml(path: str | Path) -> dict[str, Any]:
+    """What a file of TOML holds.
+
+    Raises:
+        UsageError: it cannot be read, or is no TOML.
+    """
     try:
-        yield from lines_of(file)
-    except LongLine as error:
-        raise Damaged(f"{path}, line {error.number} is damaged: {error}") from error
-
-
-def say_left_out(left_out: Sequence[Damaged], meaning: str) -> None:
-    """Warn of damaged lines that were left out, and say what that means."""
-    if left_out:
-        count = "1 damaged line is" if len(left_out) == 1 else f"{len(left_out)} damaged lines are"
-        logger.warning("%s left out: %s; the first: %s", count, meaning, left_out[0])
+        return tomllib.loads(read_whole(path).decode())
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror}") from error
+    except ValueError as error:
+        raise UsageError(f"{path} is no TOML: {error}") from error
+    except RecursionError:
+        raise UsageError(f"{path} is nested too deeply") from None
 
 
 @contextmanager
 def reading(missing: str, advice: str = "") -> Iterator[None]:
-    """Say in one line what is wrong with a file.
+    """Say in one line what is wrong with a file that is read in the block.
 
     Args:
         missing: What to say first where a file cannot be read.
@@ -116,7 +111,7 @@ def reading(missing: str, advice: str = "") -> Iterator[None]:
         raise UsageError(f"{missing}: {error.filename}: {error.strerror}") from error
 
 
-def _parsed(path: Path, line: int | None, content: bytes, parse: Callable[[Any], _Parsed], *, finite: bool) -> _Parsed:
+def _parsed(path: Path, line: int | None, content: bytes, parse: Callable[[Any], T], *, finite: bool) -> T:
     # Python reads NaN and 1e999, which JSON does not have: nothing else could read a page that is made of them.
     strict: dict[str, Any] = {"parse_float": _finite, "parse_constant": _finite} if finite else {}
     try:

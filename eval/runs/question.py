@@ -15,12 +15,11 @@ from dspy.utils.exceptions import (
     LMUnsupportedFeatureError,
 )
 
-from eval.calls.recorded_calls import RecordedCalls
-from eval.calls.scoring import defined, score
 from eval.metrics import Metric
 from eval.metrics.squad import golds_of
-from eval.records.record import Error, Prediction, Row
+from eval.records.record import HIGHEST, Error, Prediction, Row
 from eval.records.record import prediction as recorded
+from eval.runs.recorded_calls import RecordedCalls
 from odqa.bridge import unbound
 from odqa.secrets import keep_secret, without_url_secrets
 from programs.instruments.cost import Cost, PredictorNames, Spent, measured
@@ -28,8 +27,9 @@ from programs.instruments.searches import Search, observed
 from programs.instruments.trace import Trace, trace
 from retrieval import Passage, UsageError
 
-__all__ = ["Questioner"]
+__all__ = ["Questioner", "defined", "score"]
 
+_NOTHING = dspy.Prediction(answer="", queries=[], passages=[], evidence=[], known_facts=[])
 _LONGEST_ERROR = 1000  # characters
 # Errors that asking again does not cure. `dspy.LM` itself tries again after rate limits, time-outs, server errors and
 # cut connections, but not after a body that is no reply.
@@ -154,3 +154,35 @@ class Questioner:
 
 def _texts(values: Any) -> tuple[str, ...] | None:
     return None if values is None else tuple(map(str, values))
+
+
+def score(
+    metrics: Sequence[Metric], example: dspy.Example, prediction: dspy.Prediction, judging: dict[str, Spent]
+) -> dict[str, float | None]:
+    """The scores of the metrics that are defined; their LM calls are added to `judging`.
+
+    Raises:
+        ValueError: a metric gave no number from 0 to 1.
+    """
+    scores: dict[str, float | None] = {}
+    for metric in metrics:
+        try:
+            with measured() as cost:
+                value = metric(example, prediction)
+        finally:
+            if cost.lm_calls:
+                judging[metric.__name__] = cost.of_lms()
+        if value is not None:
+            scores[metric.__name__] = _checked(metric.__name__, float(value))
+    return scores
+
+
+def defined(metrics: Sequence[Metric], example: dspy.Example) -> dict[str, float | None]:
+    """The metrics that count a question which has failed: their names, each with None."""
+    return dict.fromkeys(score(metrics, example, _NOTHING, {}))
+
+
+def _checked(metric: str, value: float) -> float:
+    if not 0 <= value <= HIGHEST:
+        raise ValueError(f"the metric {metric} gave {value:.4g}: scores are from 0 to 1")
+    return value

@@ -1,1 +1,0 @@
-"""One question asked, with every LM call of it recorded and within limits."""
