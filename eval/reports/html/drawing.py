@@ -1,36 +1,31 @@
-"""Where the marks of a drawing stand: of an interval, and of points with their Pareto front.
+"""Drawings as SVG: an interval, the intervals of a table, and scores against costs with their Pareto front.
 
-Places are in pixels, from the left and from the top. `drawing.html` draws them as SVG; colours and line widths are in
-the style sheet.
+Places are in pixels, from the left and from the top. Colours and line widths are in `drawing.css`.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import ClassVar
+from typing import NamedTuple
+
+from markupsafe import Markup
 
 from eval.records.standing import Standing
+from eval.reports.html.visible import visible
 
-__all__ = [
-    "COLOURS",
-    "SHAPES",
-    "Axis",
-    "Bar",
-    "Chart",
-    "Forest",
-    "Mark",
-    "Named",
-    "Point",
-    "Tick",
-    "axis",
-    "bar",
-    "chart",
-    "forest",
-    "front",
-]
+__all__ = ["Axis", "Drawing", "Interval", "Point", "bar", "chart", "forest", "front", "key", "scale"]
 
-SHAPES = (
+
+class Interval(NamedTuple):
+    """A mean with its interval, as shares."""
+
+    mean: float
+    low: float
+    high: float
+
+
+_SHAPES = (
     "M5 0A5 5 0 1 1 -5 0A5 5 0 1 1 5 0Z",  # circle
     "M-4.5 -4.5H4.5V4.5H-4.5Z",  # square
     "M0 -6L6 0L0 6L-6 0Z",  # diamond
@@ -38,80 +33,99 @@ SHAPES = (
     "M0 6L6 -4.5H-6Z",  # triangle that points down
     "M-2 -6H2V-2H6V2H2V6H-2V2H-6V-2H-2Z",  # plus
     "M-6 -3L-3 -6L0 -3L3 -6L6 -3L3 0L6 3L3 6L0 3L-3 6L-6 3L-3 0Z",  # cross
-)
-"""The outlines of the runs' markers, around their middle. With `COLOURS` they tell 56 runs apart."""
+)  # the outlines of the runs' markers, around their middle; with the colours they tell 56 runs apart
+_COLOURS = 8  # for runs; `drawing.css` has them as c0 …
 
-COLOURS = 8
-"""How many colours the style sheet has for runs, c0 …"""
-
-_WIDE = 7  # the width of a letter
+_LETTER = 7  # the width of a letter
+_BAR = 216  # the width of the drawing of an interval
+_LINE = 22  # the height of a line of a forest
+_WIDE, _HIGH = 380, 270  # a chart, and its plot
+_LEFT, _RIGHT, _TOP, _BOTTOM = 44, 362, 12, 228
 _LOGARITHMIC = 20  # when the largest value is so many times the smallest, a linear axis crowds the small ones
 
 
 @dataclass(frozen=True, slots=True)
-class Tick:
-    """A line of a chart's grid, with what it stands for."""
+class Drawing:
+    """A drawing, for the page or for a file of its own."""
 
-    place: float
-    text: str
+    title: str
+    """All of it in words."""
+    width: int
+    height: int
+    marks: Markup
+
+    def on_page(self) -> Markup:
+        return _svg("chart", self.width, self.height, _element("title", self.title), self.marks, role="img")
+
+    def as_file(self, style: str) -> str:
+        """The text of an SVG file with this style sheet."""
+        back = _element("rect", class_="back", width="100%", height="100%")
+        sheet = Markup("<style>{}</style>").format(Markup(style))  # noqa: S704  # a file of this package
+        about = {"xmlns": "http://www.w3.org/2000/svg", "width": self.width, "height": self.height}
+        return _svg(None, self.width, self.height, _element("title", self.title), sheet, back, self.marks, **about)
 
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """What the bars of a table are drawn on."""
+    """What the intervals in a column of a table are drawn on."""
 
     least: float
     most: float
-    signed: bool
-    ticks: tuple[Tick, ...]
-    """The ends and the quarters, in percent."""
+    signed: bool = False
+    """Whether its numbers have a sign."""
+
+    def place(self, value: float) -> float:
+        return round(6 + (_BAR - 12) * (value - self.least) / (self.most - self.least), 1)
+
+    def ticks(self) -> list[tuple[float, str]]:
+        """Places and numbers of the ends and the quarters, in percent."""
+        values = [self.least + (self.most - self.least) * n / 4 for n in range(5)]
+        signs = ["+" if self.signed and abs(value) > 1e-9 else "" for value in values]
+        return [(self.place(value), f"{100 * value:{sign}.4g}") for value, sign in zip(values, signs, strict=True)]
 
 
-@dataclass(frozen=True, slots=True)
-class Bar:
-    """A mean with its interval on an axis; the figures stand beside it as text."""
-
-    width: ClassVar[int] = 216
-    height: ClassVar[int] = 16
-    grid: tuple[float, ...]
-    """The places of the axis's ticks, but for that of 0."""
-    zero: float | None
-    """The place of 0; None where it is on no tick."""
-    low: float
-    mean: float
-    high: float
+def key(run: int, hollow: bool) -> Markup:
+    """The marker beside a run's name."""
+    shape = _marker(run, 0, 0, hollow)
+    return _element("svg", shape, class_="key", viewBox="-8 -8 16 16", width=14, height=14, aria_hidden="true")
 
 
-@dataclass(frozen=True, slots=True)
-class Named:
-    """A bar with what it is of."""
+def bar(interval: Interval, axis: Axis, run: int | None = None, hollow: bool = False) -> Markup:
+    """A mean with its interval, beside which the figures stand as text.
 
-    name: str
-    bar: Bar
-    run: int | None
-    """The number of the run, where it is of one."""
-    hollow: bool
-    """Whether that run is a ceiling or a floor."""
+    Args:
+        interval: Both.
+        axis: What they are drawn on.
+        run: The number of the run that they are of, from 0; it has its colour and marker from it.
+        hollow: Whether that run is a ceiling or a floor.
+    """
+    marks = [_grid(axis, 16), *_interval(interval, axis, run, hollow)]
+    return _svg("interval", _BAR, 16, *marks, width=_BAR, height=16, aria_hidden="true")
 
 
-@dataclass(frozen=True, slots=True)
-class Forest:
-    """The intervals of a table as one figure: bars with their names, one beneath the other, above their axis."""
+def scale(axis: Axis) -> Markup:
+    """The numbers of an axis, for above the intervals that are drawn on it."""
+    first, *_, last = (text for _, text in axis.ticks())
+    label = f"Axis from {first} to {last}"
+    return _svg("interval", _BAR, 14, _numbers(axis), width=_BAR, height=14, role="img", aria_label=label)
 
-    line: ClassVar[int] = 22
-    title: str
-    names: int
-    """The width of the names."""
-    bars: tuple[Named, ...]
-    axis: Axis
 
-    @property
-    def width(self) -> int:
-        return self.names + Bar.width + 12
+def forest(title: str, axis: Axis, lines: Sequence[tuple[str, Interval, int | None, bool]]) -> Drawing:
+    """Intervals one beneath the other, above their axis.
 
-    @property
-    def height(self) -> int:
-        return 34 + self.line * len(self.bars) + 18
+    Args:
+        title: Of the drawing.
+        axis: What they are drawn on.
+        lines: Of each its name, and what `bar` takes; at least one.
+    """
+    names = 12 + _LETTER * max(len(name) for name, *_ in lines)
+    end = 30 + _LINE * len(lines)
+    marks = [_element("text", title, class_="name", x=6, y=18), _moved(names, 30, _grid(axis, _LINE * len(lines)))]
+    for n, (name, interval, run, hollow) in enumerate(lines):
+        marks.append(_element("text", name, x=6, y=42 + _LINE * n))
+        marks.append(_moved(names, 30 + _LINE * n, *_interval(interval, axis, run, hollow)))
+    marks.append(_moved(names, end, _numbers(axis)))
+    return Drawing(title, names + _BAR + 12, end + 22, Markup("\n").join(marks))
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +134,7 @@ class Point:
 
     name: str
     number: int
-    """Of the run, from 0; it has its colour and marker from it."""
+    """The number of the run, from 0; it has its colour and marker from it."""
     kind: Standing
     """Empty for a language model. Only runs of one kind share a front."""
     cost: float
@@ -128,70 +142,6 @@ class Point:
     low: float
     """Where the interval of the score begins."""
     high: float
-
-
-@dataclass(frozen=True, slots=True)
-class Mark:
-    """A point on a chart."""
-
-    name: str
-    number: int
-    """Of the run."""
-    hollow: bool
-    """Whether it is a ceiling or a floor."""
-    x: float
-    y: float
-    low: float
-    """Where the interval of the score begins, from the top."""
-    high: float
-    name_x: float
-    name_y: float
-    leader: bool
-    """Whether the name is so far away that a line must lead to it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Chart:
-    """Scores against costs."""
-
-    width: ClassVar[int] = 380
-    height: ClassVar[int] = 270
-    left: ClassVar[int] = 44
-    right: ClassVar[int] = 362
-    top: ClassVar[int] = 12
-    bottom: ClassVar[int] = 228
-    title: str
-    """All of it in words."""
-    across: str
-    """What the costs are."""
-    costs: tuple[Tick, ...]
-    scores: tuple[Tick, ...]
-    marks: tuple[Mark, ...]
-    fronts: tuple[str, ...]
-    """The corners of each Pareto front, as SVG's polyline has them."""
-
-
-def axis(least: float, most: float, *, signed: bool = False) -> Axis:
-    """An axis for bars from `least` to `most`; its ticks have a sign if it is `signed`."""
-    values = [least + (most - least) * n / 4 for n in range(5)]
-    texts = [f"{100 * value:{'+' if signed and abs(value) > 1e-9 else ''}.4g}" for value in values]
-    return Axis(least, most, signed, tuple(Tick(_at(v, least, most), t) for v, t in zip(values, texts, strict=True)))
-
-
-def bar(mean: float, low: float, high: float, axis: Axis) -> Bar:
-    """A mean with its interval on an axis."""
-    zero = next((tick.place for tick in axis.ticks if tick.text in ("0", "-0")), None)
-    places = (_at(value, axis.least, axis.most) for value in (low, mean, high))
-    return Bar(tuple(tick.place for tick in axis.ticks if tick.place != zero), zero, *places)
-
-
-def forest(title: str, bars: Sequence[Named], axis: Axis) -> Forest:
-    """The bars, at least one, as one figure."""
-    return Forest(title, 12 + _WIDE * max(len(each.name) for each in bars), tuple(bars), axis)
-
-
-def _at(value: float, least: float, most: float) -> float:
-    return round(6 + (Bar.width - 12) * (value - least) / (most - least), 1)
 
 
 def front(points: Sequence[Point]) -> list[Point]:
@@ -207,7 +157,7 @@ def front(points: Sequence[Point]) -> list[Point]:
     return sorted((p for p in points if not any(beats(other, p) for other in points)), key=lambda p: p.cost)
 
 
-def chart(points: Sequence[Point], *, across: str, up: str) -> Chart:
+def chart(points: Sequence[Point], *, across: str, up: str) -> Drawing:
     """The points with the intervals of their scores, and the front of each kind that has several points.
 
     Args:
@@ -222,50 +172,72 @@ def chart(points: Sequence[Point], *, across: str, up: str) -> Chart:
 
     def x(cost: float) -> float:
         first, last, value = (math.log(v) if log else v for v in (marked[0], marked[-1], cost))
-        return round(Chart.left + (Chart.right - Chart.left) * (value - first) / (last - first), 1)
+        return round(_LEFT + (_RIGHT - _LEFT) * (value - first) / (last - first), 1)
 
     def y(score: float) -> float:
-        return round(Chart.bottom - (Chart.bottom - Chart.top) * (score - scores[0]) / (scores[-1] - scores[0]), 1)
+        return round(_BOTTOM - (_BOTTOM - _TOP) * (score - scores[0]) / (scores[-1] - scores[0]), 1)
 
-    def corners(best: Sequence[Point]) -> str:
-        places = [(best[0].cost, best[0].score)]
-        for before, point in pairwise(best):
-            places += [(point.cost, before.score), (point.cost, point.score)]
-        return " ".join([*(f"{x(cost)},{y(score)}" for cost, score in places), f"{Chart.right},{y(best[-1].score)}"])
+    title = f"{up} against {across}. " + "; ".join(f"{p.name}: {p.cost:.4g}, {100 * p.score:.1f}" for p in points)
+    name = across + (" (logarithmic)" if log else "")
+    marks = [
+        *_rules([(x(cost), f"{cost:g}") for cost in marked], [(y(score), f"{100 * score:.0f}") for score in scores]),
+        _element("text", name, x=_RIGHT, y=_HIGH - 8, text_anchor="end"),
+        *_fronts(points, x, y),
+        *_marks(points, x, y),
+    ]
+    return Drawing(title, _WIDE, _HIGH, Markup("\n").join(marks))
 
-    kinds = [[p for p in points if p.kind == kind] for kind in dict.fromkeys(point.kind for point in points)]
+
+def _rules(costs: Sequence[tuple[float, str]], scores: Sequence[tuple[float, str]]) -> list[Markup]:
+    """The grid, with the numbers for which there is room behind those before them."""
+    marks, end = [], -math.inf
+    for place, text in costs:
+        half = _LETTER * len(text) / 2
+        marks.append(_element("line", class_="grid", x1=place, x2=place, y1=_TOP, y2=_BOTTOM))
+        if place - half > end:
+            marks.append(_element("text", text, x=place, y=_BOTTOM + 15, text_anchor="middle"))
+            end = place + half + 4
+    for place, text in scores:
+        marks.append(_element("line", class_="grid", x1=_LEFT, x2=_RIGHT, y1=place, y2=place))
+        marks.append(_element("text", text, x=_LEFT - 6, y=place + 4, text_anchor="end"))
+    return marks
+
+
+def _fronts(points: Sequence[Point], x: Callable[[float], float], y: Callable[[float], float]) -> list[Markup]:
+    """A stepped line for each kind of which there are several points."""
+    marks = []
+    for kind in dict.fromkeys(point.kind for point in points):
+        if sum(point.kind == kind for point in points) > 1:
+            best = front([point for point in points if point.kind == kind])
+            places = [(x(best[0].cost), y(best[0].score))]
+            for before, point in pairwise(best):
+                places += [(x(point.cost), y(before.score)), (x(point.cost), y(point.score))]
+            corners = " ".join(f"{left},{top}" for left, top in [*places, (_RIGHT, y(best[-1].score))])
+            marks.append(_element("polyline", class_="front", points=corners))
+    return marks
+
+
+def _marks(points: Sequence[Point], x: Callable[[float], float], y: Callable[[float], float]) -> list[Markup]:
+    """The intervals of the scores; before them the markers with their names."""
+    below, above = [], []
     names = _name_places([(point.name, x(point.cost), y(point.score)) for point in points])
-    return Chart(
-        title=f"{up} against {across}. " + "; ".join(f"{p.name}: {p.cost:.4g}, {100 * p.score:.1f}" for p in points),
-        across=across + (" (logarithmic)" if log else ""),
-        costs=tuple(_apart([Tick(x(value), f"{value:g}") for value in marked])),
-        scores=tuple(Tick(y(value), f"{100 * value:.0f}") for value in scores),
-        marks=tuple(
-            Mark(p.name, p.number, bool(p.kind), x(p.cost), y(p.score), y(p.low), y(p.high), *place)
-            for p, place in zip(points, names, strict=True)
-        ),
-        fronts=tuple(corners(front(alike)) for alike in kinds if len(alike) > 1),
-    )
-
-
-def _apart(ticks: Sequence[Tick]) -> list[Tick]:
-    """The ticks; a text for which there is no room behind the one before it is left out."""
-    end, apart = -math.inf, []
-    for tick in ticks:
-        half = _WIDE * len(tick.text) / 2
-        fits = tick.place - half > end
-        apart.append(tick if fits else Tick(tick.place, ""))
-        end = tick.place + half + 4 if fits else end
-    return apart
+    for p, (left, base, far) in zip(points, names, strict=True):
+        at, top = x(p.cost), y(p.score)
+        below.append(_element("line", class_=f"thin c{p.number % _COLOURS}", x1=at, x2=at, y1=y(p.low), y2=y(p.high)))
+        if far:
+            below.append(_element("line", class_="leader", x1=at, x2=left + 7, y1=top, y2=base - 4))
+        above.append(_marker(p.number, at, top, bool(p.kind)))
+        above.append(_element("text", p.name, class_="name", x=left, y=base))
+    return below + above
 
 
 def _name_places(marks: Sequence[tuple[str, float, float]]) -> list[tuple[float, float, bool]]:
-    """A place for each name, near to its mark and clear of all marks and of the other names; and whether a line must
-    lead to it."""
+    """A place for each name, near to its mark and clear of all marks and of the other names; and whether it is so far
+    away that a line must lead to it."""
     taken = [(x - 7, y - 7, x + 7, y + 7) for _, x, y in marks]
     chosen = []
     for name, x, y in marks:
-        wide = _WIDE * len(name) + 2
+        wide = _LETTER * len(name) + 2
         steps = [(x + dx, y + dy) for dx in (9, -9 - wide, -wide / 2) for dy in (4, -9, 17)]
         rings = [(n * 10, k * math.tau / 16) for n in range(2, 40) for k in range(16)]
         places = steps + [(x - wide / 2 + far * math.cos(turn), y + 4 + far * math.sin(turn)) for far, turn in rings]
@@ -278,7 +250,7 @@ def _name_places(marks: Sequence[tuple[str, float, float]]) -> list[tuple[float,
 
 
 def _inside(box: tuple[float, ...]) -> bool:
-    return box[0] >= 0 and box[1] >= 0 and box[2] <= Chart.width and box[3] <= Chart.bottom
+    return box[0] >= 0 and box[1] >= 0 and box[2] <= _WIDE and box[3] <= _BOTTOM
 
 
 def _meet(one: tuple[float, ...], other: tuple[float, ...]) -> bool:
@@ -309,3 +281,40 @@ def _decades(least: float, most: float) -> list[float]:
     first = max(n for n, mark in enumerate(marks) if mark <= least)
     last = min(n for n, mark in enumerate(marks) if mark >= most)
     return marks[first : last + 1]
+
+
+def _marker(run: int, x: float, y: float, hollow: bool) -> Markup:
+    kind = f"mark c{run % _COLOURS}{' hollow' if hollow else ''}"
+    return _element("path", class_=kind, d=_SHAPES[run % len(_SHAPES)], transform=f"translate({x} {y})")
+
+
+def _interval(interval: Interval, axis: Axis, run: int | None, hollow: bool) -> tuple[Markup, Markup]:
+    mean, low, high = map(axis.place, interval)
+    line = f"M{low} 8H{high}M{low} 4v8M{high} 4v8"
+    if run is None:
+        return _element("path", class_="whisker", d=line), _element("circle", class_="mark", cx=mean, cy=8, r=4)
+    return _element("path", class_=f"whisker c{run % _COLOURS}", d=line), _marker(run, mean, 8, hollow)
+
+
+def _grid(axis: Axis, height: int) -> Markup:
+    kinds = [(place, "zero" if text in ("0", "-0") else "grid") for place, text in axis.ticks()]
+    return Markup("").join(_element("path", class_=kind, d=f"M{place} 0v{height}") for place, kind in kinds)
+
+
+def _numbers(axis: Axis) -> Markup:
+    return Markup("").join(_element("text", text, x=x, y=11, text_anchor="middle") for x, text in axis.ticks())
+
+
+def _moved(x: int, y: int, *marks: Markup) -> Markup:
+    return _element("g", *marks, transform=f"translate({x} {y})")
+
+
+def _svg(kind: str | None, wide: int, high: int, *marks: Markup, **about: object) -> Markup:
+    return _element("svg", *marks, class_=kind, viewBox=f"0 0 {wide} {high}", **about)
+
+
+def _element(tag: str, *inside: str, **about: object) -> Markup:
+    """An element; its texts are escaped. In the name of an attribute, _ stands for -."""
+    known = {name.strip("_").replace("_", "-"): value for name, value in about.items() if value is not None}
+    attributes = Markup("").join(Markup(' {}="{}"').format(name, value) for name, value in known.items())
+    return Markup("<{0}{1}>{2}</{0}>").format(tag, attributes, Markup("").join(map(visible, inside)))

@@ -38,16 +38,13 @@ def files(view: View, environment: Environment) -> Files:
         view: The page.
         environment: Of its templates.
     """
-    drawing = environment.get_template("drawing.html").module
     style = standalone(environment)
     made: dict[str, dict[str, str]] = {}
-    for table in view.tables:
-        made[table.id] = {"md": markdown(table), "tex": latex(table)}
-        if table.forest:
-            made[table.id]["svg"] = str(drawing.forest_file(table.forest, style))  # type: ignore[attr-defined]
-    for metric in view.metrics:
-        for each in metric.charts:
-            made[each.id] = {"svg": str(drawing.chart_file(each.chart, style))}  # type: ignore[attr-defined]
+    for part in view.parts:
+        if isinstance(part, Table):
+            made[part.id] = {"md": markdown(part), "tex": latex(part)}
+        if drawing := part.drawing:
+            made.setdefault(part.id, {})["svg"] = drawing.as_file(style)
     return made
 
 

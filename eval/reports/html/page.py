@@ -18,10 +18,9 @@ from markupsafe import Markup
 
 from eval.figures.outcomes import REASONS
 from eval.records.run import Run
-from eval.reports.html.drawing import COLOURS, SHAPES
+from eval.reports.html.drawing import bar, key, scale
 from eval.reports.html.files import Files, files
-from eval.reports.html.prompts import packed
-from eval.reports.html.questions import questions
+from eval.reports.html.questions import packed, questions
 from eval.reports.html.view import View, view
 from eval.reports.html.visible import visible
 from odqa.files import write_whole
@@ -68,7 +67,7 @@ def page(
     html = environment.get_template("report.html").render(
         page=shown,
         reasons=REASONS,
-        data=visible(_data(shown, made)) | {"prompts": packed(shown.sources) if prompts else None},
+        data=visible(_data(shown, made)) | {"prompts": packed(shown.runs) if prompts else None},
         style=Markup(style),  # noqa: S704  # a file of this package
         script=Markup(script),  # noqa: S704  # likewise
         style_hash=_hash(style),
@@ -103,7 +102,7 @@ def _environment() -> Environment:
         trim_blocks=True,
         undefined=StrictUndefined,
     )
-    environment.globals.update(shapes=SHAPES, colours=COLOURS)
+    environment.globals.update(bar=bar, key=key, scale=scale)
     environment.policies["json.dumps_kwargs"] = {"ensure_ascii": False, "separators": (",", ":")}
     return environment
 
@@ -111,10 +110,12 @@ def _environment() -> Environment:
 def _data(shown: View, made: Files) -> dict[str, Any]:
     """What the script of the page reads."""
     return {
-        "metrics": [{"name": metric.name, "heading": metric.heading} for metric in shown.metrics],
-        "runs": [{"short": run.short, "title": run.title, "best_of": run.best_of} for run in shown.runs],
+        "metrics": [{"name": name, "heading": heading} for name, heading in shown.metrics.items()],
+        "runs": [
+            {"short": run.short, "title": run.title, "best_of": bool(run.run.manifest.best_of)} for run in shown.runs
+        ],
         "files": made,
-        **questions(shown.sources, [metric.name for metric in shown.metrics]),
+        **questions(shown.runs, list(shown.metrics)),
     }
 
 

@@ -112,10 +112,7 @@ function calls(id, n) {
   if (!Object.hasOwn(data.prompts, id)) return make("p", { class: "quiet" }, "Not on this page; calls.jsonl of the run has what was kept.");
   unpacked(id).then((runs) => {
     if (!runs[n].length) box.append(make("p", { class: "quiet" }, "None: its replies came from a cache, or it made no call."));
-    runs[n].forEach(({ predictor, prompt, replies }, number) => box.append(unfold(`${number + 1}. ${predictor || "call"}`, () => [
-      prompt === null ? make("p", { class: "quiet" }, "The run did not keep the prompt.") : null,
-      messages({ messages: (prompt ?? []).map(([role, content]) => ({ role, content })), reply: replies.join("\n\n") }),
-    ].filter(Boolean))));
+    runs[n].forEach((call, number) => box.append(unfold(`${number + 1}. ${call.predictor || "call"}`, () => messages(call))));
     document.documentElement.dataset.unpacked = id;
   }).catch((error) => box.append(make("p", { class: "bad" }, `This browser cannot unpack them: ${error.message}`)));
   return box;

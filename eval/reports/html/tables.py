@@ -1,40 +1,50 @@
-"""The tables of the page, as values: `tables.html` puts them on it, `files.py` writes them as Markdown and LaTeX."""
+"""The tables of the page: `tables.html` puts them on it, `files.py` writes them as Markdown and LaTeX."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from eval.figures.outcomes import Reason
-from eval.reports.html.drawing import Axis, Bar, Forest, Named, forest
+from eval.figures.comparison import Comparison, Difference
+from eval.figures.outcomes import REASONS, Reason, breakdown
+from eval.figures.settings import Setting
+from eval.figures.summary import Figures
+from eval.reports.formats import (
+    COST_COLUMNS,
+    cost_lines,
+    cost_notes,
+    heading,
+    interval,
+    p_value,
+    percent,
+    signed_percent,
+)
+from eval.reports.html.drawing import Axis, Drawing, Interval, forest
+from eval.reports.html.shown_run import COSTS, ShownRun, amount
 
-__all__ = ["Cell", "Column", "Filter", "Line", "Table"]
-
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    heading: str
-    axis: Axis | None = None
-    """Of the drawings in it; None where it has texts."""
+__all__ = [
+    "Cell", "Filter", "Line", "Table", "costs", "differences", "reasons", "results", "scores_of_one", "setup", "types",
+]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """The questions that a cell counts."""
+    """A number of questions; a click on it lists them."""
 
+    text: str
     outcome: Reason
     run: int
-    """Its number, from 0."""
+    """The number of the run, from 0."""
 
 
-@dataclass(frozen=True, slots=True)
-class Cell:
-    text: str = ""
-    bar: Bar | None = None
-    filter: Filter | None = None
+Cell = str | Filter | Interval
+"""What stands in a line under a heading, or, under an axis, the interval that is drawn on it ("" for none)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
+    """A line of a table."""
+
     name: str
-    cells: tuple[Cell, ...]
+    cells: Sequence[Cell]
     part: bool = False
     """Whether it is part of the line above it that is not a part."""
     run: int | None = None
@@ -45,26 +55,140 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Table:
+    """A table of the page."""
+
     id: str
     """Unlike that of any other table or drawing on the page."""
     caption: str
-    columns: tuple[Column, ...]
-    """The first one has the lines' names."""
-    lines: tuple[Line, ...]
+    columns: Sequence[str | Axis]
+    """Headings, the first one above the lines' names; and the axes of what is drawn."""
+    lines: Sequence[Line]
     words: bool = False
     """Whether the cells are words and not numbers."""
+    head: str = ""
+    """What stands above it on the page, if anything."""
+    notes: Sequence[str] = ()
+    """Sentences for beneath it."""
+    folded: str = ""
+    """What its lines are, of a table that is folded at first."""
 
     @property
-    def forest(self) -> Forest | None:
-        """Its intervals as a figure, where it has some."""
-        axes = [column.axis for column in self.columns if column.axis]
-        bars = [
-            Named(line.name, cell.bar, line.run, line.hollow) for line in self.lines for cell in line.cells if cell.bar
-        ]
-        return forest(self.caption, bars, axes[0]) if axes and bars else None
+    def drawing(self) -> Drawing | None:
+        """Its intervals as a drawing, where it has some."""
+        axis = next((column for column in self.columns if isinstance(column, Axis)), None)
+        found = [(line, cell) for line in self.lines for cell in line.cells if isinstance(cell, Interval)]
+        lines = [(line.name, cell, line.run, line.hollow) for line, cell in found]
+        return forest(self.caption, axis, lines) if axis and lines else None
 
     def texts(self) -> list[list[str]]:
-        """The headings and the lines, without the drawings."""
-        shown = [n for n, column in enumerate(self.columns) if column.axis is None]
-        rows = [[line.name, *(cell.text for cell in line.cells)] for line in self.lines]
-        return [[row[n] for n in shown] for row in ([column.heading for column in self.columns], *rows)]
+        """The headings and the lines, without what is drawn."""
+        shown = [n for n, column in enumerate(self.columns) if isinstance(column, str)]
+        lines = [self.columns, *([line.name, *line.cells] for line in self.lines)]
+        rows = [[line[n] for n in shown] for line in lines]
+        return [[cell.text if isinstance(cell, Filter) else str(cell) for cell in row] for row in rows]
+
+
+_SHARES = Axis(0.0, 1.0)
+
+
+def results(runs: Sequence[ShownRun], metric: str) -> list[Table]:
+    """How many questions of each run are right and wrong by the metric, and what they cost; of several, the scores."""
+    lines = []
+    for run in runs:
+        found, total = breakdown(run.rows, metric, run.reasons), run.summary.total
+        wrong = total.n - found["right"] - found["not scored"] - found["failed"]
+        counts = [total.n, found["right"], wrong, found["not scored"], found["failed"], total.unparsable]
+        lines.append(_of_run(run, [*map(str, counts), *(amount(total, name) for name in COSTS)]))
+    right = f"right ({heading(metric)} 1)"
+    columns = ["run", "questions", right, "wrong", "not scored", "failed", "unparsable", *COSTS]
+    made = [Table(f"results-{metric}", f"Results by {heading(metric)}", columns, lines)]
+    if len(runs) > 1:
+        lines = [_of_run(run, _score(run.summary.total, metric)) for run in runs]
+        columns = ["run", _SHARES, heading(metric), "95 % interval"]
+        made.append(Table(f"scores-{metric}", heading(metric), columns, lines))
+    return made
+
+
+def scores_of_one(run: ShownRun, metrics: Sequence[str]) -> Table:
+    """The scores of a run by each metric."""
+    lines = [Line(heading(name), _score(run.summary.total, name)) for name in metrics]
+    return Table("scores", "Scores", ["metric", _SHARES, "score", "95 % interval"], lines)
+
+
+def reasons(runs: Sequence[ShownRun], metric: str) -> list[Table]:
+    """Why the wrong questions of each run are wrong; no table where none is."""
+    found = [breakdown(run.rows, metric, run.reasons) for run in runs]
+
+    def cell(reason: Reason, run: int) -> Cell:
+        count, n = found[run][reason], found[run].total()
+        return Filter(f"{count} ({100 * count / n:.1f})", reason, run) if count else "0"
+
+    there = [reason for reason in REASONS if any(counts[reason] for counts in found)]
+    lines = [Line(reason, [cell(reason, run) for run in range(len(runs))]) for reason in there]
+    columns = ["why wrong", *([run.name for run in runs] if len(runs) > 1 else ["questions (%)"])]
+    return [Table(f"reasons-{metric}", f"Why wrong by {heading(metric)}", columns, lines)] if lines else []
+
+
+def differences(comparison: Comparison, metric: str, runs: Sequence[ShownRun]) -> list[Table]:
+    """The differences by the metric over all questions, and those by type, if there are types."""
+    found = [d for d in comparison.differences if d.metric == metric]
+    widest = max((abs(end) for d in found for end in (d.low, d.high)), default=0.0)
+    most = max(0.1, -(-widest * 10 // 1) / 10)  # up to the next 10 percent
+    columns = ["pair", Axis(-most, most, signed=True), "n", "difference", "95 % interval", "p", "corrected"]
+    short = {run.run.name: run.short for run in runs}
+
+    def line(d: Difference) -> Line:
+        pair = f"{short[d.first]} − {short[d.second]}"
+        figures = [str(d.n), signed_percent(d.mean), interval(d.low, d.high, "+"), p_value(d.p)]
+        corrected = p_value(d.p_corrected) + (" *" if d.p_corrected < 0.05 else "")
+        return Line(f"{d.type}: {pair}" if d.type else pair, [Interval(d.mean, d.low, d.high), *figures, corrected])
+
+    caption = f"Differences in {heading(metric)}"
+    overall, by_type = ([line(d) for d in found if bool(d.type) is typed] for typed in (False, True))
+    of_types = (f"differences-types-{metric}", f"{caption} by question type", columns, by_type)
+    more = [Table(*of_types, folded="comparisons")] if by_type else []
+    return [Table(f"differences-all-{metric}", caption, columns, overall), *more]
+
+
+def types(runs: Sequence[ShownRun], metric: str) -> Table:
+    """The figures of each type of question."""
+    lines = []
+    for type_ in runs[0].summary.by_type:
+        for run in runs:
+            figures = run.summary.by_type[type_]
+            drawn, *score = _score(figures, metric)
+            counts = [str(count) for count in (figures.n, figures.failed, figures.unparsable)]
+            spent = [amount(figures, cost) for cost in ("LM calls", "seconds")]
+            line = _of_run(run, [*([run.short] if run.short else []), drawn, *counts, *score, *spent], type_)
+            lines.append(line)
+    first = ["type", *(["run"] if len(runs) > 1 else [])]
+    counts = ["n", "failed", "unparsable"]
+    columns = [*first, _SHARES, *counts, heading(metric), "95 % interval", "LM calls", "seconds"]
+    return Table(f"types-{metric}", f"{heading(metric)} by question type", columns, lines)
+
+
+def costs(run: ShownRun) -> Table:
+    """What a run cost, by predictor and in total."""
+    lines = [Line(line.label, line.cells, line.part) for line in cost_lines(run.costs)]
+    caption, head = (f"Cost of {run.name}", run.name) if run.short else ("Cost", "")
+    columns = ["spent", *COST_COLUMNS]
+    return Table(f"costs-{run.number}", caption, columns, lines, head=head, notes=cost_notes(run.costs))
+
+
+def setup(id_: str, caption: str, runs: Sequence[str], entries: Sequence[Setting], folded: str = "") -> Table:
+    """Entries of the manifests, with the values of the first so many runs as there are headings for them."""
+    lines = [Line(entry.name, entry.values[: len(runs)]) for entry in entries]
+    return Table(id_, caption, ["setting", *runs], lines, words=True, folded=folded)
+
+
+def _of_run(run: ShownRun, cells: Sequence[Cell], name: str | None = None) -> Line:
+    """A line about a run, with its marker where there are several."""
+    return Line(name or run.name, cells, run=run.number if run.short else None, hollow=run.hollow)
+
+
+def _score(figures: Figures, metric: str) -> list[Cell]:
+    """What is drawn of a score, the mean and the interval."""
+    score = figures.scores.get(metric)
+    if score is None:
+        return ["", "–", ""]
+    return [Interval(score.mean, score.low, score.high), percent(score, figures.n), interval(score.low, score.high)]

@@ -1,80 +1,43 @@
 """What the page shows above its list of questions, as values; `report.html` puts them on the page."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from eval.figures.comparison import Comparison, compare
-from eval.figures.settings import ABSENT, Setting, settings
+from eval.figures.settings import Setting, settings
 from eval.records.run import Run
-from eval.records.standing import label
-from eval.reports.formats import cost_notes, heading, passages_lines, passages_warning
-from eval.reports.html import sections
-from eval.reports.html.drawing import Chart, Point, chart, front
-from eval.reports.html.source import Source, cost, sources
+from eval.reports.formats import heading, passages_lines, passages_warning
+from eval.reports.html import tables
+from eval.reports.html.drawing import Drawing, Point, chart, front
+from eval.reports.html.shown_run import ShownRun, about, cost, shown_runs
 from eval.reports.html.tables import Table
 from eval.reports.verdict import of_one, verdict
 from retrieval.indexes import Progress
 
-__all__ = ["ChartView", "RunView", "View", "view"]
+__all__ = ["Chart", "Section", "View", "view"]
 
 _AXES = ("LM calls", "tokens", "US dollars", "seconds")
 
 
 @dataclass(frozen=True, slots=True)
-class RunView:
-    """A run as the head of the page has it."""
+class Chart:
+    """A drawing of scores against a cost."""
 
-    number: int
-    """From 0."""
-    short: str
-    """As `eval.figures.comparison.Compared.short`; empty where there is only one run."""
-    name: str
-    """The title, and whether it is a ceiling or a floor."""
-    title: str
-    """The short name, or of one run the program."""
-    hollow: bool
-    """Whether it is a ceiling or a floor."""
-    best_of: bool
-    about: list[str]
-    """What sets it apart: its LM, its retriever, and the settings that other runs have with other values."""
-    directory: str
-    complete: bool
-    state: str
-    """Whether it is complete, in words, and why not."""
-    errors: list[str]
-    left_out: int
-    """How many of its questions are left out because not all runs asked them."""
-    costs: Table
-    cost_notes: list[str]
-
-
-@dataclass(frozen=True, slots=True)
-class ChartView:
     id: str
-    chart: Chart
+    drawing: Drawing
     caption: str
 
 
 @dataclass(frozen=True, slots=True)
-class MetricView:
-    """What the page shows by the metric that is chosen."""
+class Section:
+    """A section of the page, before the list of questions."""
 
-    name: str
-    heading: str
-    results: Table
-    scores: Table | None
-    """Of each run; None where there is only one, whose scores stand in one table."""
-    reasons: Table | None
-    """Why wrong; None where no question is."""
-    charts: list[ChartView]
-    differences: Table | None
-    differences_by_type: Table | None
-    types: Table | None
-
-    @property
-    def tables(self) -> list[Table]:
-        found = (self.results, self.scores, self.reasons, self.differences, self.differences_by_type, self.types)
-        return [table for table in found if table]
+    id: str
+    title: str
+    by_metric: Mapping[str, Sequence[Table | Chart]] = field(default_factory=dict)
+    """What it shows by the metric that is chosen."""
+    tables: Sequence[Table] = ()
+    """What it shows by whichever metric."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,34 +47,30 @@ class View:
     title: str
     verdict: str
     """What the runs come to, in a sentence; empty where there is nothing to say."""
-    sources: list[Source]
-    """What it is made from."""
-    runs: list[RunView]
-    shared: int
-    """How many questions all runs asked."""
-    metrics: list[MetricView]
-    scores: Table | None
-    """By each metric, where there is only one run."""
-    types: list[str]
-    unlike: Table | None
-    """What differs between the runs, settings and passages; None where nothing does."""
+    runs: list[ShownRun]
+    about: list[list[str]]
+    """What sets each run apart."""
+    metrics: dict[str, str]
+    """The headings of the metrics, by name."""
+    sections: list[Section]
+    unlike: list[Table]
+    """What differs between the runs, settings and passages, if anything does."""
     warning: str | None
     """Where some runs rest on far more passages than others."""
     unknown_costs: dict[str, list[str]]
     """For each cost the runs for which it is not known, where there are any."""
-    setup: Table
-    setup_of_all: Table | None
-    """What is the same in several runs."""
 
     @property
     def several(self) -> bool:
         return len(self.runs) > 1
 
     @property
-    def tables(self) -> list[Table]:
-        """All tables on the page."""
-        rest = (self.scores, self.unlike, *(run.costs for run in self.runs), self.setup, self.setup_of_all)
-        return [table for metric in self.metrics for table in metric.tables] + [table for table in rest if table]
+    def parts(self) -> list[Table | Chart]:
+        """All tables and drawings on the page."""
+        found: list[Table | Chart] = [*self.unlike]
+        for section in self.sections:
+            found += [*section.tables, *(part for parts in section.by_metric.values() for part in parts)]
+        return found
 
 
 def view(runs: Sequence[Run], title: str | None = None, progress: Progress = lambda parts, desc: parts) -> View:
@@ -126,109 +85,69 @@ def view(runs: Sequence[Run], title: str | None = None, progress: Progress = lam
         UsageError: the runs cannot be compared, or the passages of one cannot be read.
     """
     comparison = compare(runs, progress=progress) if len(runs) > 1 else None
-    made = sources(runs, comparison, progress)
-    metrics = comparison.metrics if comparison else list(made[0].summary.total.scores)
+    shown = shown_runs(runs, comparison, progress)
+    metrics = comparison.metrics if comparison else list(shown[0].summary.total.scores)
     entries = settings([run.manifest for run in runs])
-    compared = made if comparison else []
-    unknown = {axis: [s.short for s in compared if cost(s.summary.total, axis) is None] for axis in _AXES}
-    differing, same = ([entry for entry in entries if entry.same is alike] for alike in (False, True))
-    names = [source.name for source in made]
-    caption = "The same in all runs" if comparison else "What was run"
-    setup_of_all = sections.setup("setup-of-all", caption, ["value"], same)
+    unlike = [*comparison.differing, *passages_lines(comparison.runs)] if comparison else []
+    unknown = {axis: [run.short for run in shown if cost(run.summary.total, axis) is None] for axis in _AXES}
+    names = [run.name for run in shown]
     return View(
-        title=title or _title(made),
-        verdict=verdict(comparison) if comparison else _verdict(made[0]),
-        sources=made,
-        runs=[_run(source, entries) for source in made],
-        shared=len(made[0].rows),
-        metrics=[_metric(name, made, comparison) for name in metrics],
-        scores=None if comparison or not metrics else sections.scores_of_one(made[0], metrics),
-        types=list(made[0].summary.by_type),
-        unlike=_unlike(comparison, names),
+        title=title or _title(shown),
+        verdict=verdict(comparison) if comparison else _verdict(shown[0]),
+        runs=shown,
+        about=[about(run, entries) for run in shown],
+        metrics={name: heading(name) for name in metrics},
+        sections=_sections(shown, metrics, comparison, entries),
+        unlike=[tables.setup("unlike", "What differs between the runs", names, unlike)] if unlike else [],
         warning=passages_warning(comparison.runs) if comparison else None,
         unknown_costs={axis: of for axis, of in unknown.items() if of},
-        setup=sections.setup("setup-of-runs", "What was run", names, differing) if comparison else setup_of_all,
-        setup_of_all=setup_of_all if comparison else None,
     )
 
 
-def _verdict(source: Source) -> str:
-    total = source.summary.total
-    return of_one(source.title, total, next(iter(total.scores))) if total.scores else ""
+def _sections(
+    runs: Sequence[ShownRun], metrics: Sequence[str], comparison: Comparison | None, entries: Sequence[Setting]
+) -> list[Section]:
+    def by_metric(make: Callable[[str], Sequence[Table | Chart]]) -> dict[str, Sequence[Table | Chart]]:
+        return {metric: make(metric) for metric in metrics}
+
+    same, other = ([entry for entry in entries if entry.same is alike] for alike in (True, False))
+    names = [run.name for run in runs]
+    scores = [] if comparison or not metrics else [tables.scores_of_one(runs[0], metrics)]
+    setup = [tables.setup("setup-of-all", "What was run", ["value"], same)]
+    if comparison:
+        of_all = tables.setup("setup-of-all", "The same in all runs", ["value"], same, folded="entries")
+        setup = [tables.setup("setup-of-runs", "What was run", names, other), of_all]
+    sections = [
+        Section("results", "Results", by_metric(lambda metric: tables.results(runs, metric)), scores),
+        Section("why", "Why wrong", by_metric(lambda metric: tables.reasons(runs, metric))),
+    ]
+    if comparison:
+        sections.append(Section("against", "Accuracy against cost", by_metric(lambda metric: _charts(runs, metric))))
+        differences = by_metric(lambda metric: tables.differences(comparison, metric, runs))
+        sections.append(Section("differences", "Differences", differences))
+    if runs[0].summary.by_type:
+        sections.append(Section("types", "By question type", by_metric(lambda metric: [tables.types(runs, metric)])))
+    sections.append(Section("costs", "Cost by predictor", tables=[tables.costs(run) for run in runs]))
+    return [*sections, Section("setup", "What was run", tables=setup)]
 
 
-def _metric(name: str, made: Sequence[Source], comparison: Comparison | None) -> MetricView:
-    overall, by_type = sections.differences(comparison, name, made) if comparison else (None, None)
-    return MetricView(
-        name=name,
-        heading=heading(name),
-        results=sections.results(made, name),
-        scores=sections.scores(made, name) if comparison else None,
-        reasons=sections.reasons(made, name),
-        charts=_charts(made, name) if comparison else [],
-        differences=overall,
-        differences_by_type=by_type,
-        types=sections.types(made, name) if made[0].summary.by_type else None,
-    )
+def _verdict(run: ShownRun) -> str:
+    total = run.summary.total
+    return of_one(run.title, total, next(iter(total.scores))) if total.scores else ""
 
 
-def _run(source: Source, entries: Sequence[Setting]) -> RunView:
-    run = source.run
-    asked, rows = run.manifest.asked, len(run.rows)
-    questions = f"{rows} questions" if rows == asked else f"{rows} of {asked} questions"
-    return RunView(
-        number=source.number,
-        short=source.short,
-        name=source.name,
-        title=source.title,
-        hollow=bool(source.standing),
-        best_of=bool(run.manifest.best_of),
-        about=_about(source, entries),
-        directory=run.name,
-        complete=run.gap is None,
-        state=f"complete: {questions}" if run.gap is None else f"incomplete: {questions}; {run.gap}",
-        errors=[str(row.error) for row in run.rows if row.error is not None],
-        left_out=len(run.rows) - len(source.rows),
-        costs=sections.costs(source),
-        cost_notes=cost_notes(source.costs),
-    )
-
-
-def _about(source: Source, entries: Sequence[Setting]) -> list[str]:
-    manifest = source.run.manifest
-    about = [f"best of {len(manifest.best_of)}"] if manifest.best_of else []
-    about += [f"LM {label(manifest.lm)}"] if manifest.lm else []
-    about += [f"retriever {manifest.retriever}"] if manifest.retriever else []
-    about += [f"compiled state {manifest.state.get('file')}"] if manifest.state else []
-    rescored = manifest.entries().get("rescored")
-    about += [f"rescored from {rescored['run']}"] if rescored else []
-    for entry in entries:
-        setting, value = entry.name.startswith(("settings.", "temperature")), entry.values[source.number]
-        if setting and len(set(entry.values) - {ABSENT}) > 1 and value != ABSENT:
-            about.append(f"{entry.name.removeprefix('settings.')} {value}")
-    return about
-
-
-def _unlike(comparison: Comparison | None, names: Sequence[str]) -> Table | None:
-    if comparison is None:
-        return None
-    lines = [*comparison.differing, *passages_lines(comparison.runs)]
-    return sections.setup("unlike", "What differs between the runs", names, lines) if lines else None
-
-
-def _charts(made: Sequence[Source], metric: str) -> list[ChartView]:
+def _charts(runs: Sequence[ShownRun], metric: str) -> list[Chart]:
     charts = []
     for axis in _AXES:
         points = []
-        for source in made:
-            score, spent = source.summary.total.scores[metric], cost(source.summary.total, axis)
+        for run in runs:
+            score, spent = run.summary.total.scores[metric], cost(run.summary.total, axis)
             if spent is not None:
-                place = (spent, score.mean, score.low, score.high)
-                points.append(Point(source.short, source.number, source.standing, *place))
+                points.append(Point(run.short, run.number, run.standing, spent, score.mean, score.low, score.high))
         if any(point.cost for point in points):
-            drawn = chart(points, across=f"{axis} per question", up=heading(metric))
-            id_ = f"chart-{metric}-{axis.replace(' ', '-')}"
-            charts.append(ChartView(id_, drawn, f"{heading(metric)} against {axis}.{_fronts(points)}"))
+            drawing = chart(points, across=f"{axis} per question", up=heading(metric))
+            caption = f"{heading(metric)} against {axis}.{_fronts(points)}"
+            charts.append(Chart(f"chart-{metric}-{axis.replace(' ', '-')}", drawing, caption))
     return charts
 
 
@@ -242,7 +161,7 @@ def _fronts(points: Sequence[Point]) -> str:
     return text
 
 
-def _title(made: Sequence[Source]) -> str:
-    programs = list(dict.fromkeys(source.run.manifest.program or "a program" for source in made))
-    named = ", ".join(programs) if len(programs) <= 3 else f"{len(made)} runs"
-    return f"{named} on {(made[0].run.manifest.task or 'questions').rpartition('/')[2]}"
+def _title(runs: Sequence[ShownRun]) -> str:
+    programs = list(dict.fromkeys(run.run.manifest.program or "a program" for run in runs))
+    named = ", ".join(programs) if len(programs) <= 3 else f"{len(runs)} runs"
+    return f"{named} on {(runs[0].run.manifest.task or 'questions').rpartition('/')[2]}"

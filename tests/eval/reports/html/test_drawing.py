@@ -1,55 +1,78 @@
 from itertools import combinations, pairwise
+from typing import Any
+from xml.etree.ElementTree import Element, fromstring
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eval.reports.html.drawing import Chart, Point, axis, bar, chart, front
+from eval.reports.html.drawing import Axis, Interval, Point, bar, chart, front
+
+WIDE, LEFT, RIGHT, TOP, BOTTOM = 380, 44, 362, 12, 228  # of a chart, and of its plot
 
 
-def point(name: str, cost: float, score: float, kind: str = "") -> Point:
+def point(name: str, cost: float, score: float, kind: Any = "") -> Point:
     return Point(name, 0, kind, cost, score, score, score)
 
 
+def points(*places: tuple[float, float]) -> list[Point]:
+    return [Point(f"R{n}", n, "", cost, score, 0.0, 1.0) for n, (cost, score) in enumerate(places)]
+
+
+def drawn(of: list[Point], across: str = "s") -> Element:
+    return fromstring(chart(of, across=across, up="EM").on_page())
+
+
+def having(drawing: Element, kind: str) -> list[Element]:
+    """The elements of a class."""
+    return [each for each in drawing.iter() if kind in each.get("class", "").split()]
+
+
+def markers(drawing: Element) -> list[tuple[float, float]]:
+    texts = [str(each.get("transform")).removeprefix("translate(").rstrip(")") for each in having(drawing, "mark")]
+    return [(float(x), float(y)) for x, y in map(str.split, texts)]
+
+
+def number(element: Element, name: str) -> float:
+    return float(str(element.get(name)))
+
+
 def test_the_front_has_what_no_other_point_beats() -> None:
-    points = [
+    some = [
         point(*p) for p in [("a", 1, 0.2), ("b", 2, 0.2), ("c", 2, 0.5), ("d", 5, 0.4), ("e", 9, 0.9), ("f", 1, 0.1)]
     ]
-    assert [p.name for p in front(points)] == ["a", "c", "e"]
-    assert [p.name for p in front([*points, point("g", 9, 0.9)])] == ["a", "c", "e", "g"]
+    assert [p.name for p in front(some)] == ["a", "c", "e"]
+    assert [p.name for p in front([*some, point("g", 9, 0.9)])] == ["a", "c", "e", "g"]
     assert front([]) == []
 
 
 @pytest.mark.parametrize(
     "costs",
     [[0.0], [0.0, 0.0], [1.0, 1000.0], [3.0], [1e-7, 1.0], [7.0, 7.0, 7.0], [0.1, 0.15], [5.0, 100.0]],
+    ids=str,
 )
 def test_every_mark_is_inside_of_the_chart(costs: list[float]) -> None:
-    drawn = chart([Point(f"R{n}", n, "", cost, n / 10, 0.0, 1.0) for n, cost in enumerate(costs)], across="s", up="EM")
-    assert len(drawn.marks) == len(costs)
-    for mark in drawn.marks:
-        assert Chart.left <= mark.x <= Chart.right
-        assert Chart.top <= mark.high <= mark.y <= mark.low <= Chart.bottom
+    drawing = drawn(points(*((cost, n / 10) for n, cost in enumerate(costs))))
+    places, intervals = markers(drawing), having(drawing, "thin")
+    assert len(places) == len(intervals) == len(costs)
+    for (x, y), line in zip(places, intervals, strict=True):
+        assert LEFT <= x <= RIGHT
+        assert TOP <= number(line, "y2") <= y <= number(line, "y1") <= BOTTOM
 
 
 def test_ceilings_and_floors_are_hollow_and_have_fronts_of_their_own() -> None:
-    points = [
-        point("a", 1, 0.2),
-        point("b", 2, 0.4),
-        point("c", 1, 0.9, "ceiling"),
-        point("d", 1, 0, "floor"),
-    ]
-    drawn = chart(points, across="seconds", up="EM")
-    assert [mark.hollow for mark in drawn.marks] == [False, False, True, True]
-    (stairs,) = drawn.fronts  # only the language models are several
-    a, b = drawn.marks[:2]
-    assert stairs == f"{a.x},{a.y} {b.x},{a.y} {b.x},{b.y} {Chart.right},{b.y}"
-    assert drawn.title == "EM against seconds. a: 1, 20.0; b: 2, 40.0; c: 1, 90.0; d: 1, 0.0"
+    some = [point("a", 1, 0.2), point("b", 2, 0.4), point("c", 1, 0.9, "ceiling"), point("d", 1, 0, "floor")]
+    drawing = drawn(some, "seconds")
+    assert ["hollow" in str(each.get("class")) for each in having(drawing, "mark")] == [False, False, True, True]
+    (stairs,) = having(drawing, "front")  # only the language models are several
+    a, b = markers(drawing)[:2]
+    assert stairs.get("points") == f"{a[0]},{a[1]} {b[0]},{a[1]} {b[0]},{b[1]} {RIGHT},{b[1]}"
+    assert drawing[0].text == "EM against seconds. a: 1, 20.0; b: 2, 40.0; c: 1, 90.0; d: 1, 0.0"
 
 
 def test_an_axis_is_logarithmic_where_costs_are_far_apart() -> None:
-    assert chart([point("a", 1, 0), point("b", 30, 1)], across="s", up="EM").across == "s (logarithmic)"
-    assert chart([point("a", 0, 0), point("b", 30, 1)], across="s", up="EM").across == "s"
+    assert ">s (logarithmic)<" in chart([point("a", 1, 0), point("b", 30, 1)], across="s", up="EM").marks
+    assert ">s<" in chart([point("a", 0, 0), point("b", 30, 1)], across="s", up="EM").marks
 
 
 @settings(max_examples=30)
@@ -59,26 +82,29 @@ def test_an_axis_is_logarithmic_where_costs_are_far_apart() -> None:
     )
 )
 def test_names_stand_clear_of_each_other_and_of_all_marks(places: list[tuple[float, float]]) -> None:
-    drawn = chart([Point(f"R{n}", n, "", *place, 0.0, 1.0) for n, place in enumerate(places, 1)], across="s", up="EM")
-    names = [(m.name_x, m.name_y - 10, m.name_x + 7 * len(m.name), m.name_y + 2) for m in drawn.marks]
-    for one, other in [
-        *combinations(names, 2),
-        *((n, (m.x - 6, m.y - 6, m.x + 6, m.y + 6)) for n in names for m in drawn.marks),
-    ]:
+    drawing = drawn(points(*places))
+    texts = [(number(each, "x"), number(each, "y"), 7 * len(str(each.text))) for each in having(drawing, "name")]
+    names = [(x, y - 10, x + wide, y + 2) for x, y, wide in texts]
+    marks = [(x - 6, y - 6, x + 6, y + 6) for x, y in markers(drawing)]
+    for one, other in [*combinations(names, 2), *((name, mark) for name in names for mark in marks)]:
         assert one[0] >= other[2] or other[0] >= one[2] or one[1] >= other[3] or other[1] >= one[3]
-    assert all(left >= 0 and top >= 0 and right <= Chart.width for left, top, right, _ in names)
+    assert all(left >= 0 and top >= 0 and right <= WIDE for left, top, right, _ in names)
 
 
 def test_numbers_for_which_there_is_no_room_are_left_out() -> None:
-    ticks = chart([point("a", 1e-5, 0), point("b", 900, 1)], across="s", up="EM").costs
-    shown = [(tick.place - 3.5 * len(tick.text), tick.place + 3.5 * len(tick.text)) for tick in ticks if tick.text]
-    assert 3 < len(shown) < len(ticks)
-    assert all(one[1] < other[0] for one, other in pairwise(shown))
+    drawing = drawn([point("a", 1e-5, 0), point("b", 900, 1)])
+    costs = [each for each in drawing.iter("text") if each.get("y") == str(BOTTOM + 15)]
+    shown = [(number(each, "x"), 3.5 * len(str(each.text))) for each in costs]
+    lines = [each for each in having(drawing, "grid") if each.get("x1") == each.get("x2")]
+    assert 3 < len(shown) < len(lines)
+    assert all(one[0] + one[1] < other[0] - other[1] for one, other in pairwise(shown))
 
 
 def test_an_interval_is_where_it_should_be() -> None:
-    drawn = bar(0.0, -0.5, 1.0, axis(-1.0, 1.0, signed=True))
-    assert (drawn.mean, drawn.low, drawn.high, drawn.zero) == (108.0, 57.0, 210.0, 108.0)
-    assert drawn.grid == (6.0, 57.0, 159.0, 210.0)
-    assert bar(0.5, 0.2, 0.7, axis(0.0, 1.0)).zero == 6.0
-    assert [tick.text for tick in axis(-0.3, 0.3, signed=True).ticks] == ["-30", "-15", "0", "+15", "+30"]
+    axis = Axis(-1.0, 1.0, signed=True)
+    drawing = fromstring(bar(Interval(0.0, -0.5, 1.0), axis))
+    assert having(drawing, "whisker")[0].get("d") == "M57.0 8H210.0M57.0 4v8M210.0 4v8"
+    assert having(drawing, "mark")[0].get("cx") == "108.0"
+    assert [each.get("d") for each in having(drawing, "zero")] == ["M108.0 0v16"]
+    assert [each.get("d") for each in having(drawing, "grid")] == [f"M{x} 0v16" for x in (6.0, 57.0, 159.0, 210.0)]
+    assert [text for _, text in Axis(-0.3, 0.3, signed=True).ticks()] == ["-30", "-15", "0", "+15", "+30"]

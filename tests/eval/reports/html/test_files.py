@@ -6,15 +6,15 @@ from support.records import a_row, a_run
 
 from eval.reports.html.files import latex, markdown, write_files
 from eval.reports.html.page import page
-from eval.reports.html.tables import Cell, Column, Line, Table
+from eval.reports.html.tables import Filter, Line, Table
 from programs.instruments.cost import Cost
 from retrieval import UsageError
 
 TABLE = Table(
     "t",
     "50 % of a|b",
-    (Column("run_1"), Column("p"), Column("", None)),
-    (Line("all", (Cell("-2.5"), Cell("[-1.0, +3.0]"))), Line("a−b\\*", (Cell("<0.001"), Cell("$x$")), part=True)),
+    ["run_1", "p", ""],
+    [Line("all", ["-2.5", "[-1.0, +3.0]"]), Line("a−b\\*", [Filter("<0.001", "failed", 0), "$x$"], part=True)],
 )
 
 
@@ -27,7 +27,7 @@ def test_markdown() -> None:
         "| all | -2.5 | [-1.0, +3.0] |",
         "| a−b\\\\\\* | \\<0.001 | $x$ |",
     ]
-    hostile = Table("t", "c", (Column("x"),), (Line("![x](http://a.b) [y](z)\n| <img>", ()),))
+    hostile = Table("t", "c", ["x"], [Line("![x](http://a.b) [y](z)\n| <img>", [])])
     assert markdown(hostile).splitlines()[-1] == "| \\![x\\](http://a.b) [y\\](z) \\| \\<img> |"
 
 
@@ -49,7 +49,7 @@ def test_latex() -> None:
     ],
 )
 def test_a_name_is_no_command_of_latex(name: str, row: str) -> None:
-    hostile = Table("t", "c", (Column("x"),), (Line(name, ()),))
+    hostile = Table("t", "c", ["x"], [Line(name, [])])
     assert f"\\midrule\n{row} \\\\\n" in latex(hostile)
 
 

@@ -1,18 +1,21 @@
+import gzip
+import json
+from base64 import b64decode
 from pathlib import Path
 from typing import Any
 
 import dspy
 import pytest
 from support.records import a_row, a_run
+from support.scripted import Function, engine_lm, render
 
-from eval.metrics import STANDARD
-from eval.reports.html.questions import Questions, questions
-from eval.reports.html.source import sources
+from eval.metrics import em
+from eval.records.run import Run
+from eval.reports.html.questions import packed, questions
+from eval.reports.html.shown_run import shown_runs
 from eval.runs.runner import evaluate
 from eval.runs.store import read
 from programs.instruments.trace import Dropped, Found, Kept, Query, Trace
-from programs.steps.result import result
-from retrieval import Passage
 
 PASSAGES = [
     {"id": "1", "title": "Rome", "score": 1.23456, "text": "Rome is the capital of Italy. It is old."},
@@ -37,14 +40,14 @@ EVIDENCE = [
 ]
 
 
-def drawn(**fields: Any) -> Questions:
+def drawn(**fields: Any) -> dict[str, Any]:
     usual = {
         "prediction": {"answer": "Rome", "passages": PASSAGES, "evidence": EVIDENCE, "own": {"note": "x"}},
         "trace": Trace(steps=STEPS),
         "gold_titles": ["Rome", "Lima"],
         "scores": {"em": 1.0},
     }
-    return questions(sources([a_run("none", [a_row(**{**usual, **fields})])], None), ["em", "f1"])
+    return questions(shown_runs([a_run("none", [a_row(**{**usual, **fields})])], None), ["em", "f1"])
 
 
 def test_a_trace_is_drawn_with_names() -> None:
@@ -82,29 +85,19 @@ def test_of_a_failed_question_there_is_what_was_found() -> None:
     assert trace["missing"] == []
 
 
-def test_a_program_that_reports_nothing_but_an_answer(tmp_path: Path) -> None:
-    class Plain(dspy.Module):
-        def forward(self, question: str) -> dspy.Prediction:
-            return dspy.Prediction(answer="Rome", passages=["text"], evidence="text", queries=None)
-
-    example = dspy.Example(id="q", question="one", answers=["Rome"]).with_inputs("question")
-    evaluate(Plain(), [example], metrics=STANDARD, directory=tmp_path / "run", manifest={})
-    (trace,) = questions(sources([read(tmp_path / "run")], None))["questions"][0]["traces"]
+def test_a_program_that_reports_nothing_but_an_answer() -> None:
+    (trace,) = drawn(prediction={"answer": "Rome"}, trace=Trace())["questions"][0]["traces"]
     assert (trace["answer"], trace["passages"], trace["evidence"], trace["searches"]) == ("Rome", [], [], [])
 
 
-def test_two_texts_of_one_id_stay_apart(tmp_path: Path) -> None:
-    class Two(dspy.Module):
-        def forward(self, question: str) -> dspy.Prediction:
-            found = [Passage("1", f"Text of {question}", "T")]
-            return result(answer="Rome", queries=[], passages=found, evidence=found)
-
-    examples = [dspy.Example(id=q, question=q, answers=["Rome"]).with_inputs("question") for q in ("one", "two")]
-    evaluate(Two(), examples, metrics=STANDARD, directory=tmp_path / "run", manifest={}, threads=1)
-    data = questions(sources([read(tmp_path / "run")], None))
-    entries = [question["traces"][0]["passages"][0] for question in data["questions"]]
-    assert [data["passages"][entry["passage"]].get("text") for entry in entries] == ["Text of one", "Text of two"]
-    assert [entry["fate"] for entry in entries] == ["kept", "kept"]
+def test_two_texts_of_one_id_stay_apart() -> None:
+    found = [[{"id": "1", "title": "T", "text": text}] for text in ("One.", "Two.")]
+    rows = [
+        a_row(f"q{n}", prediction={"answer": "", "passages": each, "evidence": each}) for n, each in enumerate(found)
+    ]
+    data = questions(shown_runs([a_run("r", rows)], None))
+    numbers = [question["traces"][0]["passages"][0]["passage"] for question in data["questions"]]
+    assert [data["passages"][number]["text"] for number in numbers] == ["One.", "Two."]
 
 
 def test_texts_that_nobody_was_shown_are_left_out_where_there_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -115,7 +108,7 @@ def test_texts_that_nobody_was_shown_are_left_out_where_there_are_too_many(monke
 
 def test_only_questions_that_all_runs_asked() -> None:
     runs = [a_run("a", [a_row("1"), a_row("2")]), a_run("b", [a_row("2"), a_row("3")])]
-    (question,) = questions(sources(runs, None))["questions"]
+    (question,) = questions(shown_runs(runs, None))["questions"]
     assert (question["id"], len(question["traces"])) == ("2", 2)
 
 
@@ -125,3 +118,31 @@ def test_evidence_that_is_not_among_the_listed_passages_is_drawn() -> None:
     (shown,) = trace["evidence"]
     assert shown["form"] == "whole"
     assert made["passages"][shown["passage"]] == {"id": "3", "title": "Nice", "text": "Nice is nice."}
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    """A run of one question that is answered right and one that is answered wrong, with its calls."""
+    lm = engine_lm(Function(lambda system, user: render({"answer": "Rome" if "one" in user else "Oslo \u202e"})))
+    asked = {"one": "one", "two \ud800": "two"}
+    examples = [dspy.Example(id=i, question=q, answers=["Rome"]).with_inputs("question") for i, q in asked.items()]
+    with dspy.context(lm=lm):
+        program = dspy.Predict("question -> answer")
+        evaluate(program, examples, metrics=[em], directory=tmp_path / "run", manifest={}, threads=1)
+    return read(tmp_path / "run")
+
+
+def test_each_question_has_its_calls_of_each_run_packed(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    two = "two \\ud800"  # as the page's data have it
+    made = packed(shown_runs([run, run], None))
+    assert list(made) == [two, "one"]  # those that are wrong come first
+    first, second = json.loads(gzip.decompress(b64decode(made[two])))
+    assert first == second
+    (call,) = first
+    assert [message["role"] for message in call["messages"]] == ["system", "user"]
+    assert "[[ ## question ## ]]\ntwo" in call["messages"][1]["text"]
+    assert "Oslo \\u202e" in call["reply"]
+
+    of_two = packed(shown_runs([run], None))[two]
+    monkeypatch.setattr("eval.reports.html.questions._ROOM_OF_CALLS", len(of_two) + 10)
+    assert packed(shown_runs([run], None)) == {two: of_two}  # there is no room for the other one
