@@ -2,10 +2,9 @@
 
 import re
 from collections.abc import Mapping
+from importlib import resources
 from pathlib import Path
 from urllib.parse import quote
-
-from jinja2 import Environment
 
 from eval.reports.html.tables import Table
 from eval.reports.html.view import View
@@ -13,7 +12,7 @@ from eval.reports.html.visible import visible
 from odqa.files import write_whole
 from retrieval import UsageError
 
-__all__ = ["Files", "files", "latex", "markdown", "write_files"]
+__all__ = ["Files", "component", "files", "latex", "markdown", "write_files"]
 
 Files = Mapping[str, Mapping[str, str]]
 """By the id of a table or a drawing: what its files hold, by their endings md, tex and svg."""
@@ -31,14 +30,14 @@ _LATEX = {
 }
 
 
-def files(view: View, environment: Environment) -> Files:
-    """The files of all tables and drawings on the page.
+def component(name: str) -> str:
+    """A file of the served page that the report has too."""
+    return (resources.files("programs.serving") / "page" / name).read_text("utf-8")
 
-    Args:
-        view: The page.
-        environment: Of its templates.
-    """
-    style = standalone(environment)
+
+def files(view: View) -> Files:
+    """The files of all tables and drawings on the page."""
+    style = _standalone()
     made: dict[str, dict[str, str]] = {}
     for part in view.parts:
         if isinstance(part, Table):
@@ -96,12 +95,10 @@ def latex(table: Table) -> str:
     )
 
 
-def standalone(environment: Environment) -> str:
-    """The style of drawings with its colours in place: programs that read SVG files know no variables."""
-    assert environment.loader is not None
-    style = environment.loader.get_source(environment, "drawing.css")[0]
-    colours = dict(re.findall(r"(--\w+): ([^;]+);", style))
-    rules = re.sub(r":root \{.*?\}\n", "", style, flags=re.DOTALL)
+def _standalone() -> str:
+    """The style of drawings with light colours in place: programs that read SVG files know no variables."""
+    colours = dict(re.findall(r"(--\w+): light-dark\((.+?),", component("base.css") + component("drawing.css")))
+    rules = re.sub(r"/\*.*?\*/\n:root \{.*?\}\n", "", component("drawing.css"), flags=re.DOTALL)
     return re.sub(r"var\((--\w+)\)", lambda name: colours[name[1]], rules)
 
 

@@ -9,7 +9,6 @@ from base64 import b64encode
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ from markupsafe import Markup
 from eval.figures.outcomes import REASONS
 from eval.records.run import Run
 from eval.reports.html.drawing import bar, key, scale
-from eval.reports.html.files import Files, files
+from eval.reports.html.files import Files, component, files
 from eval.reports.html.questions import packed, questions
 from eval.reports.html.view import View, view
 from eval.reports.html.visible import visible
@@ -61,9 +60,9 @@ def page(
     """
     environment = _environment()
     shown = view(runs, title, progress)
-    style = _asset(environment, "drawing.css") + _component("base.css") + _asset(environment, "report.css")
-    script = _joined([*map(_component, _COMPONENTS), _asset(environment, "report.js")])
-    made = visible(files(shown, environment))
+    style = component("base.css") + component("drawing.css") + _asset(environment, "report.css")
+    script = _joined([*map(component, _COMPONENTS), _asset(environment, "report.js")])
+    made = visible(files(shown))
     html = environment.get_template("report.html").render(
         page=shown,
         reasons=REASONS,
@@ -122,11 +121,6 @@ def _data(shown: View, made: Files) -> dict[str, Any]:
 def _asset(environment: Environment, name: str) -> str:
     assert environment.loader is not None
     return environment.loader.get_source(environment, name)[0]
-
-
-def _component(name: str) -> str:
-    """A part of the served page that the report has too."""
-    return (resources.files("programs.serving") / "page" / name).read_text("utf-8")
 
 
 def _joined(modules: Sequence[str]) -> str:

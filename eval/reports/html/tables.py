@@ -104,8 +104,8 @@ def results(runs: Sequence[ShownRun], metric: str) -> list[Table]:
     made = [Table(f"results-{metric}", f"Results by {heading(metric)}", columns, lines)]
     if len(runs) > 1:
         lines = [_of_run(run, _score(run.summary.total, metric)) for run in runs]
-        columns = ["run", _SHARES, heading(metric), "95 % interval"]
-        made.append(Table(f"scores-{metric}", heading(metric), columns, lines))
+        drawn: list[str | Axis] = ["run", _SHARES, heading(metric), "95 % interval"]
+        made.append(Table(f"scores-{metric}", heading(metric), drawn, lines))
     return made
 
 
@@ -134,7 +134,8 @@ def differences(comparison: Comparison, metric: str, runs: Sequence[ShownRun]) -
     found = [d for d in comparison.differences if d.metric == metric]
     widest = max((abs(end) for d in found for end in (d.low, d.high)), default=0.0)
     most = max(0.1, -(-widest * 10 // 1) / 10)  # up to the next 10 percent
-    columns = ["pair", Axis(-most, most, signed=True), "n", "difference", "95 % interval", "p", "corrected"]
+    axis = Axis(-most, most, signed=True)
+    columns: list[str | Axis] = ["pair", axis, "n", "difference", "95 % interval", "p", "corrected"]
     short = {run.run.name: run.short for run in runs}
 
     def line(d: Difference) -> Line:
@@ -145,9 +146,11 @@ def differences(comparison: Comparison, metric: str, runs: Sequence[ShownRun]) -
 
     caption = f"Differences in {heading(metric)}"
     overall, by_type = ([line(d) for d in found if bool(d.type) is typed] for typed in (False, True))
-    of_types = (f"differences-types-{metric}", f"{caption} by question type", columns, by_type)
-    more = [Table(*of_types, folded="comparisons")] if by_type else []
-    return [Table(f"differences-all-{metric}", caption, columns, overall), *more]
+    made = [Table(f"differences-all-{metric}", caption, columns, overall)]
+    if by_type:
+        of_types = f"{caption} by question type"
+        made.append(Table(f"differences-types-{metric}", of_types, columns, by_type, folded="comparisons"))
+    return made
 
 
 def types(runs: Sequence[ShownRun], metric: str) -> Table:
@@ -159,11 +162,10 @@ def types(runs: Sequence[ShownRun], metric: str) -> Table:
             drawn, *score = _score(figures, metric)
             counts = [str(count) for count in (figures.n, figures.failed, figures.unparsable)]
             spent = [amount(figures, cost) for cost in ("LM calls", "seconds")]
-            line = _of_run(run, [*([run.short] if run.short else []), drawn, *counts, *score, *spent], type_)
-            lines.append(line)
-    first = ["type", *(["run"] if len(runs) > 1 else [])]
-    counts = ["n", "failed", "unparsable"]
-    columns = [*first, _SHARES, *counts, heading(metric), "95 % interval", "LM calls", "seconds"]
+            lines.append(_of_run(run, [*([run.short] if run.short else []), drawn, *counts, *score, *spent], type_))
+    first = ["type", "run"] if len(runs) > 1 else ["type"]
+    figures_of_type = ["n", "failed", "unparsable", heading(metric), "95 % interval", "LM calls", "seconds"]
+    columns: list[str | Axis] = [*first, _SHARES, *figures_of_type]
     return Table(f"types-{metric}", f"{heading(metric)} by question type", columns, lines)
 
 

@@ -10,9 +10,9 @@ export class Answering {
     this.told = told;
     this.state = "under way"; // then: answered, stopped, failed
     this.error = "";
-    this.queries = []; // { number, text, passages: list, null where the search failed, or undefined while it runs }
-    this.calls = [];
-    this.turns = [];
+    this.searches = 0;
+    this.calls = 0;
+    this.found = new Map(); // by id: the passages
     this.fates = new Map(); // by id of the passage: the step kept or dropped
     this.statements = [];
     this.answer = null;
@@ -22,10 +22,6 @@ export class Answering {
     this.began = performance.now();
   }
 
-  stop() {
-    this.abort.abort();
-  }
-
   get seconds() {
     return (performance.now() - this.began) / 1000;
   }
@@ -33,16 +29,10 @@ export class Answering {
   // Returns when it has ended, however it did.
   async run() {
     try {
-      const steps = answer(this.asked, this.abort.signal);
-      for (;;) {
-        const { value, done } = await steps.next();
-        if (done) {
-          this.record = value;
-          break;
-        }
-        this.take(value);
-        this.told(value);
-      }
+      this.record = await answer(this.asked, this.abort.signal, (step) => {
+        this.take(step);
+        this.told(step);
+      });
       this.state = "answered";
       this.answer ??= this.record.answer;
       this.cost ??= this.record.cost;
@@ -59,14 +49,9 @@ export class Answering {
 
   take(step) {
     switch (step.kind) {
-      case "query": this.queries.push({ number: step.number, text: step.text, passages: undefined }); break;
-      case "passages": {
-        const query = this.queries.find(({ number }) => number === step.query);
-        if (query) query.passages = step.passages;
-        break;
-      }
-      case "call": this.calls.push(step); break;
-      case "turn": this.turns.push(step); break;
+      case "query": this.searches += 1; break;
+      case "passages": for (const passage of step.passages ?? []) this.found.set(passage.id, passage); break;
+      case "call": this.calls += 1; break;
       case "kept": case "dropped": this.fates.set(step.passage, step); break;
       case "text": this.answer = (this.answer ?? "") + step.text; break;
       case "statement": this.statements.push(step); break;
@@ -77,9 +62,7 @@ export class Answering {
 
   // All passages that are known, by id, as they were found first; at the end also those that no search found.
   get passages() {
-    const found = new Map(Object.entries(this.record?.passages ?? {}));
-    for (const { passages } of this.queries) for (const passage of passages ?? []) found.set(passage.id, passage);
-    return found;
+    return new Map([...Object.entries(this.record?.passages ?? {}), ...this.found]);
   }
 
   // Ids of the passages that say the answer, in the order in which they are numbered.
@@ -89,7 +72,7 @@ export class Answering {
 
   // What it is doing, in a few words.
   get progress() {
-    const counts = [[this.queries.length, "search", "searches"], [this.calls.length, "LM call", "LM calls"]];
+    const counts = [[this.searches, "search", "searches"], [this.calls, "LM call", "LM calls"]];
     const so_far = counts.filter(([count]) => count).map(([count, ...nouns]) => plural(count, ...nouns)).join(", ");
     switch (this.state) {
       case "under way": return so_far ? `Answering: ${so_far} so far` : "Answering …";

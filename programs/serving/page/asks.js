@@ -16,7 +16,7 @@ export class Asks {
     this.contestants = make("div", { class: most > 1 ? "contestants" : "" });
     this.more = button("Add a third", () => this.add(), { hidden: true });
     this.go = make("button", { class: "primary" }, most > 1 ? "Ask all" : "Ask");
-    this.stop = button("Stop", () => this.sides.forEach(({ answering }) => answering.stop()), { hidden: true });
+    this.stop = button("Stop", () => this.sides.forEach(({ answering }) => answering.abort.abort()), { hidden: true });
     this.examples = make("div", { class: "examples" });
     this.after = make("div", { class: "row actions" });
     this.columns = make("div", { class: "columns" });
@@ -95,7 +95,7 @@ export class Asks {
       this.box.focus();
       return;
     }
-    for (const { answering } of this.sides) answering.stop();
+    for (const { answering } of this.sides) answering.abort.abort();
     this.asked = question;
     const round = this.chosen.map((choices, place) => this.side(question, choices.value, "ABC"[place]));
     this.sides = round;

@@ -95,7 +95,7 @@ export function drawn({ mean, low, high }) {
     for (const [name, value] of Object.entries(about)) element.setAttribute(name, value);
     picture.append(element);
   };
-  shape("line", { x1: 0, x2: 100, y1: 6, y2: 6, class: "rail" });
+  shape("line", { x1: 0, x2: 100, y1: 6, y2: 6, class: "grid" });
   shape("line", { x1: 100 * low, x2: 100 * high, y1: 6, y2: 6, class: "whisker" });
   shape("circle", { cx: 100 * mean, cy: 6, r: 3.5, class: "mark" });
   return picture;

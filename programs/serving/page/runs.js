@@ -1,8 +1,8 @@
 // Runs: what there is, how far it is, and what came of it; any two compared.
 
-import { board } from "./board.js";
-import { button, dollars, drawn, get, interval, make, plural, said, save, whole } from "./dom.js";
-import { ServerError, has_token, json, request } from "./server.js";
+import { board, cards, cell, report_link, report_of, scored, standing } from "./board.js";
+import { button, dollars, get, make, plural, said, whole } from "./dom.js";
+import { ServerError, json } from "./server.js";
 
 const SOON = 2000; // milliseconds until the next look while a run is under way
 const LATER = 10000;
@@ -11,22 +11,18 @@ export class Runs {
   constructor() {
     this.picked = [];
     this.status = make("p", { class: "status", role: "status" });
-    this.body = make("tbody", {});
-    const heads = ["", "Run", "Task", "Language model", "Score", "Per question", "Report"];
-    this.table = make("table", { class: "runs cards", hidden: true }, make("caption", { class: "hidden" }, "Runs"),
-      make("thead", {}, make("tr", {}, heads.map((head) => make("th", { scope: "col" }, head || make("span", { class: "hidden" }, "Compare"))))), this.body);
+    const hidden = (text) => make("span", { class: "hidden" }, text);
+    this.table = cards("runs", hidden("Runs"), [hidden("Compare"), "Run", "Task", "Language model", "Score", "Per question", "Report"]);
+    this.table.hidden = true;
+    [this.body] = this.table.tBodies;
     this.empty = make("div", { class: "card empty", hidden: true });
     this.compared = make("p", { class: "quiet" });
     this.board = make("div", {});
     get("runs").append(make("h1", {}, "Runs"), this.status, this.empty, this.compared, this.table, this.board);
   }
 
-  show() {
-    this.look();
-  }
-
   // Looks again and again, as long as the view is shown.
-  async look() {
+  async show() {
     clearTimeout(this.timer);
     let wait = LATER;
     try {
@@ -34,17 +30,17 @@ export class Runs {
       this.draw(runs);
       if (runs.some(({ finished, error }) => !finished && !error)) wait = SOON;
       const done = JSON.stringify(runs.filter(({ finished }) => finished).map(({ name, answered }) => [name, answered]));
-      if (done !== this.done) this.board.replaceChildren(...board(await json("/v1/leaderboard"), report_link));
+      if (done !== this.done) this.board.replaceChildren(...board(await json("/v1/leaderboard")));
       this.done = done;
     } catch (error) {
       if (!(error instanceof ServerError)) throw error;
       this.table.hidden = this.compared.hidden = true;
       this.empty.hidden = false;
       if (error.status === 404) this.empty.replaceChildren(make("h2", {}, "This server shows no runs"), make("p", {}, "Start it with ", make("code", {}, "--runs DIR"), ", the directory that runs are in."));
-      else this.empty.replaceChildren(make("h2", {}, "The runs cannot be shown"), make("p", { class: "bad" }, error.message), button("Try again", () => this.look()));
+      else this.empty.replaceChildren(make("h2", {}, "The runs cannot be shown"), make("p", { class: "bad" }, error.message), button("Try again", () => this.show()));
       if (error.status) return;
     }
-    this.timer = setTimeout(() => { if (!get("runs").hidden) this.look(); }, wait);
+    this.timer = setTimeout(() => { if (!get("runs").hidden) this.show(); }, wait);
   }
 
   // Nothing is drawn anew while nothing has changed, so that the focus stays where it is.
@@ -70,15 +66,14 @@ export class Runs {
     if (run.error) return make("tr", { class: "damaged" }, make("td", {}), make("th", { scope: "row" }, said(run.name)), make("td", { colspan: 5, class: "bad" }, run.error));
     const box = make("input", { type: "checkbox", "aria-label": `Compare ${run.name}`, disabled: run.answered === 0, change: () => this.pick(run.name, box.checked) });
     box.checked = this.picked.includes(run.name);
-    const cell = (label, ...content) => make("td", { data: { label } }, make("div", {}, content));
     const [score] = Object.values(run.scores);
     return make("tr", { data: { run: run.name } }, make("td", { class: "pick" }, box),
       make("th", { scope: "row" }, said(run.program || run.name), make("div", { class: "quiet" }, said(run.name))),
       cell("Task", said(run.task ?? "–")),
-      cell("Language model", said(run.lm ?? "–"), run.standing ? [" ", make("span", { class: "badge" }, run.standing)] : null),
-      cell("Score", score ? make("div", { class: "scored" }, make("span", { class: "quiet" }, `${score.heading} `), interval(score), drawn(score)) : null, run.finished ? null : progress(run)),
+      cell("Language model", said(run.lm ?? "–"), standing(run.standing)),
+      cell("Score", score ? scored(score, score.heading) : null, run.finished ? null : progress(run)),
       cell("Per question", make("div", { class: "quiet" }, cost_of(run.cost))),
-      cell("Report", run.answered ? report_link(`/v1/runs/${run.name.split("/").map(encodeURIComponent).join("/")}/report`, "Report", run.name) : "–"));
+      cell("Report", run.answered ? report_of(run.name) : "–"));
   }
 
   // A third click takes the place of the first one.
@@ -104,10 +99,4 @@ function progress({ answered, questions, gap, name }) {
 function cost_of(cost) {
   if (!cost) return "–";
   return [`${cost.lm_calls.toFixed(1)} LM calls`, `${cost.searches.toFixed(1)} searches`, cost.usd === undefined ? null : dollars(cost.usd)].filter(Boolean).join(" · ");
-}
-
-// A link carries no token: where one is needed, the report is downloaded instead. It needs no network to be read.
-function report_link(address, words, name) {
-  if (!has_token()) return make("a", { href: address, target: "_blank", rel: "noopener", "aria-label": `${words}: ${name}` }, words);
-  return button(words, async () => save(`${name.replace(/[^\w.-]+/g, "-")}.html`, await (await request(address)).text(), "text/html"), { class: "link", "aria-label": `${words}: ${name}` });
 }

@@ -56,8 +56,8 @@ async function refusal(reply) {
   return new ServerError(wait ? `${message} Try again in ${wait} s.` : message, reply.status);
 }
 
-// Asks a question: gives its steps as they happen, and returns the whole record.
-export async function* answer(asked, signal) {
+// Asks a question: calls `take` with its steps as they happen, and gives the whole record.
+export async function answer(asked, signal, take) {
   const reply = await request("/v1/answers", {
     method: "POST",
     headers: { "Content-Type": "application/json" },
@@ -65,7 +65,7 @@ export async function* answer(asked, signal) {
     signal,
   });
   for await (const { name, data } of events(reply.body)) {
-    if (name === "step") yield data;
+    if (name === "step") take(data);
     else if (name === "done") return data;
     else if (name === "error") throw new ServerError(data.error.message);
   }
