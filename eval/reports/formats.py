@@ -10,6 +10,7 @@ from eval.figures.summary import Score
 from programs.instruments.cost import Cost, Spent
 
 __all__ = [
+    "COSTS",
     "COST_COLUMNS",
     "CostLine",
     "cost_lines",
@@ -37,7 +38,18 @@ _HEADINGS = {
 
 _FAR_MORE = 1.5  # times as many passages as another run
 
-COST_COLUMNS = ("LM calls", "tokens in", "tokens out", "USD", "searches", "seconds")
+COSTS = {
+    "lm_calls": "LM calls",
+    "depth": "depth",
+    "input_tokens": "tokens in",
+    "output_tokens": "tokens out",
+    "usd": "USD",
+    "searches": "searches",
+    "seconds": "seconds",
+}
+"""The names of costs in tables, by those in `programs.instruments.cost.Cost`."""
+
+COST_COLUMNS = [name for cost, name in COSTS.items() if cost != "depth"]
 """The headings of `CostLine.cells`."""
 
 
@@ -85,12 +97,13 @@ def usd(amount: float | None) -> str:
 def cost_lines(costs: Costs) -> list[CostLine]:
     """What a run cost, per question and altogether."""
     total, n = costs.total, max(costs.n, 1)
-    return [
-        CostLine(f"per question of {costs.n}", False, spent_cells(total, n)),
-        *(CostLine(name, True, spent_cells(spent, n)) for name, spent in total.predictors.items()),
-        *_altogether("altogether", total),
-        *(line for name, spent in costs.judges.items() for line in _altogether(f"besides, {name}", spent)),
-    ]
+    altogether = {"altogether": total, **{f"besides, {name}": spent for name, spent in costs.judges.items()}}
+    lines = [CostLine(f"per question of {costs.n}", False, spent_cells(total, n))]
+    lines += [CostLine(name, True, spent_cells(spent, n)) for name, spent in total.predictors.items()]
+    for name, spent in altogether.items():
+        lines.append(CostLine(name, False, spent_cells(spent)))
+        lines.append(CostLine("paid in this run", True, spent_cells(paid(spent))))
+    return lines
 
 
 def cost_notes(costs: Costs) -> list[str]:
@@ -127,25 +140,16 @@ def passages_warning(runs: Sequence[Compared]) -> str | None:
 
 def spent_cells(spent: Spent, n: int = 1) -> tuple[str, ...]:
     """What was spent, divided by n, under `COST_COLUMNS`."""
-    counts = [spent.lm_calls, spent.input_tokens, spent.output_tokens]
+    counts = [_count(count, n) for count in (spent.lm_calls, spent.input_tokens, spent.output_tokens)]
     dollars = usd(None if spent.usd is None else spent.usd / n)
-    if not isinstance(spent, Cost):
-        return (*(_count(count, n) for count in counts), dollars, "", "")
-    seconds = f"{spent.seconds / n:,.2f}"
-    return (*(_count(count, n) for count in counts), dollars, _count(spent.searches, n), seconds)
+    rest = (_count(spent.searches, n), f"{spent.seconds / n:,.2f}") if isinstance(spent, Cost) else ("", "")
+    return (*counts, dollars, *rest)
 
 
 def paid(spent: Spent) -> Spent:
     """The part that was paid in the run itself; the rest was answered from a cache."""
     calls = spent.lm_calls - spent.cached_calls
     return Spent(calls, 0, spent.paid_input_tokens, spent.paid_output_tokens, spent.paid_usd)
-
-
-def _altogether(label: str, spent: Spent) -> list[CostLine]:
-    return [
-        CostLine(label, False, spent_cells(spent)),
-        CostLine("paid in this run", True, spent_cells(paid(spent))),
-    ]
 
 
 def _count(count: int, n: int) -> str:

@@ -1,10 +1,11 @@
 """The page that compares all methods, as Markdown: a table for each LM at a glance, then one for each data set."""
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from math import fsum
 
 from eval.records.lines import Line
-from eval.reports.formats import heading
+from eval.reports.formats import COSTS, heading
 from eval.reports.verdict import times
 
 __all__ = ["is_page", "page"]
@@ -62,12 +63,33 @@ those of the machine, whatever else it did."""
 
 _NO_GOLD = "no gold passages are known: the oracle goes by whether passages state the answer"
 _NAMES = {"floor": "Floor", "ceiling": "Ceiling"}
-_COSTS = {
-    "lm_calls": "LM calls",
-    "depth": "depth",
-    "searches": "searches",
-    "tokens_in": "tokens in",
-    "tokens_out": "tokens out",
+
+_Columns = Mapping[str, Callable[[Line], str]]
+"""What stands in a line of a table under each heading."""
+_COSTS: _Columns = {
+    COSTS["lm_calls"]: lambda line: f"{line.lm_calls:.1f}",
+    COSTS["depth"]: lambda line: f"{line.depth:.1f}",
+    COSTS["searches"]: lambda line: f"{line.searches:.1f}",
+    COSTS["input_tokens"]: lambda line: f"{line.tokens_in:,.0f}",
+    COSTS["output_tokens"]: lambda line: f"{line.tokens_out:,.0f}",
+}
+_GOLD: _Columns = {"found": lambda line: _found(line), "kept": lambda line: _kept(line)}
+_WRONG: _Columns = {
+    "unparsable": lambda line: str(line.unparsable or ""),
+    "failed": lambda line: str(line.failed or ""),
+}
+_OF_MODELS: _Columns = {
+    "F1": lambda line: _score(line.f1, line.f1_low, line.f1_high),
+    "to direct": lambda line: (
+        "" if line.to_direct is None else f"{100 * line.to_direct:+.0f} (p {line.to_direct_p:.2f})"
+    ),
+    **_GOLD,
+    "lost: not found, dropped, misread": lambda line: ", ".join(
+        _or_none(way) for way in (line.not_found, line.dropped, line.misread)
+    ),
+    "answered": lambda line: _or_none(line.answered),
+    **{name: text for name, text in _COSTS.items() if name not in (COSTS["depth"], COSTS["searches"])},
+    "s": lambda line: _or_none(line.seconds, "{:.0f}".format),
 }
 
 
@@ -79,32 +101,130 @@ def page(lines: Sequence[Line], programs: Sequence[str], cards: Collection[str])
         programs: The names of all programs.
         cards: Those whose cards lie beside the page; where all do, it is the page of all methods.
     """
-    tasks = list(dict.fromkeys(line.task for line in lines))
-    made = [line for line in lines if line.n]
-    lms = _order(lines)
-    fitting = {(line.task, line.program) for line in lines}
-    parts = [_OF_ALL, _ABOUT, _REPEAT] if set(programs) <= set(cards) else [_OF_A_SET, _ABOUT]
+    return _Page(lines, programs, cards).text()
 
-    def named(name: str, variant: str = "") -> str:
-        return f"{f'[{name}]({name}.md)' if name in cards else name}{f', {variant}' if variant else ''}"
 
-    for lm in lms:
-        if of_lm := [line for line in made if line.lm == lm]:
-            name, table = _NAMES.get(lm, lm), _glance(of_lm, tasks, fitting, named)
-            parts += [f"## {name} at a glance", "", *_verdict(of_lm, named), *table, ""]
-    parts += [
-        "## What is missing",
-        "",
-        *_missing(lines, lms, programs, fitting, named),
-        "",
-        "## By data set",
-        "",
-        _MARKS,
-        "",
-    ]
-    for task in tasks:
-        parts += [f"### {task}", "", *_folded([line for line in made if line.task == task], named), ""]
-    return "\n".join(parts)
+def is_page(text: str) -> bool:
+    """Whether the text is a page that `page` made, and not somebody's own."""
+    return text.partition("\n\n")[2].startswith(_MADE_BY)
+
+
+@dataclass(frozen=True)
+class _Page:
+    lines: Sequence[Line]
+    programs: Sequence[str]
+    cards: Collection[str]
+
+    def text(self) -> str:
+        made = [line for line in self.lines if line.n]
+        parts = [_OF_ALL, _ABOUT, _REPEAT] if set(self.programs) <= set(self.cards) else [_OF_A_SET, _ABOUT]
+        for lm in _order(self.lines):
+            if of_lm := [line for line in made if line.lm == lm]:
+                parts += [f"## {_NAMES.get(lm, lm)} at a glance", "", *self.verdict(of_lm), *self.glance(of_lm), ""]
+        parts += ["## What is missing", "", *self.missing(), "", "## By data set", "", _MARKS, ""]
+        for task in self.tasks:
+            parts += [f"### {task}", "", *self.folded([line for line in made if line.task == task]), ""]
+        return "\n".join(parts)
+
+    @property
+    def tasks(self) -> list[str]:
+        return list(dict.fromkeys(line.task for line in self.lines))
+
+    @property
+    def fitting(self) -> set[tuple[str, str]]:
+        """The data sets with the programs that fit them."""
+        return {(line.task, line.program) for line in self.lines}
+
+    def named(self, program: str, variant: str = "") -> str:
+        name = f"[{program}]({program}.md)" if program in self.cards else program
+        return f"{name}, {variant}" if variant else name
+
+    def verdict(self, lines: Sequence[Line]) -> Iterable[str]:
+        """The best program of an LM on all its data sets, beside `direct`, in a sentence."""
+        tasks = {line.task for line in lines}
+        means = {key: mean for key, mean in _means(lines, tasks).items() if mean is not None}
+        usual = ("direct", "")
+        told = {_key(line) for line in lines if _told(line)}
+        best = max(means.keys() - told, key=lambda key: (means[key], key), default=usual)
+        if best == usual or usual not in means:
+            return
+        one, other = ([line for line in lines if _key(line) == key] for key in (best, usual))
+        calls, others = (fsum(line.lm_calls for line in of) / len(of) for of in (one, other))
+        where = f"on average over {len(tasks)} data sets" if len(tasks) > 1 else f"on {one[0].task}"
+        p = one[0].to_direct_p if len(tasks) == 1 else None
+        chance = "" if p is None else f"; chance {'can' if p >= 0.05 else 'does not'} explain that (p {p:.2f})"
+        scores = f"{_percent(means[best])} % {where}, and {self.named('direct')} {_percent(means[usual])} %"
+        yield f"{self.named(*best)} is best, with {scores}{chance}; it {times(calls, others, 'direct')}."
+        yield ""
+
+    def glance(self, lines: Sequence[Line]) -> Iterable[str]:
+        """A line per program: its score by data set, and what a question costs on average over these. The best come
+        first, by the mean over the data sets that all have."""
+        of_each = {key: {line.task: line for line in lines if _key(line) == key} for key in map(_key, lines)}
+        means = _means(lines, set.intersection(*({*own} for own in of_each.values())))
+        rows = []
+        for key in sorted(of_each, key=lambda key: (-(means[key] or 0.0), key)):
+            own, count = of_each[key], len(of_each[key])
+            missing = {task: "missing" for task, program in self.fitting if program == key[0]}
+            scores = [_percent(own[task].score) if task in own else missing.get(task, "") for task in self.tasks]
+            spent = ("lm_calls", "depth", "searches", "tokens_in", "tokens_out")
+            mean = {name: fsum(getattr(line, name) for line in own.values()) / count for name in spent}
+            costs = lines[0].model_copy(update=mean)
+            rows.append([self.named(*key), *scores, *(text(costs) for text in _COSTS.values())])
+        return _table(["program", *self.tasks, *_COSTS], rows, left=1)
+
+    def folded(self, lines: Sequence[Line]) -> Iterable[str]:
+        """The figures of a data set, which open at a click; GitHub shows this as the site does."""
+        best = []
+        for lm in _order(lines):
+            scores = {line.score: line for line in reversed(lines) if line.lm == lm and not _told(line)}
+            best += [f"{scores[max(scores)].program} {_percent(max(scores))} ({lm})"] if scores else []
+        yield from ('<details markdown="1">', f"<summary>All figures. Best: {', '.join(best) or 'none yet'}</summary>")
+        yield from ("", *(self.figures(lines) if lines else ["Not run yet."]), "", "</details>")
+
+    def figures(self, lines: Sequence[Line]) -> Iterable[str]:
+        """What is common to the runs of a data set, and a line for each: those of language models by themselves."""
+        settings = sorted({line.settings for line in lines} - {""})
+        gold = sorted({line.gold for line in lines} - {""})
+        retrievers = ", ".join(f"`{name}`" for name in dict.fromkeys(line.retriever for line in lines))
+        programs_having = f" Settings, of the programs that have them: {'; '.join(settings)}." if settings else ""
+        compared = f"Gold passages by {' and '.join(gold)}." if gold else f"{_NO_GOLD[0].upper()}{_NO_GOLD[1:]}."
+        yield f"Retriever {retrievers}.{programs_having} {compared}"
+        yield ""
+        first: _Columns = {
+            "program": lambda line: self.named(line.program, line.variant),
+            "LM": lambda line: line.lm,
+            "n": lambda line: f"{line.n}" if line.n == line.asked else f"{line.n} of {line.asked}",
+            heading(lines[0].metric): lambda line: _score(line.score, line.score_low, line.score_high),
+        }
+        models = sorted((line for line in lines if line.lm not in _NAMES), key=lambda line: (line.lm, -line.score))
+        others = sorted((line for line in lines if line.lm in _NAMES), key=lambda line: (line.lm, -line.score))
+        if models:
+            yield from _of_lines({**first, **_OF_MODELS, **_WRONG}, models)
+            yield ""
+        yield from _of_lines({**first, **_GOLD, **_COSTS, **_WRONG}, others)
+
+    def missing(self) -> Iterable[str]:
+        """What has not been run: programs, by LM what the sets have or others were asked, and questions of runs."""
+        fitting = self.fitting
+        if unknown := [program for program in self.programs if program not in {program for _, program in fitting}]:
+            yield f"- {', '.join(map(self.named, unknown))}: nothing has been run."
+        if not {line.lm for line in self.lines if line.n} - _NAMES.keys():
+            yield "- No language model has been asked yet."
+        for lm in _order(self.lines):
+            there = {(line.task, line.program) for line in self.lines if line.lm == lm and line.n}
+            for task in self.tasks:
+                wanted = {program for of, program in fitting if of == task}
+                lacking = sorted(program for program in wanted if (task, program) not in there)
+                if lacking:
+                    which = "" if len(lacking) == len(wanted) else f" with {', '.join(lacking)}"
+                    yield f"- {lm}: {task}{which}."
+        for line in self.lines:
+            if 0 < line.n < line.asked:
+                left = f"{line.asked - line.n} of {line.asked} questions"
+                yield f"- {line.lm}: {left} of {line.task} with {line.program}."
+        counts = sorted({line.asked for line in self.lines})
+        yield f"- More questions: these are the first {' or '.join(map(str, counts))} of each data set."
 
 
 def _order(lines: Sequence[Line]) -> list[str]:
@@ -113,28 +233,8 @@ def _order(lines: Sequence[Line]) -> list[str]:
     return sorted(best, key=lambda lm: (lm == "floor", lm == "ceiling", -best[lm], lm))
 
 
-def is_page(text: str) -> bool:
-    """Whether the text is a page that `page` made, and not somebody's own."""
-    return text.partition("\n\n")[2].startswith(_MADE_BY)
-
-
-def _verdict(lines: Sequence[Line], named: Callable[..., str]) -> Iterable[str]:
-    """The best program of an LM on all its data sets, beside `direct`, in a sentence."""
-    tasks = {line.task for line in lines}
-    means = {key: mean for key, mean in _means(lines, tasks).items() if mean is not None}
-    usual = ("direct", "")
-    told = {(line.program, line.variant) for line in lines if _told(line)}
-    best = max(means.keys() - told, key=lambda key: (means[key], key), default=usual)
-    if best == usual or usual not in means:
-        return
-    one, other = ([line for line in lines if (line.program, line.variant) == key] for key in (best, usual))
-    calls, others = (fsum(line.lm_calls for line in of) / len(of) for of in (one, other))
-    where = f"on average over {len(tasks)} data sets" if len(tasks) > 1 else f"on {one[0].task}"
-    p = one[0].to_direct_p if len(tasks) == 1 else None
-    chance = "" if p is None else f"; chance {'can' if p >= 0.05 else 'does not'} explain that (p {p:.2f})"
-    scores = f"{_percent(means[best])} % {where}, and {named('direct')} {_percent(means[usual])} %"
-    yield f"{named(*best)} is best, with {scores}{chance}; it {times(calls, others, 'direct')}."
-    yield ""
+def _key(line: Line) -> tuple[str, str]:
+    return line.program, line.variant
 
 
 def _told(line: Line) -> bool:
@@ -146,150 +246,40 @@ def _means(lines: Sequence[Line], tasks: Collection[str]) -> dict[tuple[str, str
     """The mean score over these data sets of each program with its variant; None where it lacks one of them."""
     scores: dict[tuple[str, str], dict[str, float]] = {}
     for line in lines:
-        scores.setdefault((line.program, line.variant), {})[line.task] = line.score
+        scores.setdefault(_key(line), {})[line.task] = line.score
     return {
         key: fsum(by[task] for task in tasks) / max(len(tasks), 1) if by.keys() >= set(tasks) else None
         for key, by in scores.items()
     }
 
 
-def _folded(lines: Sequence[Line], named: Callable[..., str]) -> Iterable[str]:
-    """The figures of a data set, which open at a click; GitHub shows this as the site does."""
-    names = []
-    for lm in _order(lines):
-        best = max(
-            (line for line in lines if line.lm == lm and not _told(line)), key=lambda line: line.score, default=None
-        )
-        names += [f"{best.program} {_percent(best.score)} ({lm})"] if best else []
-    yield from ('<details markdown="1">', f"<summary>All figures. Best: {', '.join(names) or 'none yet'}</summary>")
-    yield from ("", *_task(lines, named), "", "</details>")
+def _of_lines(columns: _Columns, lines: Sequence[Line]) -> list[str]:
+    return _table(list(columns), [[text(line) for text in columns.values()] for line in lines], left=2)
 
 
-def _glance(
-    lines: Sequence[Line], tasks: Sequence[str], fitting: set[tuple[str, str]], named: Callable[..., str]
-) -> Iterable[str]:
-    """A line per program: its score by data set, and what a question costs on average over these. The best come first,
-    by the mean over the data sets that all have."""
-    yield from _head(["program", *tasks, *_COSTS.values()], left=1)
-    of_each = {key: {line.task for line in lines if (line.program, line.variant) == key} for key in _means(lines, ())}
-    means_of = _means(lines, set.intersection(*of_each.values()))
-    for program, variant in sorted(of_each, key=lambda key: (-(means_of[key] or 0.0), key)):
-        own = {line.task: line for line in lines if (line.program, line.variant) == (program, variant)}
-        scores = [
-            _percent(own[task].score) if task in own else "missing" if (task, program) in fitting else ""
-            for task in tasks
-        ]
-        means = {name: fsum(getattr(line, name) for line in own.values()) / len(own) for name in _COSTS}
-        yield _row([named(program, variant), *scores, *(_amount(*mean) for mean in means.items())])
+def _table(names: Sequence[str], rows: Iterable[Sequence[str]], left: int) -> list[str]:
+    rule = [":--" if n < left else "--:" for n in range(len(names))]
+    return [f"| {' | '.join(cells)} |" for cells in (names, rule, *rows)]
 
 
-def _task(lines: Sequence[Line], named: Callable[..., str]) -> Iterable[str]:
-    """What is common to the runs, and a line for each."""
-    if not lines:
-        yield "Not run yet."
-        return
-    settings = sorted({line.settings for line in lines} - {""})
-    gold = sorted({line.gold for line in lines} - {""})
-    about = [
-        f"retriever {', '.join(f'`{name}`' for name in dict.fromkeys(line.retriever for line in lines))}",
-        *([f"settings, of the programs that have them: {'; '.join(settings)}"] if settings else []),
-        f"gold passages by {' and '.join(gold)}" if gold else _NO_GOLD,
-    ]
-    (metric, *_) = [heading(line.metric) for line in lines]
-    yield f"{'. '.join(part[0].upper() + part[1:] for part in about)}."
-    yield ""
-    if models := [line for line in lines if line.lm not in _NAMES]:
-        yield from _models(models, metric, named)
-        yield ""
-    lines = sorted((line for line in lines if line.lm in _NAMES), key=lambda line: (line.lm, -line.score))
-    yield from _head(["program", "LM", "n", metric, "found", "kept", *_COSTS.values(), "unparsable", "failed"], left=2)
-    for line in lines:
-        n = _asked(line)
-        costs = [_amount(name, getattr(line, name)) for name in _COSTS]
-        counts = [str(line.unparsable or ""), str(line.failed or "")]
-        score = _score(line.score, line.score_low, line.score_high)
-        yield _row([named(line.program, line.variant), line.lm, n, score, *_gold(line), *costs, *counts])
-
-
-def _models(lines: Sequence[Line], metric: str, named: Callable[..., str]) -> Iterable[str]:
-    """The runs of language models, the best first."""
-    lost = "lost: not found, dropped, misread"
-    names = [metric, "F1", "to direct", "found", "kept", lost, "answered", "LM calls", "tokens in", "tokens out", "s"]
-    yield from _head(["program", "LM", "n", *names, "unparsable", "failed"], left=2)
-    for line in sorted(lines, key=lambda line: (line.lm, -line.score)):
-        gain = "" if line.to_direct is None else f"{100 * line.to_direct:+.0f} (p {line.to_direct_p:.2f})"
-        ways = (line.not_found, line.dropped, line.misread)
-        costs = [_amount(name, getattr(line, name)) for name in ("lm_calls", "tokens_in", "tokens_out")]
-        yield _row(
-            [
-                *(named(line.program, line.variant), line.lm, _asked(line)),
-                _score(line.score, line.score_low, line.score_high),
-                "" if line.f1 is None else _score(line.f1, line.f1_low, line.f1_high),
-                gain,
-                *_gold(line),
-                ", ".join("" if way is None else str(way) for way in ways),
-                "" if line.answered is None else str(line.answered),
-                *costs,
-                "" if line.seconds is None else f"{line.seconds:.0f}",
-                *(str(line.unparsable or ""), str(line.failed or "")),
-            ]
-        )
-
-
-def _asked(line: Line) -> str:
-    return f"{line.n}" if line.n == line.asked else f"{line.n} of {line.asked}"
-
-
-def _gold(line: Line) -> list[str]:
-    if line.found is None:
-        return ["–", "–"]
+def _found(line: Line) -> str:
     some = f" ({line.gold_n})" if line.gold_n < line.n else ""
-    found = _score(line.found, line.found_low, line.found_high) + some
-    return [found, "*Notes*" if line.kept is None else _score(line.kept, line.kept_low, line.kept_high)]
+    return "–" if line.found is None else _score(line.found, line.found_low, line.found_high) + some
 
 
-def _missing(
-    lines: Sequence[Line],
-    lms: Sequence[str],
-    programs: Sequence[str],
-    fitting: set[tuple[str, str]],
-    named: Callable[..., str],
-) -> Iterable[str]:
-    """What has not been run: programs, by LM what the sets have or others were asked, and questions of runs."""
-    if unknown := [program for program in programs if program not in {program for _, program in fitting}]:
-        yield f"- {', '.join(map(named, unknown))}: nothing has been run."
-    if not {line.lm for line in lines if line.n} - _NAMES.keys():
-        yield "- No language model has been asked yet."
-    for lm in lms:
-        there = {(line.task, line.program) for line in lines if line.lm == lm and line.n}
-        for task in dict.fromkeys(line.task for line in lines):
-            wanted = {program for of, program in fitting if of == task}
-            lacking = sorted(program for program in wanted if (task, program) not in there)
-            if lacking:
-                which = "" if len(lacking) == len(wanted) else f" with {', '.join(lacking)}"
-                yield f"- {lm}: {task}{which}."
-    for line in lines:
-        if 0 < line.n < line.asked:
-            yield f"- {line.lm}: {line.asked - line.n} of {line.asked} questions of {line.task} with {line.program}."
-    counts = sorted({line.asked for line in lines})
-    yield f"- More questions: these are the first {' or '.join(map(str, counts))} of each data set."
+def _kept(line: Line) -> str:
+    if line.found is None:
+        return "–"
+    return "*Notes*" if line.kept is None else _score(line.kept, line.kept_low, line.kept_high)
 
 
-def _head(names: Sequence[str], left: int) -> list[str]:
-    return [_row(names), _row([":--" if n < left else "--:" for n in range(len(names))])]
-
-
-def _row(cells: Iterable[str]) -> str:
-    return f"| {' | '.join(cells)} |"
+def _or_none(figure: float | None, written: Callable[[float], str] = str) -> str:
+    return "" if figure is None else written(figure)
 
 
 def _percent(share: float) -> str:
     return f"{100 * share:.0f}"
 
 
-def _score(share: float, low: float | None, high: float | None) -> str:
-    return f"{_percent(share)} [{_percent(low or 0.0)}, {_percent(high or 0.0)}]"
-
-
-def _amount(name: str, value: float) -> str:
-    return f"{value:,.0f}" if name.startswith("tokens") else f"{value:.1f}"
+def _score(share: float | None, low: float | None, high: float | None) -> str:
+    return "" if share is None else f"{_percent(share)} [{_percent(low or 0.0)}, {_percent(high or 0.0)}]"

@@ -5,18 +5,12 @@ from dataclasses import dataclass
 from math import fsum
 
 from eval.figures.summary import Summary
-from eval.reports.formats import heading, interval, percent, usd
-from eval.reports.text import align
+from eval.reports.formats import COSTS, heading, interval, percent, usd
+from eval.reports.text import filled, fitted
 
 __all__ = ["Outcome", "Prospect", "plan_table", "set_table"]
 
-_COSTS = {
-    "lm_calls": "LM calls",
-    "searches": "searches",
-    "input_tokens": "tokens in",
-    "output_tokens": "tokens out",
-    "seconds": "seconds",
-}
+_COSTS = ("lm_calls", "searches", "input_tokens", "output_tokens", "seconds")
 
 _LEGEND = """\
 Scores in percent with 95 % confidence intervals; a failed question counts 0. LM calls, searches, tokens, US dollars and
@@ -54,50 +48,47 @@ class Prospect:
     """Dollars, likewise; None where the price is unknown."""
 
 
-def set_table(outcomes: Sequence[Outcome]) -> str:
-    """The figures of all runs, one line each, below what they have in common; ends without a line break."""
+def set_table(outcomes: Sequence[Outcome], width: int | None = None) -> str:
+    """The figures of all runs, one line each, below what they have in common; ends without a line break.
+
+    Args:
+        outcomes: At least one.
+        width: Columns of text that a line has at most; None for as many as it takes. So it is below.
+    """
     names = [name for name in outcomes[0].about if len({outcome.about[name] for outcome in outcomes}) > 1]
     common = [f"{name} {value}" for name, value in outcomes[0].about.items() if name not in names and value]
     totals = [outcome.summary.total for outcome in outcomes if outcome.summary]
     metrics = list(dict.fromkeys(metric for total in totals for metric in total.scores))
-    lines = [[*names, "n", "failed", "unparsable", *_two(map(heading, metrics)), *_COSTS.values(), "USD", "state"]]
+    scores = [cell for metric in metrics for cell in (heading(metric), "")]
+    costs = [*(COSTS[cost] for cost in _COSTS), "USD"]
+    lines = [[*names, "n", "failed", "unparsable", *scores, *costs, "state"]]
     for outcome in outcomes:
-        line = [outcome.about[name] for name in names]
-        if outcome.summary is None:
-            empty = ["-"] * (4 + len(_COSTS)) + ["-", ""] * len(metrics)
-            lines.append([*line, *empty, outcome.state])
-            continue
-        total = outcome.summary.total
-        line += [str(total.n), str(total.failed), str(total.unparsable)]
-        for metric in metrics:
-            score = total.scores.get(metric)
-            line += [percent(score, total.n), interval(score.low, score.high)] if score else ["-", ""]
-        line += [f"{total.cost[cost]:,.2f}" for cost in _COSTS]
-        lines.append([*line, usd(total.cost.get("usd")), outcome.state])
-    left = [*range(len(names)), len(lines[0]) - 1]
-    return "\n".join([f"{len(outcomes)} runs: {', '.join(common)}", "", align(lines, left), "", _LEGEND])
+        figures = ["-", "-", "-", *["-", ""] * len(metrics), *"-" * len(costs)]
+        if outcome.summary is not None:
+            total = outcome.summary.total
+            figures = [str(total.n), str(total.failed), str(total.unparsable)]
+            for metric in metrics:
+                score = total.scores.get(metric)
+                figures += [percent(score, total.n), interval(score.low, score.high)] if score else ["-", ""]
+            figures += [*(f"{total.cost[cost]:,.2f}" for cost in _COSTS), usd(total.cost.get("usd"))]
+        lines.append([*(outcome.about[name] for name in names), *figures, outcome.state])
+    table = fitted(lines, [*range(len(names)), len(lines[0]) - 1], width)
+    return "\n".join(
+        [filled(f"{len(outcomes)} runs: {', '.join(common)}", width), "", table, "", filled(_LEGEND, width)]
+    )
 
 
-def plan_table(prospects: Sequence[Prospect]) -> str:
+def plan_table(prospects: Sequence[Prospect], width: int | None = None) -> str:
     """What all runs will take, one line each and altogether; ends without a line break."""
-    lines = [["run", "questions", "left", "LM calls", "at most", "USD", "at most"]]
-    for prospect in prospects:
-        counts = [prospect.questions, prospect.left, *prospect.calls]
-        lines.append([prospect.name, *(f"{count:,.0f}" for count in counts), *map(_dollars, prospect.usd)])
     counts = [sum(p.questions for p in prospects), sum(p.left for p in prospects)]
     calls = [fsum(p.calls[n] for p in prospects) for n in (0, 1)]
     dollars = [_sum(p.usd[n] for p in prospects) for n in (0, 1)]
-    total = [f"{len(prospects)} runs", *(f"{count:,.0f}" for count in [*counts, *calls]), *map(_dollars, dollars)]
-    return "\n".join([align([*lines, total]), "", _PLAN_LEGEND])
-
-
-def _two(headings: Iterable[str]) -> list[str]:
-    """Each heading with an empty one behind it, for the interval."""
-    return [cell for name in headings for cell in (name, "")]
-
-
-def _dollars(amount: float | None) -> str:
-    return "unknown" if amount is None else f"{amount:,.2f}"
+    total = Prospect(f"{len(prospects)} runs", *counts, (calls[0], calls[1]), (dollars[0], dollars[1]))
+    lines = [["run", "questions", "left", "LM calls", "at most", "USD", "at most"]]
+    for each in [*prospects, total]:
+        amounts = [f"{amount:,.0f}" for amount in (each.questions, each.left, *each.calls)]
+        lines.append([each.name, *amounts, *("unknown" if usd is None else f"{usd:,.2f}" for usd in each.usd)])
+    return "\n\n".join([fitted(lines, [0], width), filled(_PLAN_LEGEND, width)])
 
 
 def _sum(amounts: Iterable[float | None]) -> float | None:

@@ -1,7 +1,7 @@
 """The figures of runs as plain text."""
 
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from eval.figures.comparison import Comparison, Difference
 from eval.figures.costs import Costs
@@ -9,6 +9,7 @@ from eval.figures.summary import Figures, Summary
 from eval.records.standing import label
 from eval.reports.formats import (
     COST_COLUMNS,
+    COSTS,
     cost_lines,
     cost_notes,
     heading,
@@ -26,10 +27,10 @@ from eval.reports.verdict import verdict
 from odqa.printable import unbroken
 from programs.instruments.cost import Spent
 
-__all__ = ["align", "comparison_table", "cost_table", "table"]
+__all__ = ["align", "comparison_table", "cost_table", "filled", "fitted", "table"]
 
-_COSTS = {"lm_calls": "LM calls", "searches": "searches", "seconds": "seconds"}
-_TOKENS = {"input_tokens": "tokens in", "output_tokens": "tokens out"}
+_COSTS = ("lm_calls", "searches", "seconds")
+_TOKENS = ("input_tokens", "output_tokens")
 
 _LEGEND = """\
 Scores in percent, over all n questions, or over the (m) that have gold for the metric; a failed question counts 0.
@@ -50,7 +51,7 @@ def table(summary: Summary) -> str:
     """The figures of all questions and of each type, one line each; ends without a line break."""
     metrics = list(summary.total.scores)
     groups = [("all", summary.total), *summary.by_type.items()]
-    lines = [["", "n", "failed", "unparsable", *map(heading, metrics), *_COSTS.values()]]
+    lines = [["", "n", "failed", "unparsable", *map(heading, metrics), *(COSTS[cost] for cost in _COSTS)]]
     intervals = [["", *map(heading, metrics)]]
     for name, figures in groups:
         lines.append([*_counts(name, figures), *(_score(figures, metric) for metric in metrics), *_costs(figures)])
@@ -71,27 +72,26 @@ def comparison_table(comparison: Comparison, width: int | None = None) -> str:
     Metrics with the same figures stand together. With a width, lines are no longer than that many columns.
     """
     names = [unbroken(run.short) for run in comparison.runs]
-    lines = [["", "n", "failed", "unparsable", *_COSTS.values(), *_TOKENS.values(), "USD", "left out"]]
+    told = [f"{n}: {unbroken(run.name)}, {_about(run.summary)}" for n, run in zip(names, comparison.runs, strict=True)]
+    costs = [["", "n", "failed", "unparsable", *(COSTS[cost] for cost in (*_COSTS, *_TOKENS)), "USD", "left out"]]
     for name, run in zip(names, comparison.runs, strict=True):
         total = run.summary.total
         spent = [*(f"{total.cost[token]:,.0f}" for token in _TOKENS), usd(total.cost.get("usd"))]
-        lines.append([*_counts(name, total), *_costs(total), *spent, str(run.left_out)])
-    parts = [_filled(unbroken(verdict(comparison)), width), ""]
-    for name, run in zip(names, comparison.runs, strict=True):
-        parts.append(_filled(f"{name}: {unbroken(run.name)}, {_about(run.summary)}", width))
-    parts += _differing(comparison, names, width)
-    parts += ["", f"{comparison.questions} questions that all runs asked", "", align(lines, width=width)]
-    for tables in _by_figures(comparison, names):
-        for table in tables:
-            parts += ["", align(table, width=width)]
-    return "\n".join([*parts, "", _filled(_COMPARISON_LEGEND, width)])
+        costs.append([*_counts(name, total), *_costs(total), *spent, str(run.left_out)])
+    parts = ["\n".join(filled(line, width) for line in told)]
+    if unlike := [*comparison.differing, *passages_lines(comparison.runs)]:
+        warning = passages_warning(comparison.runs)
+        lines = [["what differs", *names], *([line.name, *line.values] for line in unlike)]
+        parts.append("\n".join([align(lines, width=width), *([filled(warning, width)] if warning else [])]))
+    parts += [f"{comparison.questions} questions that all runs asked", align(costs, width=width)]
+    parts += [align(table, width=width) for table in _by_figures(comparison, names)]
+    return "\n\n".join([filled(unbroken(verdict(comparison)), width), *parts, filled(_COMPARISON_LEGEND, width)])
 
 
 def cost_table(costs: Costs) -> str:
     """What a run cost, per question and altogether; ends without a line break."""
-    lines = [["", *COST_COLUMNS]]
-    lines += [[f"  {line.label}" if line.part else line.label, *line.cells] for line in cost_lines(costs)]
-    return "\n".join([align(lines), *cost_notes(costs)])
+    lines = [[f"  {line.label}" if line.part else line.label, *line.cells] for line in cost_lines(costs)]
+    return "\n".join([align([["", *COST_COLUMNS], *lines]), *cost_notes(costs)])
 
 
 def align(lines: Sequence[Sequence[str]], left: Sequence[int] = (0,), width: int | None = None) -> str:
@@ -120,7 +120,22 @@ def align(lines: Sequence[Sequence[str]], left: Sequence[int] = (0,), width: int
     )
 
 
-def _filled(text: str, width: int | None) -> str:
+def fitted(lines: Sequence[Sequence[str]], words: Sequence[int], width: int | None) -> str:
+    """The lines below their headings as `align` has them. Where they are wider than the width, each has a number, and
+    what its columns of words say stands above."""
+    text = align(lines, words)
+    if width is None or max(map(len, text.splitlines())) <= width:
+        return text
+    numbers = [n for n in range(len(lines[0])) if n not in words]
+    told, table = [], [["", *(lines[0][n] for n in numbers)]]
+    for number, line in enumerate(lines[1:], 1):
+        said = [line[words[0]], *(f"{lines[0][word]} {line[word]}" for word in words[1:] if line[word])]
+        told.append(filled(f"{number}: {', '.join(said)}", width))
+        table.append([str(number), *(line[n] for n in numbers)])
+    return "\n".join([*told, "", align(table, width=width)])
+
+
+def filled(text: str, width: int | None) -> str:
     """The text in lines of that width, where one is given."""
     return text if width is None else textwrap.fill(" ".join(text.split()), width)
 
@@ -134,17 +149,7 @@ def _judge(name: str, spent: Spent) -> str:
     )
 
 
-def _differing(comparison: Comparison, names: Sequence[str], width: int | None) -> list[str]:
-    """What differs between the runs, for above their figures."""
-    lines = [*comparison.differing, *passages_lines(comparison.runs)]
-    if not lines:
-        return []
-    table = align([["what differs", *names], *([line.name, *line.values] for line in lines)], width=width)
-    warning = passages_warning(comparison.runs)
-    return ["", table, *([_filled(warning, width)] if warning else [])]
-
-
-def _by_figures(comparison: Comparison, names: Sequence[str]) -> Iterator[list[list[list[str]]]]:
+def _by_figures(comparison: Comparison, names: Sequence[str]) -> list[list[list[str]]]:
     """The tables of each metric, once for those that have the same."""
     same: dict[str, tuple[list[str], list[list[list[str]]]]] = {}
     for metric in comparison.metrics:
@@ -155,7 +160,7 @@ def _by_figures(comparison: Comparison, names: Sequence[str]) -> Iterator[list[l
         same.setdefault(repr(tables), ([], tables))[0].append(heading(metric))
     for headings, tables in same.values():
         tables[0][0][0] = ", ".join(headings)
-        yield tables
+    return [table for _, tables in same.values() for table in tables]
 
 
 def _means(metric: str, comparison: Comparison, names: Sequence[str]) -> list[list[str]]:

@@ -24,23 +24,36 @@ def verdict(comparison: Comparison) -> str:
     Of more than two runs, the best one is compared with each other by p corrected for all pairs.
     """
     metric = comparison.metrics[0]
-    ranked = sorted(comparison.runs, key=lambda run: (-_mean(run, metric), run.summary.total.cost["lm_calls"]))
-    best, *others = ranked
+    costs = {run.name: run.summary.total.cost["lm_calls"] for run in comparison.runs}
+    means = {run.name: run.summary.total.scores[metric].mean for run in comparison.runs}
+    best, *others = sorted(comparison.runs, key=lambda run: (-means[run.name], costs[run.name]))
+
+    def spent(other: Compared) -> str:
+        return times(costs[best.name], costs[other.name], other.short)
+
     if len(others) > 1:
-        return _among_many(best, others, comparison)
-    difference, other = _between(best, others[0], comparison), others[0]
+        pairs = {other.short: _between(best, other, comparison) for other in others}
+        chance = [name for name, pair in pairs.items() if pair is None or pair.p_corrected >= 0.05]
+        sure = [name for name in pairs if name not in chance]
+        parts = [f"{best.short} is best: it {_score(best.summary.total, metric)}"]
+        parts += [f"chance does not explain its lead over {_listed(sure)}"] if sure else []
+        parts += [f"chance can explain its lead over {_listed(chance)}"] if chance else []
+        cheapest = min(others, key=lambda run: costs[run.name])
+        return f"{'; '.join(parts)}; beside {cheapest.short}, the cheapest other, it {spent(cheapest)}."
+    (other,) = others
+    difference = _between(best, other, comparison)
     lead = abs(difference.mean) if difference else 0.0
     if difference is None or lead < 1e-9:
         names = " and ".join(run.short for run in comparison.runs)
-        who = "each" if _times(best, other) == _AS_MANY else best.short
-        return f"{names} are equal by {heading(metric)}; {who} {_times(best, other)}."
-    more = round(lead * difference.n)
+        who = "each" if spent(other) == _AS_MANY else best.short
+        return f"{names} are equal by {heading(metric)}; {who} {spent(other)}."
     if metric in _DONE:
-        what = _DONE[metric].format(f"{more} more", difference.n)
+        what = _DONE[metric].format(f"{round(lead * difference.n)} more", difference.n)
     else:
         what = f"is ahead of {other.short} by {100 * lead:.1f} points of {heading(metric)}"
     explained = "chance can explain that" if difference.p >= 0.05 else "chance does not explain that"
-    return f"{best.short} {what}; {explained} ({_p(difference.p)}); it {_times(best, other)}."
+    p = p_value(difference.p)
+    return f"{best.short} {what}; {explained} ({'p ' if p[0] == '<' else 'p = '}{p}); it {spent(other)}."
 
 
 def _calls(number: float) -> str:
@@ -62,27 +75,10 @@ def times(calls: float, others: float, other: str) -> str:
     return f"costs {100 * ratio:.2g} % of the LM calls"
 
 
-def _among_many(best: Compared, others: Sequence[Compared], comparison: Comparison) -> str:
-    pairs = {other.short: _between(best, other, comparison) for other in others}
-    chance = [name for name, pair in pairs.items() if pair is None or pair.p_corrected >= 0.05]
-    sure = [name for name in pairs if name not in chance]
-    parts = [f"{best.short} is best: it {_score(best.summary.total, comparison.metrics[0])}"]
-    if sure:
-        parts.append(f"chance does not explain its lead over {_listed(sure)}")
-    if chance:
-        parts.append(f"chance can explain its lead over {_listed(chance)}")
-    cheapest = min(others, key=lambda run: run.summary.total.cost["lm_calls"])
-    return f"{'; '.join(parts)}; beside {cheapest.short}, the cheapest other, it {_times(best, cheapest)}."
-
-
 def _between(one: Compared, other: Compared, comparison: Comparison) -> Difference | None:
     names, metric = {one.name, other.name}, comparison.metrics[0]
     alike = (d for d in comparison.differences if d.metric == metric and d.type is None)
     return next((d for d in alike if {d.first, d.second} == names), None)
-
-
-def _mean(run: Compared, metric: str) -> float:
-    return run.summary.total.scores[metric].mean
 
 
 def _score(figures: Figures, metric: str) -> str:
@@ -90,16 +86,6 @@ def _score(figures: Figures, metric: str) -> str:
     if metric in _DONE:
         return _DONE[metric].format(round(score.mean * score.n), score.n)
     return f"has {100 * score.mean:.1f} % by {heading(metric)}"
-
-
-def _p(p: float) -> str:
-    written = p_value(p)
-    return f"p {written}" if written.startswith("<") else f"p = {written}"
-
-
-def _times(one: Compared, other: Compared) -> str:
-    calls, others = (run.summary.total.cost["lm_calls"] for run in (one, other))
-    return times(calls, others, other.short)
 
 
 def _listed(names: Sequence[str]) -> str:
