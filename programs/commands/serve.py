@@ -183,7 +183,7 @@ def _run_routes(folder: str | None) -> list[Any]:
     """Routes that show the runs in the folder; without one those in `runs`, if it is there."""
     if not (folder or Path(_RUNS).is_dir()):
         return []
-    from eval.reports.served import run_routes
+    from eval.reports.html.served import run_routes
 
     return run_routes(folder or _RUNS)
 

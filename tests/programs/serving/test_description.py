@@ -9,7 +9,7 @@ from support.described_api import ask_all
 from support.runs_on_disk import make_run
 
 import lms
-from eval.reports.served import run_routes
+from eval.reports.html.served import run_routes
 
 
 @pytest.fixture(scope="module")

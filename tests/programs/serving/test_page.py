@@ -15,7 +15,7 @@ from support.runs_on_disk import add_rows, begin_run, end_run, make_run
 from support.scripted import Function, Slow, engine_lm
 
 import lms
-from eval.reports.served import run_routes
+from eval.reports.html.served import run_routes
 from lms.extractive import ExtractiveReader
 from programs import load
 from programs.instruments.state import save_state

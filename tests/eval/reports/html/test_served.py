@@ -13,7 +13,7 @@ from starlette.testclient import TestClient
 from support.records import a_row
 from support.runs_on_disk import add_rows, begin_run, end_run, make_run
 
-from eval.reports.served import run_routes
+from eval.reports.html.served import run_routes
 from eval.runs.store import read
 from retrieval import UsageError
 
