@@ -15,7 +15,7 @@ import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 from urllib.parse import parse_qsl
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -31,14 +31,14 @@ try:
     from starlette.middleware import Middleware
     from starlette.requests import Request
     from starlette.responses import Response
-    from starlette.routing import Route
+    from starlette.routing import BaseRoute, Route
     from starlette.types import ASGIApp
 
-    from retrieval.remote.openapi import describe
     from retrieval.remote.searches import Searches
     from retrieval.serving.bodies import BoundedBodies
     from retrieval.serving.counting import Counted
     from retrieval.serving.listening import config, run
+    from retrieval.serving.openapi import Endpoint, described
     from retrieval.serving.pages import NoOtherPages, is_loopback, names_of
     from retrieval.serving.requests import as_json, first_fault, json_body
 except ModuleNotFoundError as error:
@@ -48,8 +48,45 @@ __all__ = ["ServerLimits", "make_app", "serve", "uvicorn_config"]
 
 _MOST_QUERIES = 64  # in one request to /batch
 _LARGEST_BODY = 2**22  # bytes
+_CODES = [400, 408, 413, 415, 422, 502, 503]  # of errors, where there is a body
 
 _Form = TypeVar("_Form", bound=BaseModel)
+
+
+class Item(BaseModel):
+    """A passage that was found."""
+
+    text: str = Field(description="`Title | text`, or the text alone where there is no title")
+    long_text: str = Field(description="the same; clients that simplify read it here")
+    pid: str = Field(description="the passage's id")
+    rank: int = Field(description="1 for the best")
+    score: float
+    prob: float = Field(description="softmax of the scores that were returned")
+
+
+class TopK(BaseModel):
+    """What was found for a query."""
+
+    topk: list[Item]
+
+
+class TopKs(BaseModel):
+    """What was found for each query."""
+
+    topk: list[list[Item]]
+
+
+class Health(BaseModel):
+    """That searches are answered."""
+
+    status: Literal["ok"]
+
+
+class Problem(BaseModel):
+    """The form of every error."""
+
+    error: Literal[True]
+    message: str
 
 
 @dataclass(frozen=True)
@@ -140,19 +177,27 @@ def make_app(
         yield
         task.cancel()
 
-    InQuery, Search, Queries = _forms(limits)
+    InURL, Search, Queries = _forms(limits)
 
-    async def one(request: Request) -> Response:
-        in_body = request.method == "POST"
-        search = await _in_body(request, Search, limits.timeout) if in_body else _in_query(request, InQuery)
+    async def found(search: Any) -> Response:
         (entries,) = await searches.find([search.query], search.k)
         return _json(b'{"topk":%b}' % entries)
 
-    async def many(request: Request) -> Response:
+    async def by_url(request: Request) -> Response:
+        """The passages found for one query, best first."""
+        return await found(_in_url(request, InURL))
+
+    async def by_body(request: Request) -> Response:
+        """The passages found for one query, best first."""
+        return await found(await _in_body(request, Search, limits.timeout))
+
+    async def batch(request: Request) -> Response:
+        """The passages found for each query, best first, in the order of the queries."""
         search = await _in_body(request, Queries, limits.timeout)
         return _json(b'{"topk":[%b]}' % b",".join(await searches.find(search.queries, search.k)))
 
     async def health(_: Request) -> Response:
+        """Whether searches are answered; they are not while one search takes longer than the timeout."""
         if searches.stuck():
             raise HTTPException(503, "the retriever is stuck in a search")
         if part := await searches.ailing():
@@ -160,19 +205,24 @@ def make_app(
         return _json(as_json({"status": "ok"}))
 
     async def metrics(_: Request) -> Response:
+        """Counts and times, as Prometheus reads them."""
         return Response(generate_latest(registry), headers={"Content-Type": CONTENT_TYPE_LATEST})
 
     async def page(_: Request) -> Response:
-        return _json(as_json(describe(Search, Queries)))
+        return _json(as_json(described("ColBERTv2 search server", routes)))
 
+    def endpoint(path: str, handler: Any, codes: Sequence[int] = (), **types: Any) -> Endpoint:
+        return Endpoint(path, handler, codes=codes, failure=Problem, **types)
+
+    routes: list[BaseRoute] = []
+    for path in ("/", "/api/search"):
+        routes.append(endpoint(path, by_url, [400, 422, 502, 503], query=InURL, gives=TopK))
+        routes.append(endpoint(path, by_body, _CODES, takes=Search, gives=TopK))
+    routes += [endpoint(path, batch, _CODES, takes=Queries, gives=TopKs) for path in ("/batch", "/api/search/batch")]
+    routes.append(endpoint("/health", health, [503], gives=Health))
+    routes.append(endpoint("/metrics", metrics, kinds=["text/plain"]))
     return Starlette(
-        routes=[
-            *(Route(path, one, methods=["GET", "POST"]) for path in ("/", "/api/search")),
-            *(Route(path, many, methods=["POST"]) for path in ("/batch", "/api/search/batch")),
-            Route("/health", health),
-            Route("/metrics", metrics),
-            Route("/openapi.json", page),
-        ],
+        routes=[*routes, Route("/openapi.json", page)],
         middleware=[
             Middleware(Counted, registry=registry, name="search"),
             Middleware(NoOtherPages, names=names),
@@ -188,11 +238,11 @@ def _forms(limits: ServerLimits) -> tuple[type[Any], type[Any], type[Any]]:
     Text = Annotated[str, Field(max_length=limits.query, pattern=r"^[^\x00]*$")]
     K = Annotated[int, Field(ge=1, le=limits.k)]
 
-    class InQuery(BaseModel):
+    class InURL(BaseModel):
         query: Text
         k: K = 10
 
-    class Search(InQuery):
+    class Search(InURL):
         model_config = ConfigDict(extra="forbid", strict=True)
 
     class Queries(BaseModel):
@@ -200,10 +250,10 @@ def _forms(limits: ServerLimits) -> tuple[type[Any], type[Any], type[Any]]:
         queries: Annotated[list[Text], Field(max_length=_MOST_QUERIES)]
         k: K = 10
 
-    return InQuery, Search, Queries
+    return InURL, Search, Queries
 
 
-def _in_query(request: Request, form: type[_Form]) -> _Form:
+def _in_url(request: Request, form: type[_Form]) -> _Form:
     """What a request asks for in its URL. Raises HTTPException if that is not of the form."""
     try:
         values = dict(parse_qsl(request.scope["query_string"].decode(), keep_blank_values=True, errors="strict"))

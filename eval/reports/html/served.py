@@ -16,7 +16,9 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import groupby
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
+
+from pydantic import BaseModel
 
 from eval.figures.comparison import compare
 from eval.figures.settings import ABSENT, differing, settings
@@ -48,6 +50,14 @@ _REPORT = "/report"
 _TOLD_APART_ELSEWHERE = ("program", "lm", "retriever", "fingerprints")  # entries that have a column of their own
 
 _Made = TypeVar("_Made")
+
+
+class Comparison(BaseModel):
+    """Two runs, by their names, and the form in which they are compared."""
+
+    a: str
+    b: str
+    format: Literal["json", "html"] = "json"
 
 
 def run_routes(folder: str | Path) -> list[BaseRoute]:
@@ -101,7 +111,7 @@ def run_routes(folder: str | Path) -> list[BaseRoute]:
         Endpoint("/v1/runs", all_runs),
         Endpoint("/v1/runs/{name:path}", one, kinds=["application/json", "text/html"]),
         Endpoint("/v1/leaderboard", leaderboard),
-        Endpoint("/v1/compare", compared, query=["a", "b", "format"], kinds=["application/json", "text/html"]),
+        Endpoint("/v1/compare", compared, query=Comparison, kinds=["application/json", "text/html"]),
     ]
 
 
