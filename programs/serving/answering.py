@@ -21,8 +21,7 @@ from programs.serving.limits import Day, Limits, Places, Spent
 from programs.serving.methods import Methods, Program
 from programs.serving.metrics import Metrics
 from programs.serving.problems import Problem, as_problem
-from programs.serving.question import LATE, Question, Stopped, late
-from programs.serving.records import Record
+from programs.serving.question import LATE, Question, Record, Stopped, late
 from programs.serving.support import supports
 from retrieval import Passage, Retriever, UsageError, union
 

@@ -9,11 +9,10 @@ from starlette.routing import BaseRoute
 from programs.instruments.words import QUESTIONS
 from programs.serving.answering import Answering, Asking
 from programs.serving.description import Endpoint
-from programs.serving.events import Events, event, unless_gone
 from programs.serving.forms import Ask, form_of
 from programs.serving.problems import Problem
-from programs.serving.question import Question
-from programs.serving.records import Record
+from programs.serving.question import Question, Record
+from programs.serving.replies import BY_EVENTS, event, reply
 from retrieval import RetrievalError
 from retrieval.indexes import OnDisk
 from retrieval.serving.requests import json_reply
@@ -26,7 +25,7 @@ _FIRST = 50  # passages of an index, among which some have titles
 
 
 def answer_routes(answering: Answering) -> list[BaseRoute]:
-    """The routes."""
+    """The routes of answers, methods and prompts."""
 
     async def answers(request: Request) -> Response:
         """A question's answer, with every step that led to it."""
@@ -34,10 +33,7 @@ def answer_routes(answering: Answering) -> list[BaseRoute]:
         question = answering.begin(
             Asking(ask.question, ask.method, ask.settings, ask.retriever, ask.prompts, ask.stream)
         )
-        if ask.stream:
-            return Events(question, _events(question))
-        record = await unless_gone(request, question)
-        return json_reply(record.model_dump() if record else None)
+        return await reply(request, question, Record.model_dump, _events(question) if ask.stream else None)
 
     known: dict[str, list[str]] = {"sample": list(QUESTIONS)}
 
@@ -77,7 +73,7 @@ def answer_routes(answering: Answering) -> list[BaseRoute]:
         return json_reply({"method": method, "predictors": answering.methods.prompts(method)})
 
     return [
-        Endpoint("/v1/answers", answers, takes=Ask, gives=Record, kinds=["application/json", "text/event-stream"]),
+        Endpoint("/v1/answers", answers, takes=Ask, gives=Record, kinds=BY_EVENTS),
         Endpoint("/v1/methods", methods),
         Endpoint("/v1/prompts/{method}", prompts),
     ]

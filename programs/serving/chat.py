@@ -15,17 +15,14 @@ from programs.instruments.cost import Cost
 from programs.instruments.live import Written
 from programs.instruments.words import Words
 from programs.serving.answering import Answering
-from programs.serving.cited import Cited, cited
 from programs.serving.description import Endpoint
-from programs.serving.events import Events, event, unless_gone
-from programs.serving.forms import ModelForm, form_of
-from programs.serving.messages import Message, conversation
+from programs.serving.forms import Message, ModelForm, form_of
 from programs.serving.problems import Problem
-from programs.serving.question import Question
-from programs.serving.records import Record
+from programs.serving.question import Question, Record
+from programs.serving.replies import BY_EVENTS, Cited, cited, event, reply
 from retrieval.serving.requests import json_reply
 
-__all__ = ["Completion", "chat_routes"]
+__all__ = ["chat_routes"]
 
 
 class StreamOptions(BaseModel):
@@ -43,7 +40,7 @@ class Completion(ModelForm):
 
 
 def chat_routes(answering: Answering) -> list[BaseRoute]:
-    """The routes."""
+    """The routes of chat completions and models."""
     made = int(time.time())
 
     def model(name: str) -> dict[str, Any]:
@@ -63,51 +60,40 @@ def chat_routes(answering: Answering) -> list[BaseRoute]:
     async def completions(request: Request) -> Response:
         """OpenAI's chat completions: a method is a model."""
         asked = await form_of(request, Completion, answering.limits)
-        text, earlier = conversation(asked.messages, "messages")
-        asking = asked.asking(answering.methods, text, earlier)
+        asking = asked.asking(answering.methods, asked.messages, "messages")
         question = answering.begin(replace(asking, written=bool(asked.stream)))
-        if asked.stream:
-            with_usage = asked.stream_options is not None and asked.stream_options.include_usage
-            return Events(question, _events(question, asked.model, with_usage))
-        record = await unless_gone(request, question)
-        return json_reply(_completion(record, asked.model) if record else None)
+        head = {"id": f"chatcmpl-{question.id}", "created": int(time.time()), "model": asked.model}
+        with_usage = asked.stream_options is not None and asked.stream_options.include_usage
+        events = _events(question, head, with_usage) if asked.stream else None
+        return await reply(request, question, lambda record: _completion(record, head), events)
 
     return [
-        Endpoint(
-            "/v1/chat/completions", completions, takes=Completion, kinds=["application/json", "text/event-stream"]
-        ),
+        Endpoint("/v1/chat/completions", completions, takes=Completion, kinds=BY_EVENTS),
         Endpoint("/v1/models", models),
         Endpoint("/v1/models/{model:path}", one_model),
     ]
 
 
-def _completion(record: Record, model: str) -> dict[str, Any]:
-    said, words = cited(record), Words()
+def _completion(record: Record, head: dict[str, Any]) -> dict[str, Any]:
+    said = cited(record)
     message = {
         "role": "assistant",
         "content": said.text,
         "refusal": None,
         "annotations": _annotations(said),
-        "reasoning_content": "".join(map(words, record.steps)),
+        "reasoning_content": "".join(map(Words(), record.steps)),
     }
     return {
-        "id": f"chatcmpl-{record.id}",
+        **head,
         "object": "chat.completion",
-        "created": int(time.time()),
-        "model": model,
         "choices": [{"index": 0, "message": message, "finish_reason": "stop", "logprobs": None}],
         "usage": _usage(record.cost),
     }
 
 
-async def _events(question: Question, model: str, with_usage: bool) -> AsyncIterator[bytes]:
+async def _events(question: Question, head: dict[str, Any], with_usage: bool) -> AsyncIterator[bytes]:
     """The chunks of a completion: the steps as reasoning, the answer while it is written or when it is there."""
-    head = {
-        "id": f"chatcmpl-{question.id}",
-        "object": "chat.completion.chunk",
-        "created": int(time.time()),
-        "model": model,
-    }
+    head = {**head, "object": "chat.completion.chunk"}
 
     def chunk(delta: dict[str, Any], finish: str | None = None) -> bytes:
         return event({**head, "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]})
@@ -120,31 +106,27 @@ async def _events(question: Question, model: str, with_usage: bool) -> AsyncIter
                 written += told.text
                 yield chunk({"content": told.text})
             elif isinstance(told, Record):
-                for part in _parts(cited(told), written):
-                    yield chunk(part)
+                said = cited(told)
+                yield chunk({"content": said.after(written)})
+                if said.citations:
+                    yield chunk({"annotations": _annotations(said)})
                 yield chunk({}, "stop")
                 if with_usage:
                     yield event({**head, "choices": [], "usage": _usage(told.cost)})
-            elif (
-                said := words(told)
-            ) and not written:  # what comes after the answer began would stand in the midst of it
-                yield chunk({"reasoning_content": said})
+            elif (step := words(told)) and not written:  # after the answer began it would stand in the midst of it
+                yield chunk({"reasoning_content": step})
         yield b"data: [DONE]\n\n"
     except Problem as problem:
         yield event(problem.body)
 
 
-def _parts(said: Cited, written: str) -> list[dict[str, Any]]:
-    return [{"content": said.after(written)}, *([{"annotations": _annotations(said)}] if said.citations else [])]
-
-
 def _annotations(said: Cited) -> list[dict[str, Any]]:
-    """Those of /v1/responses, one level down."""
-    flat = [dict(citation.annotation) for citation in said.citations]
+    """The annotations of /v1/responses, one level down."""
+    flat = [citation.annotation for citation in said.citations]
     return [{"type": (type_ := annotation.pop("type")), type_: annotation} for annotation in flat]
 
 
 def _usage(cost: Cost) -> dict[str, int]:
-    """All calls together."""
+    """The tokens of all calls together."""
     total = cost.input_tokens + cost.output_tokens
     return {"prompt_tokens": cost.input_tokens, "completion_tokens": cost.output_tokens, "total_tokens": total}

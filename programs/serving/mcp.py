@@ -5,34 +5,107 @@ method, and the passages that searches found.
 """
 
 import asyncio
+import inspect
 import json
 import signal
-from collections.abc import Awaitable, Callable
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Mapping
 from importlib.metadata import version
-from typing import Any, Literal, NamedTuple
-from urllib.parse import unquote
+from typing import Annotated, Any, Literal, NamedTuple
+from urllib.parse import quote, unquote
 
+import dspy
 from mcp import MCPError, types
 from mcp.server import Server, ServerRequestContext
 from mcp.server.stdio import stdio_server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute
 from starlette.types import Message, Receive, Scope, Send
 
 from programs import load
-from programs.serving.answering import Answering
-from programs.serving.cards import card
+from programs.instruments.cost import Cost
+from programs.instruments.live import PassageShown, shown
+from programs.instruments.words import Words
+from programs.serving.answering import Answering, Asking
 from programs.serving.description import Endpoint
+from programs.serving.forms import RetrieverName, Settings
 from programs.serving.problems import Problem, as_problem
-from programs.serving.tools import PASSAGE, Answered, Ask, Document, Fetch, Results, Search, Tools
+from programs.serving.question import Record
+from programs.serving.replies import BY_EVENTS, address, sources
 from retrieval.serving.requests import as_json, first_fault, json_body
 
-__all__ = ["make_server", "mcp_routes", "serve_stdio"]
+__all__ = ["mcp_routes", "serve_stdio"]
 
 _CARD = "method:"  # what the addresses of cards begin with
+_PASSAGE = "passage:"  # and those of passages that have no address of their own
+_FOUND = 10  # passages of a search
+_REMEMBERED = 10_000  # passages that can be fetched
+
+
+class _Arguments(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class Ask(_Arguments):
+    """The arguments of `answer`."""
+
+    question: str
+    method: Annotated[
+        str | None, Field(description="how to answer, and where to search: METHOD or METHOD@RETRIEVER")
+    ] = None
+    settings: Settings = {}
+    retriever: RetrieverName = None
+
+
+class Search(_Arguments):
+    """The arguments of `search`."""
+
+    query: Annotated[str, Field(description="words or a question")]
+
+
+class Fetch(_Arguments):
+    """The arguments of `fetch`."""
+
+    id: Annotated[str, Field(description="of a result of `search`")]
+
+
+class Result(BaseModel):
+    """A passage that was found."""
+
+    id: str
+    title: str
+    url: str
+
+
+class Source(Result):
+    """A passage with its text."""
+
+    text: str
+
+
+class Answered(BaseModel):
+    """What `answer` gives."""
+
+    answer: Annotated[str, Field(description="empty where there is none")]
+    note: Annotated[str | None, Field(description="says so where there is no answer")]
+    sources: Annotated[list[Source], Field(description="the passages that say the answer")]
+    shown: Annotated[list[Source], Field(description="the others that the answer was made from")]
+    cost: Cost
+
+
+class Results(BaseModel):
+    """What `search` gives, the best first."""
+
+    results: list[Result]
+
+
+class Document(Source):
+    """What `fetch` gives."""
+
+    metadata: dict[str, str]
 
 
 class _Tool(NamedTuple):
@@ -43,68 +116,134 @@ class _Tool(NamedTuple):
     call: Callable[[Any, ServerRequestContext], Awaitable[BaseModel]]
 
 
-def make_server(answering: Answering) -> Server:
-    """The tools and resources as a server of the protocol, for any transport.
+_Page = types.PaginatedRequestParams | None
 
-    Args:
-        answering: Answers the questions.
-    """
-    methods = {method["name"]: method for method in answering.methods.described()}
-    does = Tools(answering)
-    tools = {tool.described.name: tool for tool in _tools(answering, does)}
 
-    async def list_tools(_: ServerRequestContext, __: types.PaginatedRequestParams | None) -> types.ListToolsResult:
-        return types.ListToolsResult(tools=[tool.described for tool in tools.values()])
+class _Protocol:
+    """What agents can do here: ask a question, search with the first retriever, fetch what it found, and read cards."""
 
-    async def call_tool(context: ServerRequestContext, asked: types.CallToolRequestParams) -> types.CallToolResult:
-        if (tool := tools.get(asked.name)) is None:
-            return _failed(f"there is no tool {asked.name!r}; there are: {', '.join(tools)}")
-        return await _called(tool, asked.arguments or {}, context)
+    def __init__(self, answering: Answering) -> None:
+        self._answering = answering
+        self._methods = {method["name"]: method for method in answering.methods.described()}
+        self._name, self._retriever = next(iter(answering.retrievers.items()))
+        # Not for a retriever that asks an LM, whose calls are counted and limited for those alone who ask a question.
+        self._searches = self._retriever is not None and not self._retriever.asks_lm
+        self._found: OrderedDict[str, PassageShown] = OrderedDict()  # by id, what was found last at the end
+        self._tools = self._made_tools()
 
-    async def list_resources(
-        _: ServerRequestContext, __: types.PaginatedRequestParams | None
-    ) -> types.ListResourcesResult:
+    def server(self) -> Server:
+        """The tools and resources as a server of the protocol, for any transport."""
+        return Server(
+            "dspy-odqa",
+            version=version("dspy-odqa"),
+            on_list_tools=self._list_tools,
+            on_call_tool=self._call_tool,
+            on_list_resources=self._list_resources,
+            on_list_resource_templates=self._list_templates,
+            on_read_resource=self._read_resource,
+        )
+
+    def _made_tools(self) -> dict[str, _Tool]:
+        lines = "\n".join(f"- {name}: {method['line']}" for name, method in self._methods.items())
+        answers = f"Answers a question and names its sources. The methods:\n{lines}"
+        tools = {"answer": _tool("answer", answers, Ask, Answered, self._answer)}
+        choices = {"method": self._answering.models, "retriever": list(self._answering.retrievers)}
+        for field, values in choices.items():
+            tools["answer"].described.input_schema["properties"][field]["enum"] = [*values, None]
+        if self._searches:
+            searches = "Searches the passages; `fetch` gives the text of what it finds."
+            tools["search"] = _tool("search", searches, Search, Results, self._search)
+            tools["fetch"] = _tool("fetch", "Gives a passage that `search` found.", Fetch, Document, self._fetch)
+        return tools
+
+    async def _answer(self, ask: Ask, context: ServerRequestContext) -> Answered:
+        method = ask.method or self._answering.methods.names[0]
+        question = self._answering.begin(Asking(ask.question, method, ask.settings, ask.retriever))
+        words, number = Words(), 0
+        try:
+            async for told in question:
+                if not isinstance(told, Record) and (said := words(told)):
+                    number += 1
+                    await context.session.report_progress(number, message=said.strip())
+        finally:
+            question.stop()
+        assert isinstance(told, Record)
+        says, others = (list(map(_source, sources(told, supporting=which))) for which in (True, False))
+        return Answered(answer=told.answer, note=told.note, sources=says, shown=others, cost=told.cost)
+
+    async def _search(self, search: Search, _: ServerRequestContext) -> Results:
+        assert self._retriever is not None
+        if len(search.query) > (most := self._answering.limits.question):
+            raise Problem(400, f"a query is at most {most:,} characters long", "invalid_request")
+        passages = [shown(passage) for passage in await self._answering.search(self._retriever, search.query, _FOUND)]
+        for passage in passages:
+            self._found[passage.id] = passage
+            self._found.move_to_end(passage.id)
+        while len(self._found) > _REMEMBERED:
+            self._found.popitem(last=False)
+        return Results(results=[Result(**_source(passage).model_dump(exclude={"text"})) for passage in passages])
+
+    async def _fetch(self, fetch: Fetch, _: ServerRequestContext) -> Document:
+        return Document(**_source(self._passage(fetch.id)).model_dump(), metadata={"retriever": self._name})
+
+    def _passage(self, id_: str) -> PassageShown:
+        """A passage that a search found.
+
+        Raises:
+            Problem: none has, or so many others since that this one is forgotten.
+        """
+        if (passage := self._found.get(id_)) is None:
+            raise Problem(404, "no search has found this passage: search for it first", "not_found")
+        return passage
+
+    async def _list_tools(self, _: ServerRequestContext, __: _Page) -> types.ListToolsResult:
+        return types.ListToolsResult(tools=[tool.described for tool in self._tools.values()])
+
+    async def _call_tool(
+        self, context: ServerRequestContext, asked: types.CallToolRequestParams
+    ) -> types.CallToolResult:
+        if (tool := self._tools.get(asked.name)) is None:
+            return _failed(f"there is no tool {asked.name!r}; there are: {', '.join(self._tools)}")
+        try:
+            arguments = tool.takes.model_validate(asked.arguments or {})
+            given = as_json(await tool.call(arguments, context)).decode()
+        except ValidationError as error:
+            return _failed(": ".join(part for part in first_fault(error) if part))
+        except Exception as error:  # whatever it is, it is told and, where it is the server's, logged
+            return _failed(as_problem(error).message)
+        text = types.TextContent(type="text", text=given)
+        return types.CallToolResult(content=[text], structured_content=json.loads(given))
+
+    async def _list_resources(self, _: ServerRequestContext, __: _Page) -> types.ListResourcesResult:
         cards = [
             types.Resource(name=name, uri=_CARD + name, description=method["line"], mime_type="text/markdown")
-            for name, method in methods.items()
+            for name, method in self._methods.items()
         ]
         return types.ListResourcesResult(resources=cards)
 
-    async def list_templates(
-        _: ServerRequestContext, __: types.PaginatedRequestParams | None
-    ) -> types.ListResourceTemplatesResult:
+    async def _list_templates(self, _: ServerRequestContext, __: _Page) -> types.ListResourceTemplatesResult:
         passage = types.ResourceTemplate(
             name="passage",
-            uri_template=f"{PASSAGE}{{id}}",
+            uri_template=f"{_PASSAGE}{{id}}",
             description="A passage that a search found.",
             mime_type="text/plain",
         )
-        return types.ListResourceTemplatesResult(resource_templates=[passage] if does.searches else [])
+        return types.ListResourceTemplatesResult(resource_templates=[passage] if self._searches else [])
 
-    async def read_resource(
-        _: ServerRequestContext, asked: types.ReadResourceRequestParams
+    async def _read_resource(
+        self, _: ServerRequestContext, asked: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult:
-        if (name := asked.uri.removeprefix(_CARD)) in methods and asked.uri.startswith(_CARD):
-            text, kind = card(load(name), methods[name]), "text/markdown"
-        elif asked.uri.startswith(PASSAGE):
+        if (name := asked.uri.removeprefix(_CARD)) in self._methods and asked.uri.startswith(_CARD):
+            text, kind = _card(load(name), self._methods[name]), "text/markdown"
+        elif asked.uri.startswith(_PASSAGE):
             try:
-                text, kind = does.fetch(unquote(asked.uri.removeprefix(PASSAGE))).text, "text/plain"
+                text, kind = self._passage(unquote(asked.uri.removeprefix(_PASSAGE))).text, "text/plain"
             except Problem as problem:
                 raise MCPError(types.INVALID_PARAMS, problem.message) from None
         else:
             raise MCPError(types.INVALID_PARAMS, f"there is no resource {asked.uri!r}")
         contents = types.TextResourceContents(uri=asked.uri, mime_type=kind, text=text)
         return types.ReadResourceResult(contents=[contents])
-
-    return Server(
-        "dspy-odqa",
-        version=version("dspy-odqa"),
-        on_list_tools=list_tools,
-        on_call_tool=call_tool,
-        on_list_resources=list_resources,
-        on_list_resource_templates=list_templates,
-        on_read_resource=read_resource,
-    )
 
 
 class Exchanged(BaseModel):
@@ -116,28 +255,23 @@ class Exchanged(BaseModel):
 
 def mcp_routes(answering: Answering) -> list[BaseRoute]:
     """The route of the protocol's transport over HTTP. Each request stands by itself: no session is kept."""
-    server = make_server(answering)
+    server = _Protocol(answering).server()
 
     async def exchange(request: Request) -> Response:
         """The Model Context Protocol: a message of JSON-RPC."""
         return _Exchange(server, await json_body(request, answering.limits.arrival))
 
-    return [
-        Endpoint("/mcp", exchange, takes=Exchanged, kinds=["application/json", "text/event-stream"], own_errors=False)
-    ]
+    return [Endpoint("/mcp", exchange, takes=Exchanged, kinds=BY_EVENTS, own_errors=False)]
 
 
 def serve_stdio(answering: Answering) -> None:
     """Serve the client that started this process, over stdin and stdout, until it closes stdin or a signal comes.
 
     For the main thread of a program, where signals arrive.
-
-    Args:
-        answering: Answers the questions.
     """
 
     async def serve() -> None:
-        server = make_server(answering)
+        server = _Protocol(answering).server()
         async with stdio_server() as (read, write):
             await server.run(read, write, server.create_initialization_options())
         answering.stop()
@@ -167,37 +301,6 @@ class _Exchange(Response):
             await manager.handle_request(scope, read, send)
 
 
-def _tools(answering: Answering, does: Tools) -> list[_Tool]:
-    async def answer(ask: Ask, context: ServerRequestContext) -> Answered:
-        told = 0
-
-        async def tell(step: str) -> None:
-            nonlocal told
-            told += 1
-            await context.session.report_progress(told, message=step)
-
-        return await does.answer(ask, tell)
-
-    async def search(search: Search, _: ServerRequestContext) -> Results:
-        return await does.search(search)
-
-    async def fetch(fetch: Fetch, _: ServerRequestContext) -> Document:
-        return does.fetch(fetch.id)
-
-    lines = "\n".join(f"- {method['name']}: {method['line']}" for method in answering.methods.described())
-    asked = _tool("answer", f"Answers a question and names its sources. The methods:\n{lines}", Ask, Answered, answer)
-    choices = {"method": answering.models, "retriever": list(answering.retrievers)}
-    for field, values in choices.items():
-        asked.described.input_schema["properties"][field]["enum"] = [*values, None]
-    if not does.searches:
-        return [asked]
-    return [
-        asked,
-        _tool("search", "Searches the passages; `fetch` gives the text of what it finds.", Search, Results, search),
-        _tool("fetch", "Gives a passage that `search` found.", Fetch, Document, fetch),
-    ]
-
-
 def _tool(
     name: str,
     says: str,
@@ -215,16 +318,22 @@ def _tool(
     return _Tool(described, takes, call)
 
 
-async def _called(tool: _Tool, arguments: dict[str, Any], context: ServerRequestContext) -> types.CallToolResult:
-    try:
-        given = as_json(await tool.call(tool.takes.model_validate(arguments), context)).decode()
-    except ValidationError as error:
-        return _failed(": ".join(part for part in first_fault(error) if part))
-    except Exception as error:  # whatever it is, it is told and, where it is the server's, logged
-        return _failed(as_problem(error).message)
-    text = types.TextContent(type="text", text=given)
-    return types.CallToolResult(content=[text], structured_content=json.loads(given))
-
-
 def _failed(why: str) -> types.CallToolResult:
     return types.CallToolResult(content=[types.TextContent(type="text", text=why)], is_error=True)
+
+
+def _source(passage: PassageShown) -> Source:
+    """The passage with its own address, else that of the resource."""
+    url = address(passage) or _PASSAGE + quote(passage.id, safe="")
+    return Source(id=passage.id, title=passage.title or passage.id, url=url, text=passage.text)
+
+
+def _card(made_with: type[dspy.Module], described: Mapping[str, Any]) -> str:
+    """What a method is, where it comes from, what a question costs and what can be set, as Markdown."""
+    module = inspect.getdoc(inspect.getmodule(made_with)) or ""
+    what, _, _ = (inspect.getdoc(made_with) or "").partition("\nArgs:\n")
+    settings = []
+    for setting in described["settings"]:
+        values = ", ".join(map(repr, setting.get("choices", ()))) or setting["type"]
+        settings.append(f"- `{setting['name']}` ({values}; default {setting['default']!r}): {setting['help']}.")
+    return "\n\n".join([f"# {described['name']}", module, what.strip(), "## Settings", "\n".join(settings)]) + "\n"

@@ -1,15 +1,18 @@
-"""A question between the thread that answers it and whoever waits for the answer."""
+"""A question between the thread that answers it and whoever waits for the answer, and the record of what came of it."""
 
 import asyncio
 import threading
 import uuid
 from collections.abc import AsyncIterator, Callable
+from typing import Any
 
-from programs.instruments.live import Step
+from pydantic import BaseModel, ConfigDict
+
+from programs.instruments.cost import Cost
+from programs.instruments.live import PassageShown, Prompt, Step
 from programs.serving.problems import Problem
-from programs.serving.records import Record
 
-__all__ = ["LATE", "Question", "Stopped", "late"]
+__all__ = ["LATE", "Question", "Record", "Stopped", "late"]
 
 LATE = "timeout"
 """The code of `late`."""
@@ -17,9 +20,30 @@ LATE = "timeout"
 _GONE = Problem(499, "nobody waits for the answer", "gone")
 
 
-def late(seconds: float) -> Problem:
-    """Time is over."""
-    return Problem(504, f"there is no answer within {seconds:g} s", LATE)
+class Record(BaseModel):
+    """What a question came to."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    id: str
+    question: str
+    """The question, as the method was asked."""
+    method: str
+    settings: dict[str, Any]
+    """All settings of the method, by name."""
+    retriever: str
+    """The name of the retriever; none for closed book."""
+    lm: str
+    answer: str
+    """Empty where there is none."""
+    note: str | None
+    """Where there is no answer, what to say instead."""
+    steps: tuple[Step, ...]
+    passages: dict[str, PassageShown]
+    """All passages that were found, by id."""
+    cost: Cost
+    prompts: tuple[Prompt, ...] | None
+    """Where they were asked for, in the order in which the calls ended."""
 
 
 class Stopped(BaseException):
@@ -38,38 +62,28 @@ class Question:
     `stop` in the end, whatever happened.
 
     Args:
-        seconds: After which it is stopped.
+        seconds: The time after which it is stopped.
         over: Called once, when it is stopped, with the reason.
     """
 
     def __init__(self, seconds: float, over: Callable[["Question", Problem], object]) -> None:
         self.id = f"answer-{uuid.uuid4().hex}"
-        """That of its record."""
-        self._loop = asyncio.get_running_loop()
-        self._told: asyncio.Queue[Step | Record | Problem] = asyncio.Queue()
+        """The id of its record, too."""
         self.stopped: Problem | None = None
         """Why it was stopped, where it was."""
+        self._loop = asyncio.get_running_loop()
+        self._told: asyncio.Queue[Step | Record | Problem] = asyncio.Queue()
         self._lock = threading.Lock()  # guards the end: after it nothing is told
         self._alarm = self._loop.call_later(seconds, self.stop, late(seconds))
         self._over = over
 
-    async def next(self) -> Step | Record:
-        """The next step; or the record, which is the last.
-
-        Raises:
-            Problem: the question failed, or was stopped.
-        """
-        told = await self._told.get()
-        if isinstance(told, Problem):
-            raise told
-        return told
-
     async def __aiter__(self) -> AsyncIterator[Step | Record]:
-        while True:
-            told = await self.next()
+        told: Step | Record | Problem | None = None
+        while not isinstance(told, Record):
+            told = await self._told.get()
+            if isinstance(told, Problem):
+                raise told
             yield told
-            if isinstance(told, Record):
-                return
 
     async def record(self) -> Record:
         """The record, once the question is answered.
@@ -77,9 +91,9 @@ class Question:
         Raises:
             Problem: it failed, or was stopped.
         """
-        while not isinstance(told := await self.next(), Record):
-            pass
-        return told
+        *_, last = [told async for told in self]
+        assert isinstance(last, Record)
+        return last
 
     def stop(self, why: Problem = _GONE) -> None:
         """End the question: no LM call and no search begins any more. Does nothing where it has been stopped."""
@@ -105,3 +119,8 @@ class Question:
         with self._lock:
             if self.stopped is None:
                 self._loop.call_soon_threadsafe(self._told.put_nowait, what)
+
+
+def late(seconds: float) -> Problem:
+    """The problem that the time of a question or a search is over."""
+    return Problem(504, f"there is no answer within {seconds:g} s", LATE)

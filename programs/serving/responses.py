@@ -1,7 +1,8 @@
 """/v1/responses, OpenAI's newer interface: the steps as a reasoning item, the answer as a message."""
 
+import itertools
 import time
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator
 from typing import Any, Literal
 
 from pydantic import BaseModel
@@ -12,17 +13,13 @@ from starlette.routing import BaseRoute
 from programs.instruments.cost import Cost
 from programs.instruments.words import Words
 from programs.serving.answering import Answering
-from programs.serving.cited import cited
 from programs.serving.description import Endpoint
-from programs.serving.events import Events, event, unless_gone
-from programs.serving.forms import ModelForm, form_of
-from programs.serving.messages import Message, conversation
+from programs.serving.forms import Message, ModelForm, form_of
 from programs.serving.problems import Problem
-from programs.serving.question import Question
-from programs.serving.records import Record
-from retrieval.serving.requests import json_reply
+from programs.serving.question import Question, Record
+from programs.serving.replies import BY_EVENTS, cited, event, reply
 
-__all__ = ["ResponseForm", "response_routes"]
+__all__ = ["response_routes"]
 
 
 class Item(BaseModel):
@@ -39,25 +36,25 @@ class ResponseForm(ModelForm):
     previous_response_id: None = None
     conversation: None = None
 
+    @property
+    def messages(self) -> list[Message]:
+        """The messages of the input."""
+        if isinstance(self.input, str):
+            return [Message(role="user", content=self.input)]
+        return [item for item in self.input if isinstance(item, Message)]
+
 
 def response_routes(answering: Answering) -> list[BaseRoute]:
-    """The routes."""
+    """The route of responses."""
 
     async def responses(request: Request) -> Response:
         """OpenAI's responses: a method is a model."""
         asked = await form_of(request, ResponseForm, answering.limits)
-        said: Sequence[Message | Item] = (
-            [Message(role="user", content=asked.input)] if isinstance(asked.input, str) else asked.input
-        )
-        text, earlier = conversation([item for item in said if isinstance(item, Message)], "input")
-        question = answering.begin(asked.asking(answering.methods, text, earlier))
+        question = answering.begin(asked.asking(answering.methods, asked.messages, "input"))
         response = _Response(question.id, asked.model)
-        if asked.stream:
-            return Events(question, _events(question, response))
-        record = await unless_gone(request, question)
-        return json_reply(response.completed(record) if record else None)
+        return await reply(request, question, response.completed, _events(question, response) if asked.stream else None)
 
-    return [Endpoint("/v1/responses", responses, takes=ResponseForm, kinds=["application/json", "text/event-stream"])]
+    return [Endpoint("/v1/responses", responses, takes=ResponseForm, kinds=BY_EVENTS)]
 
 
 class _Response:
@@ -89,8 +86,7 @@ class _Response:
         return {**self._head, "status": "failed", "output": [], "usage": None, "error": error}
 
     def completed(self, record: Record) -> dict[str, Any]:
-        words = Words()
-        output = [self.reasoning("".join(map(words, record.steps))), self.message(_text(record))]
+        output = [self.reasoning("".join(map(Words(), record.steps))), self.message(_text(record))]
         return {**self._head, "status": "completed", "output": output, "usage": _usage(record.cost)}
 
     def reasoning(self, text: str) -> dict[str, Any]:
@@ -100,60 +96,49 @@ class _Response:
 
     def message(self, part: dict[str, Any] | None) -> dict[str, Any]:
         content, status = ([part], "completed") if part else ([], "in_progress")
-        return {
-            "id": self.message_id,
-            "type": "message",
-            "role": "assistant",
-            "content": content,
-            "status": status,
-        }
+        return {"id": self.message_id, "type": "message", "role": "assistant", "content": content, "status": status}
 
 
 async def _events(question: Question, response: _Response) -> AsyncIterator[bytes]:
     """The events of a response: its steps as they happen, then the answer."""
-    number = 0
+    numbers = itertools.count()
 
     def sent(type_: str, **fields: Any) -> bytes:
-        nonlocal number
-        number += 1
-        return event({"type": type_, "sequence_number": number - 1, **fields}, type_)
+        return event({"type": f"response.{type_}", "sequence_number": next(numbers), **fields}, f"response.{type_}")
 
     words, reasoning = Words(), ""
     summary = {"item_id": response.reasoning_id, "output_index": 0, "summary_index": 0}
     try:
-        yield sent("response.created", response=response.begun())
-        yield sent("response.in_progress", response=response.begun())
-        yield sent("response.output_item.added", output_index=0, item=response.reasoning(""))
-        yield sent("response.reasoning_summary_part.added", **summary, part={"type": "summary_text", "text": ""})
+        yield sent("created", response=response.begun())
+        yield sent("in_progress", response=response.begun())
+        yield sent("output_item.added", output_index=0, item=response.reasoning(""))
+        yield sent("reasoning_summary_part.added", **summary, part={"type": "summary_text", "text": ""})
         async for told in question:
             if not isinstance(told, Record):
                 if said := words(told):
                     reasoning += said
-                    yield sent("response.reasoning_summary_text.delta", **summary, delta=said)
+                    yield sent("reasoning_summary_text.delta", **summary, delta=said)
                 continue
-            yield sent("response.reasoning_summary_text.done", **summary, text=reasoning)
-            part = {"type": "summary_text", "text": reasoning}
-            yield sent("response.reasoning_summary_part.done", **summary, part=part)
-            yield sent("response.output_item.done", output_index=0, item=response.reasoning(reasoning))
+            yield sent("reasoning_summary_text.done", **summary, text=reasoning)
+            yield sent("reasoning_summary_part.done", **summary, part={"type": "summary_text", "text": reasoning})
+            yield sent("output_item.done", output_index=0, item=response.reasoning(reasoning))
             for type_, fields in _message_events(response, _text(told)):
                 yield sent(type_, **fields)
-            yield sent("response.completed", response=response.completed(told))
+            yield sent("completed", response=response.completed(told))
     except Problem as problem:
-        yield sent("response.failed", response=response.failed(problem))
+        yield sent("failed", response=response.failed(problem))
 
 
 def _message_events(response: _Response, part: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
     place = {"item_id": response.message_id, "output_index": 1, "content_index": 0}
-    yield "response.output_item.added", {"output_index": 1, "item": response.message(None)}
-    empty = {**part, "text": "", "annotations": []}
-    yield "response.content_part.added", {**place, "part": empty}
-    yield "response.output_text.delta", {**place, "delta": part["text"], "logprobs": []}
+    yield "output_item.added", {"output_index": 1, "item": response.message(None)}
+    yield "content_part.added", {**place, "part": {**part, "text": "", "annotations": []}}
+    yield "output_text.delta", {**place, "delta": part["text"], "logprobs": []}
     for index, annotation in enumerate(part["annotations"]):
-        fields = {"annotation_index": index, "annotation": annotation}
-        yield "response.output_text.annotation.added", {**place, **fields}
-    yield "response.output_text.done", {**place, "text": part["text"], "logprobs": []}
-    yield "response.content_part.done", {**place, "part": part}
-    yield "response.output_item.done", {"output_index": 1, "item": response.message(part)}
+        yield "output_text.annotation.added", {**place, "annotation_index": index, "annotation": annotation}
+    yield "output_text.done", {**place, "text": part["text"], "logprobs": []}
+    yield "content_part.done", {**place, "part": part}
+    yield "output_item.done", {"output_index": 1, "item": response.message(part)}
 
 
 def _text(record: Record) -> dict[str, Any]:
@@ -163,7 +148,7 @@ def _text(record: Record) -> dict[str, Any]:
 
 
 def _usage(cost: Cost) -> dict[str, Any]:
-    """All calls together."""
+    """The tokens of all calls together."""
     return {
         "input_tokens": cost.input_tokens,
         "input_tokens_details": {"cached_tokens": 0, "cache_write_tokens": 0},

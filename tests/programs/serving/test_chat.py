@@ -16,7 +16,7 @@ from programs.instruments.cost import Cost
 from programs.instruments.live import Passages, Spending, shown
 from programs.instruments.trace import Dropped
 from programs.instruments.words import Words
-from programs.serving.cited import Cited
+from programs.serving.replies import Cited
 from retrieval import Memory, Passage
 from signatures.answer import AnswerShortDirectly
 from signatures.query import MakeStandAlone
