@@ -52,8 +52,8 @@ class Endpoint(Route):
         """The route in OpenAPI's terms; `choices` has the values that a part of its path may have, by its name."""
         parameters: list[dict[str, Any]] = []
         for name in self.param_convertors:
-            schema = {"type": "string"} | ({"enum": list(choices[name])} if name in choices else {})
-            parameters.append({"name": name, "in": "path", "required": True, "schema": schema})
+            text = {"type": "string"} | ({"enum": list(choices[name])} if name in choices else {})
+            parameters.append({"name": name, "in": "path", "required": True, "schema": text})
         form = self.query.model_json_schema() if self.query else {}
         for name, schema in form.get("properties", {}).items():
             required = name in form.get("required", ())
