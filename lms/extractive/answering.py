@@ -12,23 +12,19 @@ from itertools import takewhile
 from typing import NamedTuple
 
 from lms.extractive.passages import NumberedPassage
-from lms.extractive.question import Asked, is_person
-from lms.extractive.words import CALENDAR, DATE, NAME, NUMBER, STOP, Word, alike, sentences, stems, words
+from lms.extractive.question import Question, is_person
+from lms.extractive.words import CALENDAR, DATE, KNOWN, NAME, NUMBER, STOP, Word, alike, any_of, sentences, stems, words
 
 __all__ = ["Sentence", "best_answer"]
 
-_NO_PERSON = re.compile(
-    r"\b(?:River|Lake|University|College|Bridge|Prize|Award|Observatory|House|Festival|War|Cup|Station|Church|Hill|Sea|"
-    r"Cathedral|Ocean|Dam|Islands?|Mount|Street|Company|Museum|Academy|Orchestra|Opera|Theatre|Hospital|Institute|"
-    r"Stadium|Park|Union|Empire|Republic|Kingdom|States|Games|Olympics?|Championship|League|Party|School|Gulf|Bay|Band)\b"
-)
-_PEOPLE = re.compile(r"[A-Z]\w+(?:an|ese|ish|ch|ic)$")
+_NO_PERSON = re.compile(rf"\b{any_of(KNOWN['no_person'])}\b")
 _SORT = re.compile(  # "is a former American film director and": film director
     r"\b(?:is|was|were|are) (?:an? |the )?(?:(?:[A-Z][\w-]+|former|retired|professional|and) )*"
     r"\b([a-z][a-z-]+(?: [a-z-]+)?)(?= (?:and|from|who|which|that|in|of|for|by|at|with|based|known|born)\b|[,.;(]|$)"
 )
+_PEOPLE = re.compile(r"[A-Z]\w+(?:an|ese|ish|ch|ic)$")
 _PRONOUN = re.compile(r"\b(?:he|she|it|they|his|her|its|their)\b", re.I)
-_RANK = re.compile(r"^(?:(?:General|Captain|Colonel|Admiral|Major|Marshal|Professor|Doctor|Dr|Mr|Mrs|Sir|Dame|Lord) )+")
+_RANK = re.compile(rf"^(?:{any_of(KNOWN['ranks'])} )+")
 _INTRODUCE = ("of", "the", "a", "an", "by", "with", "as", "from", "in", "for")
 _NO_NAME = STOP | {"although", "since", "once", "besides", "bc", "ad"}
 _LIFE = re.compile(r"\(([^()–-]{0,40}\d{3,4})\s?[–-]\s?([^()–-]{0,40}\d{3,4})\)")
@@ -66,25 +62,25 @@ class Sentence:
     """A sentence of a passage, read for a question.
 
     Attributes:
-        asked: The question.
         text: The sentence.
         passage: Its passage.
         stems: The stems of the sentence and of its title.
         lead: Another passage, which has words of the question and names this one; None if there is none.
     """
 
-    def __init__(self, asked: Asked, text: str, passage: NumberedPassage) -> None:
-        self.asked = asked
+    def __init__(self, question: Question, text: str, passage: NumberedPassage) -> None:
         self.text = text
         self.passage = passage
         self.stems = frozenset(stems(f"{passage.title} {text}"))
         self.lead: NumberedPassage | None = None
+        self._question = question
 
     @cached_property
     def read(self) -> str:
         """The sentence, where forms become words: of a life in brackets, and of works by someone."""
-        text = _LIFE.sub(r"(born \1, died \2)", self.text) if self.asked.kind == "date" else self.text
-        for made, works in _WORKS.items() if self.asked.kind == "person" else ():
+        kind = self._question.kind
+        text = _LIFE.sub(r"(born \1, died \2)", self.text) if kind == "date" else self.text
+        for made, works in _WORKS.items() if kind == "person" else ():
             text = re.sub(rf"\b({works}(?: of \d+)?) by\b", rf"\1 {made} by", text)
             text = re.sub(rf"\b([Hh]is|[Hh]er) (?=(?:\w+ )?{works}\b)", rf"\1 {made} ", text)
         return text
@@ -103,16 +99,15 @@ class Sentence:
 
     def support(self, span: _Span) -> float | None:
         """How much of the question the sentence bears beside a span, from 0 to 1; None if that is too little."""
-        asked = self.asked
+        asked = self._question
         beside = None if asked.unit else span  # 22 years old: the span says "old"
-        names = [self.met(word, name=True, beside=span) for word in asked.names]
-        said = [self.met(word, beside=beside) for word in asked.said]
+        names = [self._met(word, name=True, beside=span) for word in asked.names]
+        said = [self._met(word, beside=beside) for word in asked.said]
         if asked.sort:
             sure = asked.kind == "number" or _has_noun(span, asked.sort) or _follows(asked, self.read[: span.start])
             sort = 1.0 if sure else _match(asked.sort, self._words["sentence"])
             said += [(sort, sort >= _HERE)] if sort or asked.kind != "place" else []
-        named = sum(worth for worth, _ in names) / len(names) if names else 1.0
-        told = sum(worth for worth, _ in said) / len(said) if said else 1.0
+        named, told = _mean(names), _mean(said)
         here = [here for _, here in said]
         if names and (named < _NAMED or not any(here for _, here in names)):
             return None
@@ -120,7 +115,7 @@ class Sentence:
             return None
         if said and (told < (_SAID if len(said) <= _LEAST else _MANY) or not any(here)):
             return None
-        if asked.key and not self.met(asked.key, beside=beside)[1] and not (asked.kind == "number" and asked.sort):
+        if asked.key and not self._met(asked.key, beside=beside)[1] and not (asked.kind == "number" and asked.sort):
             return None
         return (named + told) / 2
 
@@ -129,58 +124,61 @@ class Sentence:
 
         It bears all of it, or what is said of its subject but not all of the rest: then the answer is no.
         """
-        title = self._words["title"]
-        if not any(_match(word.stem, title) for word in self.asked.names):
+        title, asked = self._words["title"], self._question
+        if not any(_match(word.stem, title) for word in asked.names):
             return None
-        said = [self.met(word) for word in self.asked.said]
-        names = all(_match(word.stem, [*self._words["sentence"], *title]) == 1 for word in self.asked.names)
+        said = [self._met(word) for word in asked.said]
+        names = all(_match(word.stem, [*self._words["sentence"], *title]) == 1 for word in asked.names)
         if names and all(worth >= _AROUND for worth, _ in said):
             return True
         return False if any(here for _, here in said) else None
 
-    def met(self, word: Word, *, name: bool = False, beside: _Span | None = None) -> tuple[float, bool]:
+    def _met(self, word: Word, *, name: bool = False, beside: _Span | None = None) -> tuple[float, bool]:
         """How well a word of the question is met, from 0 to 1, and whether the sentence or what leads to it does."""
         own = [w for w in self._words["sentence"] if beside is None or w.end <= beside.start or w.start >= beside.end]
-        hops = len(self.asked.said) > 1  # else there is nothing that could lead here
+        hops = len(self._question.said) > 1  # else there is nothing that could lead here
         here, title = _match(word.stem, own + self._words["lead"] * hops), _match(word.stem, self._words["title"])
         around = _AROUND * _match(word.stem, self._words["passage" if name else "opening"])
         close = here >= _HERE or (name and (title >= _HERE or (around > 0 and hops)))
         return max(here, title, around), close
 
     def nearness(self, span: _Span) -> float:
-        """How close the question's words stand to a span; who does something is named before it."""
-        total, names, title = 0.0, self.asked.names, self._words["title"]
-        titled = any(_match(word.stem, title) for word in names)
-        for asked in (*names, *self.asked.said):
-            near = 0.0
-            for word in self._words["sentence"]:
-                if (match := alike(asked.stem, word.stem)) and not span.start <= word.start < span.end:
-                    behind = word.end <= span.start
-                    between = self.read[word.end : span.start] if behind else self.read[span.end : word.start]
-                    late = self.asked.kind == "person" and behind and not re.search(r"\b(?:by|of|under) ", between)
-                    near = max(near, match / (1 + len(between) / _NEAR + between.count(",") + late))
-            in_title = _match(asked.stem, title) > 0
-            total += near * (1.0 if asked not in names or not titled else _KNOWN if in_title else _RARE)
-        return total
+        """How close the question's words stand to a span: most to names, unless they only repeat the title."""
+        asked = self._question
+        known = [_match(word.stem, self._words["title"]) > 0 for word in asked.names]
+        worths = [_KNOWN if each else _RARE if any(known) else 1.0 for each in known]
+        names = sum(worth * self._near(word, span) for worth, word in zip(worths, asked.names, strict=True))
+        return names + sum(self._near(word, span) for word in asked.said)
+
+    def _near(self, asked: Word, span: _Span) -> float:
+        """How close a word of the question stands to a span, from 0 to 1; who does something is named before it."""
+        near = 0.0
+        for word in self._words["sentence"]:
+            if (match := alike(asked.stem, word.stem)) and not span.start <= word.start < span.end:
+                between = self.read[min(word.end, span.end) : max(span.start, word.start)]
+                behind = self._question.kind == "person" and word.end <= span.start
+                late = behind and not re.search(r"\b(?:by|of|under) ", between)
+                near = max(near, match / (1 + len(between) / _NEAR + between.count(",") + late))
+        return near
 
 
 def best_answer(
-    asked: Asked, ranked: Sequence[Sentence], found: Sequence[NumberedPassage]
+    question: Question, ranked: Sequence[Sentence], found: Sequence[NumberedPassage]
 ) -> tuple[str, Sentence | None]:
     """The span that answers best, with its sentence; empty and None if none is borne by its sentence.
 
     Args:
-        asked: The question.
+        question: The question.
         ranked: The sentences to take answers from.
         found: All passages: what they are about says what a name is.
     """
     openings = {p.name.lower(): "".join(sentences(p.text[:_LONGEST])[:1]) for p in found}
-    asks = {word.stem for word in (*asked.names, *asked.said)}
+    asks = {word.stem for word in (*question.names, *question.said)}
     best: tuple[float, str, Sentence | None] = 0.0, "", None
     for sentence in ranked:
         subject = _SUBJECT * (set(stems(sentence.passage.name)) <= asks)
-        for span in _spans(asked, sentence.read, sentence.passage.name):
-            fit = _fit(asked, sentence.read, span, openings.get(span.text.lower(), ""))
+        for span in _spans(question, sentence.read, sentence.passage.name):
+            fit = _fit(question, sentence.read, span, openings.get(span.text.lower(), ""))
             borne = None if fit is None else sentence.support(span)
             if fit is not None and borne is not None:
                 score = _SUPPORT * borne + fit + sentence.nearness(span) + subject
@@ -188,7 +186,7 @@ def best_answer(
     return best[1:]
 
 
-def _spans(asked: Asked, text: str, subject: str) -> Iterator[_Span]:
+def _spans(asked: Question, text: str, subject: str) -> Iterator[_Span]:
     """The spans of a sentence that have the form the question asks for; pronouns stand for the passage's subject."""
     if asked.kind == "date":
         yield from (_Span(match.start(), match.end(), match[0]) for match in DATE.finditer(text))
@@ -221,7 +219,7 @@ def _names(text: str, subject: str) -> Iterator[_Span]:
             at += len(piece)
 
 
-def _nouns(asked: Asked, text: str) -> Iterator[_Span]:
+def _nouns(asked: Question, text: str) -> Iterator[_Span]:
     """One or two words without a capital, behind an article, a preposition or a word of the question."""
     for word in words(text):
         if word.text in _INTRODUCE or any(alike(said.stem, word.stem) == 1 for said in asked.said):
@@ -232,7 +230,7 @@ def _nouns(asked: Asked, text: str) -> Iterator[_Span]:
                 yield _Span(word.end + 1, word.end + 1 + len(kept), kept)
 
 
-def _fit(asked: Asked, text: str, span: _Span, opening: str) -> float | None:
+def _fit(asked: Question, text: str, span: _Span, opening: str) -> float | None:
     """How well a span suits the kind of answer; None if it cannot be one.
 
     `opening` is the first sentence of the passage about it; empty if there is none.
@@ -249,32 +247,20 @@ def _fit(asked: Asked, text: str, span: _Span, opening: str) -> float | None:
     nouns = words(re.split(r" (?:in|of|at|on|from|for|by|that|which|who)\b", described[1])[0] if described else "")
     born = re.search(r"\bborn\b|\(\s?(?:c\. )?\d{3,4}\s?[–-]", opening[:100]) is not None
     person = born or any(is_person(word.text) for word in nouns)
-    if asked.kind == "person":
-        return None if opening and not person else _fits_person(asked, span, before, known=person)
-    if asked.kind == "place" and person:
-        return None
-    if asked.kind == "thing" and (
-        (asked.sort in own and span.text.islower()) or (_PEOPLE.match(span.text) and re.match(" [a-z]", after))
-    ):
-        return None  # a large house; the Japanese studio
+    placed = re.search(r"\b(?:in|at|from|near|to|into) (?:the )?(?:[\w-]+ \w+ of )?$", before)
+    if asked.kind == "person":  # a person has two names, or is known as one
+        no_person = (opening and not person) or placed or _NO_PERSON.search(span.text)
+        return None if no_person else _SORTED * (re.fullmatch(r"\S+ \D+", span.text) is not None)
+    if (asked.kind == "place" and person) or (asked.sort in own and span.text.islower()):
+        return None  # a large house
+    if asked.kind == "thing" and _PEOPLE.match(span.text) and re.match(" [a-z]", after):
+        return None  # the Japanese studio
     noun = asked.sort or (asked.key.stem if asked.key else "")
     if noun and (_has_noun(span, noun) or _beside(noun, before, after) or _match(noun, nouns) >= _FORM):
         return _SORTED
     if asked.kind == "place":
-        placed = re.search(r"\b(?:in|at|from|near|to|into) (?:the )?(?:[\w-]+ \w+ of )?$", before)
         return 1.0 if placed else None
     return 0.0 if _follows(asked, before) else None
-
-
-def _fits_person(asked: Asked, span: _Span, before: str, *, known: bool) -> float | None:
-    """A person has two names, or is known as one; is named behind "by", or behind the word for what people are."""
-    place = rf"\b(?:in|at|near|from|into{'' if known or ' ' in span.text else '|of'}) (?:the )?$"
-    if _NO_PERSON.search(span.text) or re.search(place, before):
-        return None
-    by = re.search(r"(\w+) (?:by|under) (?:the )?(?:[\w-]+ ){0,4}$", before)
-    made = by is not None and any(_match(word.stem, words(by[1])) for word in asked.said)
-    sort = asked.sort != "" and _beside(asked.sort, before, "")
-    return 1.5 * (re.fullmatch(r"\S+ \D+", span.text) is not None) + 0.7 * made + 1.2 * sort
 
 
 def _match(stem: str, among: Sequence[Word]) -> float:
@@ -282,7 +268,12 @@ def _match(stem: str, among: Sequence[Word]) -> float:
     return max((alike(stem, other.stem) for other in among), default=0.0)
 
 
-def _follows(asked: Asked, before: str) -> bool:
+def _mean(met: Sequence[tuple[float, bool]]) -> float:
+    """The mean worth of some words; 1 of none."""
+    return sum(worth for worth, _ in met) / len(met) if met else 1.0
+
+
+def _follows(asked: Question, before: str) -> bool:
     """Whether a span stands right behind the verb of the question, as malaria in "died of malaria"."""
     match = re.search(r"(\w+)(?: (?:of|to|the|an?|his|her|its|as)){0,2} $", before[-_CLOSE:])
     verbs = [word for word in (asked.key, *asked.said[-1:]) if word]

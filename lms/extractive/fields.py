@@ -31,6 +31,8 @@ _DISSENT = re.compile(
     "no|false|wrong|refuted|not .*|(?:un|in|ir)(?:correct|supported|relevant|sufficient|answerable|complete)"
 )
 _END = re.compile("finish|stop|end|done|answer")
+_DENIED = re.compile(r"(?:is_|p_)?(?:un|not?_|miss|need|more_|irrelevant|insufficient)")
+_JOINTS = {"plan": "; ", "evidence": " ", "note": JOINT}
 _FORMATS = {"date": "2000-01-01", "date-time": "2000-01-01T00:00:00Z", "time": "00:00:00", "duration": "P1D"}
 _FORMATS |= {"uuid": "00000000-0000-4000-8000-000000000000", "uri": "https://example.org/"}
 _DEEPEST = 8  # levels of a recursive type
@@ -128,6 +130,15 @@ class _Filler:
         match = re.search(words, f"{field.description} {self._prompt.instructions}", re.I)
         return match[0] if match else ""
 
+    def _texts(self, role: str) -> list[str]:
+        """What there is for a role, best first; nothing for one that is a single text."""
+        reader = self._reader
+        if role in ("plan", "query"):
+            return reader.queries()
+        if role == "topic":
+            return [reader.topic, *reader.uncovered.split()]
+        return reader.evidence(3) if role == "evidence" else reader.notes() if role == "note" else []
+
     def _text(self, field: Field) -> str:
         reader, role = self._reader, _role(field)
         if role == "reasoning":
@@ -136,15 +147,16 @@ class _Filler:
             return " ".join([*reader.evidence(3), *([end] if answers else [])])
         if re.search(r"\bsearch\b.*\banswer\b", field.description) and reader.answer:
             return reader.answer  # the field holds a query or an answer: this is the last step of a loop
-        if role == "evidence":  # without evidence, the question's own words: the reader knows nothing
-            restated = f"{reader.topic}: {reader.question.rstrip('?')}."
-            return " ".join(reader.evidence(3)) or self._offered(field, r"\[none\]") or restated
+        texts = self._texts(role)
+        if found := _JOINTS[role].join(texts) if role in _JOINTS else next(iter(texts), ""):
+            return found
+        if role == "evidence":  # the question's own words: the reader knows nothing
+            return self._offered(field, r"\[none\]") or f"{reader.topic}: {reader.question.text.rstrip('?')}."
         if role == "note":
-            return JOINT.join(reader.notes()) or self._offered(field, r"\bno helpful information\b")
+            return self._offered(field, r"\bno helpful information\b")
         if role == "answer":
             return reader.answer or self._offered(field, r"\b(?:unknown|unanswerable)\b")
-        texts = {"plan": "; ".join(reader.queries()), "query": reader.queries()[0], "topic": reader.topic}
-        return texts.get(role) or reader.uncovered or "nothing"
+        return reader.uncovered or "nothing"
 
     def _list(self, schema: dict[str, Any], field: Field, depth: int) -> list[Any]:
         """The items of a list, by their type.
@@ -166,19 +178,13 @@ class _Filler:
         elif passage and items == {"type": "string"} and field.name == "entities":
             found = entities(passage)
         elif items == {"type": "string"}:
-            role, topic = _role(field), [reader.topic, *reader.uncovered.split()]
-            lists = {
-                "plan": reader.queries(),
-                "query": reader.queries(),
-                "evidence": reader.evidence(3),
-                "topic": topic,
-            }
-            texts = reader.notes() if role == "note" else lists.get(role) or [self._text(field)]
-            found = [clean(text) for text in texts]
+            role = _role(field)
+            texts = self._texts(role)
+            found = [clean(text) for text in (texts if texts or role == "note" else [self._text(field)])]
         elif items.get("type") == "object" and reader.passages and depth < 2:
             judged = any(part.get("type") == "boolean" for part in items.get("properties", {}).values())
             relevant = reader.relevant(may_be_none=False)
-            readers = [Reader(reader.question, [p]) for p in reader.passages if judged or p.number in relevant]
+            readers = [Reader(reader.question.text, [p]) for p in reader.passages if judged or p.number in relevant]
             found = [_Filler(self._prompt, each).value(items, field, depth + 1) for each in readers]
         else:
             found = [self.value(items, field, depth + 1)] if depth < _DEEPEST else []
@@ -194,9 +200,7 @@ class _Filler:
         low = schema.get("minimum", schema["exclusiveMinimum"] + step if "exclusiveMinimum" in schema else None)
         high = schema.get("maximum", schema["exclusiveMaximum"] - step if "exclusiveMaximum" in schema else None)
         best, said = self._reader.relevant(may_be_none=False), re.search(r"\d{1,9}", self._reader.answer)
-        number = self._reader.coverage
-        if re.match(r"un|p_un|miss|no_|not_", field.name):
-            number = 1 - number
+        number = 1 - self._reader.coverage if _DENIED.match(field.name) else self._reader.coverage
         if high is not None:
             number = (low or 0) + number * (high - (low or 0))
         elif whole and best and re.search(r"passage|document|number|index|id\b", field.name):
@@ -208,10 +212,9 @@ class _Filler:
 
     def _truth(self, field: Field) -> bool:
         """The answer to a yes/no question if the field's name asks for it; else whether the question is covered."""
-        if self._reader.asked.kind == "yesno" and re.search(r"answer(?!able)|result|verdict|true", field.name):
+        if self._reader.question.kind == "yesno" and re.search(r"answer(?!able)|result|verdict|true", field.name):
             return self._reader.holds
-        denied = re.match(r"(?:is_)?(?:un|not_|no_|need|more_|irrelevant|insufficient|missing)", field.name)
-        return (self._reader.coverage > _LITTLE) != bool(denied)
+        return (self._reader.coverage > _LITTLE) != bool(_DENIED.match(field.name))
 
     def _option(self, options: list[Any], field: Field) -> Any:
         """The option that fits best.

@@ -4,25 +4,14 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from lms.extractive.words import STOP, Word, words
+from lms.extractive.words import KNOWN, STOP, Word, any_of, words
 
-__all__ = ["SHARED", "Asked", "is_person", "take_apart"]
+__all__ = ["SHARED", "Question", "is_person", "take_apart"]
 
 SHARED = r"\b(?:both|same)\b"
-_UNITS = {  # what is measured: the words that ask for it, and the units that answer
-    "tall|high|deep|far|wide|long|height|length|depth|width|altitude|elevation|distance": (
-        r"(?:kilo|centi|milli)?met(?:re|er)s?|km|cm|mm|m|miles?|feet|foot|ft|yards?|inch(?:es)?|light-years?"
-    ),
-    "big|large|area|size": r"square (?:(?:kilo)?met(?:re|er)s?|miles?|km|feet)|km²|km2|sq mi|hectares?|acres?",
-    "heavy|weight": r"kilogram(?:me)?s?|kg|g|grams?|tons?|tonnes?|pounds?|lbs?",
-    "old|age": r"years?(?: old)?|months?|days?|hours?|minutes?",
-    "fast|speed": r"km/h|mph|knots?|(?:kilomet(?:re|er)s|miles) (?:per|an) hour",
-    "much": "(?:(?:thousand|million|billion) )?(?:dollars|pounds|euros|francs|marks|crowns|yen|lire|rupees)",
-    "temperature": r"degrees?(?: (?:Celsius|Fahrenheit))?|°[CF]|K",
-}
-_MEASURES = "|".join(_UNITS)
-_AUXILIARY = r"(?:is|are|was|were|am|do|does|did|can|could|has|have|had|will|would|should|may|might|must)\b"
-_WORD = r"\b(?:who(?:m|se)?|when|where|what|which|why|how (?!to\b)\w+)\b"
+_MEASURES = any_of(" ".join(KNOWN["units"]))
+_AUXILIARY = any_of("is are was were am do does did can could has have had will would should may might must") + r"\b"
+_ASKING = r"\b(?:who(?:m|se)?|when|where|what|which|why|how (?!to\b)\w+)\b"
 _WHAT = r"(?:what|which)\b.*?"
 _KINDS = (  # what is asked for, by the words that begin with the question word; the first that matches
     ("date", rf"when\b|{_WHAT} (?:year|date|decade|day|century|birthday)\b"),
@@ -32,24 +21,18 @@ _KINDS = (  # what is asked for, by the words that begin with the question word;
     ("place", rf"where\b|{_WHAT} (?:birthplace|city|country|state|town|village|county|place|island|capital)\b"),
     ("person", r"who"),
 )
-_PERSON = re.compile(
-    r"(?:general|king|queen|emperor|empress|president|pope|saint|poet|admiral|captain|chief|monk|priest|(?:arch)?bishop|"
-    r"prince|princess|son|wife|husband|uncle|aunt|twin|lieutenant|envoy|merchant|architect|botanist|person|boy|girl|"
-    r"coach|regent|hero|champion|"
-    r"(?!river|crater|tower|number|letter|water|chapter|theat|center|power|paper|order|maker)\w*(?:er|or|ist|ian|tress|man))s?"
-)
-_LIGHT = (  # tells the kind, or says little of what is asked
-    r"occupation|profession|job|genre|sport|living|many|much|year|date|decade|day|century|name|title|called|kind|type|"
-    r"sort|ever|get|go|keep|kept|version|main|own|certain|still|today|now|exactly|official|officially|people|only"
-)
-_MOST = 100  # words of a question that are read
+_PEOPLE = rf"(?:{any_of(KNOWN['people'])}|(?!{any_of(KNOWN['no_people'])}s?$)\w*(?:er|or|ist|ian|tress|man))s?"
+_ENTITLED = r"(?:is|was|are|were) the (?:(?:name|title) of (?:the )?|(?={} ))"
 _ORDINALS = r"(?:first|last|only|most|main|chief|\w+est)"
+_LIGHT = frozenset(KNOWN["light"].split())
+_MOST = 100  # words of a question that are read
 
 
-class Asked(NamedTuple):
+class Question(NamedTuple):
     """A question, taken apart.
 
     Attributes:
+        text: The question, on one line.
         kind: The kind of answer: "yesno", "choice", "date", "number", "occupation", "genre", "place", "person" or
             "thing".
         unit: For a number, the pattern of the unit that it must have; empty if it needs none.
@@ -59,6 +42,7 @@ class Asked(NamedTuple):
         key: The one of these that an answer must be told with, if that is plain: the verb, or the noun of "the … of".
     """
 
+    text: str
     kind: str
     unit: str
     sort: str
@@ -67,54 +51,54 @@ class Asked(NamedTuple):
     key: Word | None
 
 
-def take_apart(question: str, titles: Iterable[str], *, choice: bool) -> Asked:
+def take_apart(text: str, titles: Iterable[str], *, choice: bool) -> Question:
     """Take a question apart.
 
     Args:
-        question: The question; a mere noun phrase asks what it is.
+        text: The question; a mere noun phrase asks what it is.
         titles: The titles of the passages, which tell the names in a question that has no capitals.
         choice: Whether the question joins two names with "or".
     """
-    found = words(question)[:_MOST]
-    kind, at = _kind(question.lower(), choice=choice)
+    found = words(text)[:_MOST]
+    kind, at = _kind(text.lower(), choice=choice)
     head = [word for word in found if word.start >= at]  # from the question word on
-    texts = [word.text.lower() for word in head[:6]]
-    measure = next((text for text in texts if kind == "number" and re.fullmatch(_MEASURES, text)), "")
-    unit = next((unit for form, unit in _UNITS.items() if measure in form.split("|")), "")
+    begin = [word.text.lower() for word in head[:6]]
+    measure = next((word for word in begin if kind == "number" and re.fullmatch(_MEASURES, word)), "")
+    unit = next((unit for asks, unit in KNOWN["units"].items() if measure in asks.split()), "")
     noun = None
-    if texts and re.match("which|what|whose|how", texts[0]) and not unit:
-        noun = _sort(head[2 if texts[0] == "how" else 1 :])
+    if begin and re.match("which|what|whose|how", begin[0]) and not unit:
+        noun = _sort(head[2 if begin[0] == "how" else 1 :])
     if kind == "thing" and noun and is_person(noun.text):
         kind = "person"
-    sort = "" if not noun or re.fullmatch(_LIGHT, noun.text.lower()) else noun.stem
+    sort = noun.stem if noun and noun.text.lower() not in _LIGHT else ""
     titled = {word.text.lower() for title in titles for word in words(title)}
-    capitals = [w for w in found[1:] if w.text[0].isupper() and w.text.lower() not in STOP]
+    capitals = [word for word in found[1:] if word.text[0].isupper() and word.text.lower() not in STOP]
     names, said = list[Word](), list[Word]()
     for word in found[kind == "yesno" :]:
-        text = word.text.lower()
-        if word in capitals or text[0].isdecimal() or (not capitals and text in titled and text not in STOP):
+        plain = word.text.lower()
+        if word in capitals or plain[0].isdecimal() or (not capitals and plain in titled and plain not in STOP):
             names.append(word)
-        elif len(text) > 1 and word != noun and not (text in STOP or re.fullmatch(rf"{_WORD}|{_LIGHT}", text)):
+        elif len(plain) > 1 and word != noun and not (plain in STOP | _LIGHT or re.fullmatch(_ASKING, plain)):
             said.append(word)
-    return Asked(kind, unit, sort, names, said, _key(question, at, noun, names, said))
+    return Question(text, kind, unit, sort, names, said, _key(text, at, noun, names, said))
 
 
 def is_person(noun: str) -> bool:
     """Whether a noun is one for people."""
-    return _PERSON.fullmatch(noun.lower()) is not None
+    return re.fullmatch(_PEOPLE, noun.lower()) is not None
 
 
-def _kind(asked: str, *, choice: bool) -> tuple[str, int]:
+def _kind(text: str, *, choice: bool) -> tuple[str, int]:
     """The kind of answer that the question word asks for, and where that word stands."""
-    found = list(re.finditer(_WORD, asked))
-    begins = [match for match in found if re.fullmatch(r"(?:[a-z]+ ){0,2}", asked[: match.start()])]
+    found = list(re.finditer(_ASKING, text))
+    begins = [match for match in found if re.fullmatch(r"(?:[a-z]+ ){0,2}", text[: match.start()])]
     at = (begins or found[-1:])[0].start() if found else 0
-    shared = re.search(SHARED, asked)
+    shared = re.search(SHARED, text)
     if choice and not shared:
         return "choice", at
-    if re.match(_AUXILIARY, asked) or (shared and not found):
+    if re.match(_AUXILIARY, text) or (shared and not found):
         return "yesno", at
-    begun = asked[at : at + 20 * _MOST] if found else f"what {asked}"
+    begun = text[at : at + 20 * _MOST] if found else f"what {text}"
     if re.match(r"what (?:do|does|did) .+ (?:do|living)\W*$", begun):
         return "occupation", at
     head = " ".join(begun.split(maxsplit=6)[:6])
@@ -124,30 +108,30 @@ def _kind(asked: str, *, choice: bool) -> tuple[str, int]:
 def _sort(head: list[Word]) -> Word | None:
     """The noun behind "which" or "what": the last word before an auxiliary, or before a verb and its object."""
     text = " ".join(word.text.lower() for word in head)
-    if of := re.match(rf"(?:is|was|are|were) the (?:(?:name|title) of (?:the )?|(?={_ORDINALS} ))", text):
+    if of := re.match(_ENTITLED.format(_ORDINALS), text):
         head = head[len(of[0].split()) :]
     run: list[Word] = []
     for word in (word for word in head if not re.fullmatch(_ORDINALS, word.text.lower())):
-        verb = word.text.lower() in STOP or (word.text[0].isupper() and run)
-        if verb or re.fullmatch(_AUXILIARY, word.text.lower()):
-            return run[-2 if len(run) > 1 and not re.fullmatch(_AUXILIARY, word.text.lower()) else -1] if run else None
+        auxiliary = re.fullmatch(_AUXILIARY, word.text.lower())
+        if auxiliary or word.text.lower() in STOP or (word.text[0].isupper() and run):
+            return run[-2 if len(run) > 1 and not auxiliary else -1] if run else None
         if not word.text[0].isupper():
             run.append(word)
     return run[-1] if run else None
 
 
-def _key(question: str, at: int, noun: Word | None, names: list[Word], said: list[Word]) -> Word | None:
+def _key(text: str, at: int, noun: Word | None, names: list[Word], said: list[Word]) -> Word | None:
     """The verb behind the question word or its noun; the noun of "is the … of"; the verb behind a name."""
-    begin = re.compile(r"\w*").match(question, at)
+    begin = re.compile(r"\w*").match(text, at)
     after = noun.end if noun else begin.end() if begin else at
-    rest = question[after:]
-    keys = [word for word in said if question[after : word.start].isspace()]
+    rest = text[after:]
+    keys = [word for word in said if text[after : word.start].isspace()]
     of = re.match(rf" {_AUXILIARY} the (?:\w+ )?(\w+) (?:of|for)\b", rest)
-    if of and not re.match("where|when", question[at:], re.I):
+    if of and not re.match("where|when", text[at:], re.I):
         keys += [word for word in said if word.start == after + of.start(1)]
     if not keys and re.match(rf" {_AUXILIARY}", rest):
-        keys = [word for word in said if any(question[name.end : word.start].isspace() for name in names)]
+        keys = [word for word in said if any(text[name.end : word.start].isspace() for name in names)]
         if not re.match(r" d(?:o|oes|id)\b", rest):
-            keys = [word for word in keys if not re.search(r"\w", question[word.end :])]
+            keys = [word for word in keys if not re.search(r"\w", text[word.end :])]
         keys = keys[-1:] if re.search(r"\b(?:who|that|which|whose)\b", rest) else keys
     return keys[0] if keys else None

@@ -27,9 +27,8 @@ class Reader:
     """Answers one question from one context; both may be empty.
 
     Attributes:
-        question: The question, on one line.
+        question: The question, taken apart.
         passages: The passages of the context.
-        asked: The question, taken apart.
         answer: The short answer; empty where the passages do not bear the question.
         holds: Whether the context speaks for a yes; where it does not bear the question, whether it has its words.
         coverage: Share of the question's words, by weight, in the best three sentences and their titles; 0 to 1.
@@ -39,21 +38,23 @@ class Reader:
 
     def __init__(self, question: str, found: list[NumberedPassage], told: str = "") -> None:
         """`told` is a short answer that somebody else gave, such as a tool; it is believed."""
-        self.question, self.passages, self._told = " ".join(question.split()), found, told
-        self._options = options(self.question, found)
-        self.asked = take_apart(self.question, [p.title for p in found], choice=bool(self._options))
-        self._sentences = [Sentence(self.asked, text, p) for p in found for text in sentences(p.text) or [p.title]]
+        question = " ".join(question.split())
+        self.passages, self._told = found, told
+        self._options = options(question, found)
+        self.question = take_apart(question, [p.title for p in found], choice=bool(self._options))
+        self._sentences = [Sentence(self.question, text, p) for p in found for text in sentences(p.text) or [p.title]]
         had: dict[NumberedPassage, set[str]] = {}
         for sentence in self._sentences:
             had.setdefault(sentence.passage, set()).update(sentence.stems)
         known = Counter(stem for own in had.values() for stem in own)
         self._weights = {  # of the question's stems: the fewer passages have a stem, the higher
-            stem: math.log(1 + (len(had) + 1) / (known[stem] + 0.5)) for stem in dict.fromkeys(stems(self.question))
+            stem: math.log(1 + (len(had) + 1) / (known[stem] + 0.5)) for stem in dict.fromkeys(stems(self.question.text))
         }
         self._ranked = self._rank()
-        best = frozenset[str]().union(*(sentence.stems for _, sentence in self._ranked[:3]))
-        self.coverage = self._weigh(best) / self._weigh(self._weights) if self._weights else 0.0
-        self.uncovered = " ".join(w.text for w in words(self.question) if w.stem in self._weights and not known[w.stem])
+        self._best = [sentence for _, sentence in self._ranked[:_BEST]]
+        shown = frozenset[str]().union(*(sentence.stems for sentence in self._best[:3]))
+        self.coverage = self._weigh(shown) / self._weigh(self._weights) if self._weights else 0.0
+        self.uncovered = " ".join(w.text for w in words(self.question.text) if w.stem in self._weights.keys() - known)
 
     def _rank(self) -> list[tuple[float, Sentence]]:
         """Sentences with scores, best first.
@@ -63,11 +64,8 @@ class Reader:
         gets a share of that sentence's score, and that sentence's passage as its lead.
         """
         titles = {p: set(stems(p.title)) for p in self.passages}
-        own = []
-        for sentence in self._sentences:
-            title = titles[sentence.passage]
-            whole = _TITLE_SHARE * self._weigh(title) if title <= self._weights.keys() else 0.0
-            own.append((self._weigh(sentence.stems) + whole, sentence))
+        whole = {p: self._weigh(title) if title <= self._weights.keys() else 0.0 for p, title in titles.items()}
+        own = [(self._weigh(s.stems) + _TITLE_SHARE * whole[s.passage], s) for s in self._sentences]
         own.sort(key=lambda pair: -pair[0])
         unnamed = [p for p, title in titles.items() if p.name and not title <= self._weights.keys()]
         leads: dict[NumberedPassage, tuple[float, NumberedPassage]] = {}
@@ -78,7 +76,7 @@ class Reader:
         ranked = []
         for score, sentence in own:
             more, lead = leads.get(sentence.passage, (0.0, None))
-            sentence.lead = None if sentence.passage.name.lower() in self.question.lower() else lead
+            sentence.lead = None if sentence.passage.name.lower() in self.question.text.lower() else lead
             ranked.append((score + more, sentence))
         return sorted(ranked, key=lambda pair: -pair[0])
 
@@ -90,23 +88,23 @@ class Reader:
     def answer(self) -> str:
         if self._told:
             return self._told
-        if self.asked.kind == "choice":
-            return choose(self.question, self._options, self.passages)
-        if self.asked.kind == "yesno":
+        if self.question.kind == "choice":
+            return choose(self.question.text, self._options, self.passages)
+        if self.question.kind == "yesno":
             return {True: "yes", False: "no", None: ""}[self._verdict]
-        year = (
-            re.search(YEAR, self._found[0]) if self.asked.kind == "date" and "year" in self.question.lower() else None
-        )
-        return year[0] if year else self._found[0]
+        text, _ = self._found
+        year = re.search(YEAR, text) if self.question.kind == "date" and "year" in self.question.text.lower() else None
+        return year[0] if year else text
 
     @cached_property
     def _found(self) -> tuple[str, Sentence | None]:
-        best = [] if self.asked.kind in ("choice", "yesno") else [sentence for _, sentence in self._ranked[:_BEST]]
-        return best_answer(self.asked, best, self.passages)
+        """The span that answers, with the sentence that it stands in."""
+        spans = self.question.kind not in ("choice", "yesno")
+        return best_answer(self.question, self._best, self.passages) if spans else ("", None)
 
     @cached_property
     def _verdict(self) -> bool | None:
-        return holds(self.question, self.asked, [sentence for _, sentence in self._ranked[:_BEST]], self.passages)
+        return holds(self.question, self._best, self.passages)
 
     @property
     def holds(self) -> bool:
@@ -114,12 +112,10 @@ class Reader:
 
     @property
     def topic(self) -> str:
-        titles = [p.name for p in self.passages if p.name and p.name.lower() in self.question.lower()]
-        names = [dropwhile(lambda word: word.lower() in STOP, m[0].split()) for m in NAME.finditer(self.question)]
-        content = [word for word in re.findall(r"\w+", self.question) if word.lower() not in STOP]
-        return (
-            max(titles, key=len, default="") or max(map(" ".join, names), key=len, default="") or " ".join(content[-3:])
-        )
+        text = self.question.text
+        titles = [p.name for p in self.passages if p.name and p.name.lower() in text.lower()]
+        names = [" ".join(dropwhile(lambda w: w.lower() in STOP, m[0].split())) for m in NAME.finditer(text)]
+        return max(titles, key=len, default="") or max(names, key=len, default="") or " ".join(_content(text)[-3:])
 
     def evidence(self, n: int) -> list[str]:
         """The at most `n` best sentences that share a word with the question, best first."""
@@ -139,7 +135,7 @@ class Reader:
         best: dict[int, float] = {}
         for score, sentence in self._ranked:
             best.setdefault(sentence.passage.number, score)
-        read = self._found[1]  # where the answer stands
+        _, read = self._found
         if may_be_none and self.coverage < _ENOUGH and not read:
             return []
         least = _RELEVANT * max(best.values(), default=0.0)
@@ -151,11 +147,16 @@ class Reader:
         They are for each of two options the question without the other; else the question with the best title that is
         not in it put in front, for the second hop, the clauses of the question if it has several, and the question.
         """
+        text = self.question.text
         if self._options:
-            own = {word.lower() for option in self._options for word in re.findall(r"\w+", option)} | STOP
-            rest = [word for word in re.findall(r"\w+", self.question) if word.lower() not in own]
-            return [" ".join([option, *rest]) for option in self._options]
-        named = (s.passage.name for _, s in self._ranked[:3] if s.passage.name.lower() not in self.question.lower())
-        clauses = re.split(r",? (?:that|who|which|whose|whom|where) ", self.question)
+            own = {word.lower() for option in self._options for word in re.findall(r"\w+", option)}
+            return [" ".join([option, *(w for w in _content(text) if w.lower() not in own)]) for option in self._options]
+        named = (s.passage.name for s in self._best[:3] if s.passage.name.lower() not in text.lower())
+        clauses = re.split(r",? (?:that|who|which|whose|whom|where) ", text)
         parts = [clause for clause in clauses if len(clause.split()) > 3 and len(clauses) > 1]
-        return list(dict.fromkeys([f"{next(named, '')} {self.question}".strip(), *parts[:2], self.question]))[:3]
+        return list(dict.fromkeys([f"{next(named, '')} {text}".strip(), *parts[:2], text]))[:3]
+
+
+def _content(text: str) -> list[str]:
+    """The content words of a text, as written."""
+    return [word for word in re.findall(r"\w+", text) if word.lower() not in STOP]

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from lms.extractive.answering import Sentence
 from lms.extractive.passages import NumberedPassage
-from lms.extractive.question import SHARED, Asked
+from lms.extractive.question import SHARED, Question
 from lms.extractive.words import NAME, NUMBER, YEAR, alike, sentences, stems, words
 
 __all__ = ["choose", "holds", "options"]
@@ -26,11 +26,9 @@ def options(question: str, found: Sequence[NumberedPassage]) -> list[str]:
     They are the titles, else the names, next to "or"; to "and" where it asks which one is older, larger and so on.
     """
     plain = re.sub(r"[\"“”]", "", question).rstrip("?. ")
-    asks = re.search(r"\b(?:which|who)\b", plain, re.I) and any(
-        re.search(form, plain, re.I) for *_, form in _COMPARATIVES
-    )
     left, joined, right = plain.rpartition(" or ")
-    if not joined and asks:
+    asks = re.search(r"\b(?:which|who)\b", plain, re.I)
+    if not joined and asks and any(re.search(form, plain, re.I) for *_, form in _COMPARATIVES):
         left, joined, right = plain.partition(" and ")
     two = []
     for side, pick in ((left if joined else "", max), (right, min)):
@@ -61,14 +59,14 @@ def choose(question: str, two: Sequence[str], found: Sequence[NumberedPassage]) 
     return ""
 
 
-def holds(question: str, asked: Asked, ranked: Sequence[Sentence], found: Sequence[NumberedPassage]) -> bool | None:
+def holds(question: Question, ranked: Sequence[Sentence], found: Sequence[NumberedPassage]) -> bool | None:
     """Whether the passages speak for a yes; None where they do not bear the question.
 
     Of two things with "same" or "both": whether the sentences about each, with the question's words, name the same, or
     all of the question's rest. Else yes if a sentence bears the whole question; no if one bears what is said of its
     subject, but not all of it.
     """
-    lower = question.lower()
+    lower = question.text.lower()
     if not re.search(SHARED, lower):
         verdicts = [sentence.bears() for sentence in ranked]
         return None if all(verdict is None for verdict in verdicts) else any(verdicts)
@@ -77,17 +75,17 @@ def holds(question: str, asked: Asked, ranked: Sequence[Sentence], found: Sequen
         return None
     two = (named[0], named[-1])
     own = {*stems(f"{two[0].name} {two[1].name}"), "same", "both"}
+    said = [word.stem for word in question.said if word.stem not in own]
     if not re.search(r"\bsame\b", lower):
-        rest = [word.stem for word in (*asked.names, *asked.said) if word.stem not in own]
+        rest = [*said, *(word.stem for word in question.names if word.stem not in own)]
         return all(any(alike(stem, w.stem) for w in words(p.text[:_LONGEST])) for p in two for stem in rest)
-    said = [word.stem for word in asked.said if word.stem not in own]
     told = []
     for p in two:
         parts = sentences(p.text[:_LONGEST])
         fitting = [part for part in parts if any(alike(stem, word.stem) for stem in said for word in words(part))]
         text = " ".join(fitting or parts[:1])
-        names = [match[0] for match in NAME.finditer(text) if not re.match(" [a-z]{4,}", text[match.end() :])]
-        told.append(set(re.findall(YEAR, text) if "year" in lower else stems(" ".join(names))) - set(stems(lower)))
+        names = stems(" ".join(match[0] for match in NAME.finditer(text)))
+        told.append(set(re.findall(YEAR, text) if "year" in lower else names) - set(stems(lower)))
     return bool(told[0] & told[1]) if all(told) else None
 
 
@@ -106,4 +104,4 @@ def _number(text: str, keys: Sequence[str]) -> float | None:
         if digits and near and not re.fullmatch(YEAR, match[0]):
             gap = min(min(abs(word.start - match.end()), abs(match.start() - word.end)) for word in near)
             best.append((gap, float(digits[0].replace(",", ""))))
-    return min(best, key=lambda pair: pair[0])[1] if best else None
+    return min(best, default=(0, None))[1]

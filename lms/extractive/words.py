@@ -1,22 +1,32 @@
-"""Words and their forms: stems, which words say the same, names, dates, numbers and sentences."""
+"""Words and their forms: stems, which words say the same, names, dates, numbers and sentences.
+
+The lists of words stand in `words.toml`.
+"""
 
 import re
+import tomllib
 import unicodedata
 from functools import cache, lru_cache
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import Stemmer
 
-__all__ = ["CALENDAR", "DATE", "NAME", "NUMBER", "STOP", "YEAR", "Word", "alike", "sentences", "stems", "words"]
+__all__ = [
+    "CALENDAR", "DATE", "KNOWN", "NAME", "NUMBER", "STOP", "YEAR", "Word", "alike", "any_of", "sentences", "stems", "words",
+]  # fmt: skip
 
-_STOP_WORDS = """
-    a about after all also an and any are as at be been before between both but by can could did do does during each
-    either for from had has have he her him his how i if in into is it its me more most my name named of on one or
-    other our same she should so some such than that the their them then there these they this those to two was we
-    among behind near together upon within were what when where which while who whom whose why will with would you your
-"""
-STOP = frozenset(_STOP_WORDS.split())
-_MONTH = "(?:January|February|March|April|May|June|July|August|September|October|November|December)"
+KNOWN: dict[str, Any] = tomllib.loads(Path(__file__).with_name("words.toml").read_text(encoding="utf-8"))
+"""The lists of words."""
+
+
+def any_of(words: str) -> str:
+    """The pattern of any of some words, which are parted by blanks."""
+    return f"(?:{'|'.join(words.split())})"
+
+
+STOP = frozenset(KNOWN["stop"].split())
+_MONTH = any_of("January February March April May June July August September October November December")
 YEAR = r"\b(?:1\d|20)\d\d\b"
 DATE = re.compile(rf"\b(?:\d{{1,2}} )?{_MONTH} (?:\d{{1,2}}, )?\d{{3,4}}\b|{YEAR}(?:s\b)?")
 CALENDAR = re.compile(rf"(?:{_MONTH}|(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day)\b")
@@ -31,33 +41,9 @@ NAME = re.compile(
     rf"|(?<=Prize) (?:in|for) {_CAPITAL})*"
 )
 _SENTENCE_END = re.compile(r"(?<=[.!?])[\"”)]? (?=[\"“(]?[A-Z0-9À-Þ])")
-_ABBREVIATION = re.compile(r"\b(?:[A-Z]|Mr|Mrs|Ms|Dr|St|Jr|Sr|vs|No|Inc|Ltd|Co|Gen|Col|Lt|Prof|Rev|c|ca|b|d)\.$")
+_ABBREVIATION = re.compile(rf"\b(?:[A-Z]|{any_of(KNOWN['abbreviations'])})\.$")
 _LONGEST = 2000  # characters of a sentence
 _LONGEST_WORD = 64  # characters from which a stem is made, which are remembered
-
-# Words that say the same in a question and in an encyclopedia, with their irregular forms. A word can be in several.
-_GROUPS = """
-    born birth birthplace birthday native; die death dead killed fell; buried burial grave tomb; kill murder shot
-    assassinated; direct director filmmaker; write wrote written writer author novelist playwright script screenplay
-    penned; compose music score soundtrack; play player part role star portray acted actor actress lead cast
-    appears; design architect built build builder constructed devised engineer competition contest; make made maker
-    build built builder manufacturer producer; found founder establish start formed created set; begin began begun
-    start; discover discoverer discovery found find detected identified isolated spotted; invent inventor devised
-    developed; open inaugurated; call name nickname known title entitled renamed; lead leader led headed conduct
-    director commanded under; troops army force soldiers; win won winner victory victor; win won award prize
-    received get got honoured medal; defeat beat destroyed; marry wife husband spouse; father son daughter child
-    children; mother son daughter child children; brother sister sibling; lie located situated stands; flow enters
-    drains joins ends meet mouth empties runs; cross spans over; high highest height tall rises elevation altitude;
-    long longest length; deep deepest depth; area size large largest covers; occupation job profession work living;
-    disease illness sickness; study attend educated graduated university school; live home house resided; home
-    stadium ground plays; succeeded successor followed; sign concluded; publish appeared released came; climb ascent
-    ascend; reach struck land arrived; ship vessel steamer boat whaler; film movie picture feature shot shoot; based
-    adapted; finish completed; mine colliery pit; suggest propose; sue sued legal; teach taught teacher; give gave
-    given; become became; sell sold; draw drew drawn; grow grew grown; chief main; choose chose chosen; country
-    nation; town city; britain british; denmark danish; england english; finland finnish; france french; greece
-    greek; ireland irish; netherlands dutch; poland polish; scotland scottish; spain spanish; sweden swedish;
-    switzerland swiss; turkey turkish; wales welsh
-"""
 
 
 class Word(NamedTuple):
@@ -115,16 +101,13 @@ def _stemmer() -> Stemmer.Stemmer:
 
 def _stemmed(texts: list[str]) -> list[str]:
     """The stems of words, without accents."""
-    found: list[str] = _stemmer().stemWords([text[:_LONGEST_WORD].lower() for text in texts])
-    return [stem if stem.isascii() else _plain(stem) for stem in found]
-
-
-def _plain(stem: str) -> str:
-    return "".join(char for char in unicodedata.normalize("NFKD", stem) if not unicodedata.combining(char))
+    found = _stemmer().stemWords([text[:_LONGEST_WORD].lower() for text in texts])
+    decomposed = (stem if stem.isascii() else unicodedata.normalize("NFKD", stem) for stem in found)
+    return [stem if stem.isascii() else "".join(c for c in stem if not unicodedata.combining(c)) for stem in decomposed]
 
 
 @cache
 def _groups() -> dict[str, frozenset[int]]:
     """The groups of each stem that is in one."""
-    groups = [set(_stemmed(group.split())) for group in _GROUPS.split(";")]
-    return {s: frozenset(n for n, group in enumerate(groups) if s in group) for s in set().union(*groups)}
+    groups = [set(_stemmed(group.split())) for group in KNOWN["alike"]]
+    return {stem: frozenset(n for n, group in enumerate(groups) if stem in group) for stem in set().union(*groups)}
