@@ -31,6 +31,11 @@ class Field:
     schema: dict[str, Any]
     description: str
 
+    def resolved(self, schema: dict[str, Any]) -> dict[str, Any]:
+        """A part of the schema, or the definition that it refers to; a constant becomes an enum's only option."""
+        found: dict[str, Any] = self.schema.get("$defs", {}).get(schema.get("$ref", "").rpartition("/")[2], schema)
+        return {**found, "enum": [found["const"]]} if "const" in found else found
+
 
 @dataclass(frozen=True, slots=True)
 class Prompt:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from lms.extractive.passages import NumberedPassage
 from lms.extractive.question import Question, is_person
-from lms.extractive.words import CALENDAR, DATE, KNOWN, NAME, NUMBER, STOP, Word, alike, any_of, sentences, stems, words
+from lms.extractive.words import CALENDAR, DATE, KNOWN, NAME, NUMBER, STOP, Word, alike, any_of, stems, words
 
 __all__ = ["Sentence", "best_answer"]
 
@@ -92,7 +92,7 @@ class Sentence:
         return {
             "sentence": words(self.read),
             "title": words(self.passage.title),
-            "opening": words("".join(sentences(text)[:1])),
+            "opening": words(self.passage.opening),
             "passage": words(text),
             "lead": words(f"{lead.title} {lead.text[:_LONGEST]}") if lead else [],
         }
@@ -172,7 +172,7 @@ def best_answer(
         ranked: The sentences to take answers from.
         found: All passages: what they are about says what a name is.
     """
-    openings = {p.name.lower(): "".join(sentences(p.text[:_LONGEST])[:1]) for p in found}
+    openings = {p.name.lower(): p.opening for p in found}
     asks = {word.stem for word in (*question.names, *question.said)}
     best: tuple[float, str, Sentence | None] = 0.0, "", None
     for sentence in ranked:
@@ -245,8 +245,7 @@ def _fit(asked: Question, text: str, span: _Span, opening: str) -> float | None:
     before, after = text[max(0, span.start - _CLOSE) : span.start], text[span.end : span.end + _CLOSE]
     described = re.search(r"\b(?:is|was) (?:an?|the) (.*)", opening)
     nouns = words(re.split(r" (?:in|of|at|on|from|for|by|that|which|who)\b", described[1])[0] if described else "")
-    born = re.search(r"\bborn\b|\(\s?(?:c\. )?\d{3,4}\s?[–-]", opening[:100]) is not None
-    person = born or any(is_person(word.text) for word in nouns)
+    person = any(is_person(word.text) for word in nouns)
     placed = re.search(r"\b(?:in|at|from|near|to|into) (?:the )?(?:[\w-]+ \w+ of )?$", before)
     if asked.kind == "person":  # a person has two names, or is known as one
         no_person = (opening and not person) or placed or _NO_PERSON.search(span.text)

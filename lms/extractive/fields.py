@@ -11,9 +11,7 @@ from lms.prompt import Field, Prompt, clean
 __all__ = ["fill"]
 
 _QUESTION = r"question|claim|statement|query|problem"
-_EVIDENCE = (
-    r"context|passage|document|evidence|knowledge|text|source|article|note|fact|extract|summar|statement|premise"
-)
+_EVIDENCE = r"context|passage|document|evidence|knowledge|source|article|note|fact|extract|summar|statement|premise"
 _ASIDE = r"plan|step|chain|quer|keyword|topic|histor|hint"  # inputs that are no evidence, however long
 _ROLES = (  # what a text is for: the first role whose pattern is in the field's name
     ("reasoning", r"\b(?:reason|rationale|thought|explan|analys|justif)"),
@@ -55,8 +53,8 @@ def _inputs(inputs: dict[str, str]) -> tuple[str, list[NumberedPassage]]:
     numbers, or of the first numbered input where no other is the context.
     """
     named = sorted((name for name in inputs if re.search(_QUESTION, name.lower())), key=lambda name: name != "question")
-    asking = [name for name, text in inputs.items() if text.endswith("?")]
-    question = next(iter([*named, *asking, *sorted(inputs, key=lambda name: len(inputs[name]))]), "")
+    plain = sorted(inputs, key=lambda name: (not inputs[name].endswith("?"), len(inputs[name])))
+    question = next(iter([*named, *plain]), "")
     found = []
     for name, text in inputs.items():
         numbered = re.search(r"(?m)^\[1\] \S", text) is not None
@@ -92,7 +90,7 @@ class _Filler:
 
     def value(self, schema: dict[str, Any], field: Field, depth: int = 0) -> Any:
         """A value that the JSON schema allows, patterns and lengths of text apart; `field` says what for."""
-        schema = self._resolved(schema, field)
+        schema = field.resolved(schema)
         kind = schema.get("type")
         if choices := schema.get("anyOf") or schema.get("oneOf") or schema.get("allOf"):
             possible = [choice for choice in choices if choice.get("type") != "null"]
@@ -110,11 +108,6 @@ class _Filler:
         if kind in ("boolean", "null"):
             return self._truth(field) if kind == "boolean" else None
         return _FORMATS.get(schema.get("format", "")) or clean(self._text(field))
-
-    def _resolved(self, schema: dict[str, Any], field: Field) -> dict[str, Any]:
-        """The schema, or the definition that it refers to; a constant becomes the only option of an enum."""
-        resolved = field.schema.get("$defs", {}).get(schema.get("$ref", "").rpartition("/")[2], schema)
-        return {**resolved, "enum": [resolved["const"]]} if "const" in resolved else resolved
 
     def _arguments(self, depth: int) -> dict[str, dict[str, Any]]:
         """The types of the arguments of the chosen tool among those that a dspy.ReAct lists; empty without tools."""
@@ -166,7 +159,7 @@ class _Filler:
         passage. Any other list has one item.
         """
         reader, passage = self._reader, self._prompt.inputs.get("passage")
-        items = self._resolved(schema.get("items", {}), field)
+        items = field.resolved(schema.get("items", {}))
         if "prefixItems" in schema:
             return [self.value(item, field, depth + 1) for item in schema["prefixItems"]]
         if items.get("type") == "integer":

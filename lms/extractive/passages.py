@@ -12,6 +12,7 @@ __all__ = ["JOINT", "NumberedPassage", "entities", "passages", "triples"]
 JOINT = " ¶ "
 """Between the passages of a text that has several, such as a note."""
 
+_LONGEST = 5000  # characters of a passage that are looked at beside a sentence
 _MOST = 8  # words between two names of a fact
 
 
@@ -26,6 +27,16 @@ class NumberedPassage(NamedTuple):
     def name(self) -> str:
         """The title without the brackets at its end."""
         return re.sub(r" \([^()]*\)$", "", self.title)
+
+    @property
+    def beginning(self) -> str:
+        """As much of the text as is looked at beside a sentence."""
+        return self.text[:_LONGEST]
+
+    @property
+    def opening(self) -> str:
+        """The first sentence."""
+        return "".join(sentences(self.beginning)[:1])
 
 
 def passages(text: str) -> list[NumberedPassage]:
@@ -47,8 +58,9 @@ def passages(text: str) -> list[NumberedPassage]:
 
 def entities(text: str) -> list[str]:
     """The names and the dates of a text, each once."""
-    found = (name[0] for line in text.splitlines() for part in sentences(line) for name in _named(part))
-    return list(dict.fromkeys(found))
+    return list(
+        dict.fromkeys(match[0] for line in text.splitlines() for part in sentences(line) for match in _named(part))
+    )
 
 
 def triples(text: str) -> list[list[str]]:
@@ -59,7 +71,7 @@ def triples(text: str) -> list[list[str]]:
     title, *lines = text.splitlines() if "\n" in text else ["", text]
     found = []
     for sentence in (sentence for line in lines for sentence in sentences(line)):
-        named = _named(sentence)
+        named = [(match[0], match.start(), match.end()) for match in _named(sentence)]
         if title and named and named[0][1] > len("The "):
             named.insert(0, (title, 0, 0))
         for (_, _, end), (object, begin, _) in pairwise(named):
@@ -69,11 +81,7 @@ def triples(text: str) -> list[list[str]]:
     return found
 
 
-def _named(sentence: str) -> list[tuple[str, int, int]]:
-    """The names and dates in a sentence, and where each begins and ends."""
-    dates = [(match.start(), match.end()) for match in DATE.finditer(sentence)]
-    names = [(m.start(), m.end()) for m in NAME.finditer(sentence) if m[0].lower() not in STOP]
-    free = [
-        (a, b) for a, b in names if not any(c < b and a < d for c, d in dates) and not CALENDAR.fullmatch(sentence[a:b])
-    ]
-    return [(sentence[begin:end], begin, end) for begin, end in sorted([*dates, *free])]
+def _named(sentence: str) -> list[re.Match[str]]:
+    """The names and dates in a sentence, without days and months."""
+    found = re.finditer(f"{DATE.pattern}|{NAME.pattern}", sentence)
+    return [match for match in found if match[0].lower() not in STOP and not CALENDAR.fullmatch(match[0])]

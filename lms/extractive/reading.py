@@ -47,14 +47,13 @@ class Reader:
         for sentence in self._sentences:
             had.setdefault(sentence.passage, set()).update(sentence.stems)
         known = Counter(stem for own in had.values() for stem in own)
-        self._weights = {  # of the question's stems: the fewer passages have a stem, the higher
-            stem: math.log(1 + (len(had) + 1) / (known[stem] + 0.5)) for stem in dict.fromkeys(stems(self.question.text))
-        }
+        asked = dict.fromkeys(stems(question))  # the fewer passages have a stem, the more it weighs
+        self._weights = {stem: math.log(1 + (len(had) + 1) / (known[stem] + 0.5)) for stem in asked}
         self._ranked = self._rank()
         self._best = [sentence for _, sentence in self._ranked[:_BEST]]
         shown = frozenset[str]().union(*(sentence.stems for sentence in self._best[:3]))
         self.coverage = self._weigh(shown) / self._weigh(self._weights) if self._weights else 0.0
-        self.uncovered = " ".join(w.text for w in words(self.question.text) if w.stem in self._weights.keys() - known)
+        self.uncovered = " ".join(w.text for w in words(question) if w.stem in self._weights.keys() - known)
 
     def _rank(self) -> list[tuple[float, Sentence]]:
         """Sentences with scores, best first.
@@ -150,7 +149,9 @@ class Reader:
         text = self.question.text
         if self._options:
             own = {word.lower() for option in self._options for word in re.findall(r"\w+", option)}
-            return [" ".join([option, *(w for w in _content(text) if w.lower() not in own)]) for option in self._options]
+            return [
+                " ".join([option, *(w for w in _content(text) if w.lower() not in own)]) for option in self._options
+            ]
         named = (s.passage.name for s in self._best[:3] if s.passage.name.lower() not in text.lower())
         clauses = re.split(r",? (?:that|who|which|whose|whom|where) ", text)
         parts = [clause for clause in clauses if len(clause.split()) > 3 and len(clauses) > 1]

@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 import Stemmer
 
 __all__ = [
-    "CALENDAR", "DATE", "KNOWN", "NAME", "NUMBER", "STOP", "YEAR", "Word", "alike", "any_of", "sentences", "stems", "words",
+    "CALENDAR", "DATE", "KNOWN", "NAME", "NUMBER", "STOP", "YEAR",
+    "Word", "alike", "any_of", "sentences", "stems", "words",
 ]  # fmt: skip
 
 KNOWN: dict[str, Any] = tomllib.loads(Path(__file__).with_name("words.toml").read_text(encoding="utf-8"))

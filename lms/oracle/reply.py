@@ -65,7 +65,7 @@ class PerfectReply:
         schema, name = field.schema, field.name.lower()
         choices = [choice for choice in schema.get("anyOf", ()) if choice.get("type") != "null"]
         optional = bool(choices)
-        schema = _resolved(choices[0] if choices else schema, field)
+        schema = field.resolved(choices[0] if choices else schema)
         kind = schema.get("type")
         if "enum" in schema:
             options: list[Any] = schema["enum"]
@@ -78,7 +78,7 @@ class PerfectReply:
             ends = [option for option in options if _FINISH.fullmatch(str(option))]
             return next((o for o in options if (o in ends) is self._gives_answer()), options[0]) if ends else _USUAL
         if kind == "array":
-            return self._list(name, _resolved(schema.get("items", {}), field))
+            return self._list(name, field.resolved(schema.get("items", {})))
         if kind == "boolean":
             return self._verdict(name, optional)
         if kind in ("number", "integer"):
@@ -240,9 +240,3 @@ def _words(text: str) -> str:
 
 def _unnumbered(text: str) -> list[tuple[str, str]]:
     return [("0", " ".join(text.split()))] if text else []
-
-
-def _resolved(schema: dict[str, Any], field: Field) -> dict[str, Any]:
-    """A schema, or the definition that it refers to."""
-    found: dict[str, Any] = field.schema.get("$defs", {}).get(schema.get("$ref", "").rpartition("/")[2], schema)
-    return found
