@@ -47,7 +47,6 @@ _AROUND = 0.75  # worth of a name elsewhere in the passage, or of another word i
 _KNOWN, _RARE = 0.2, 3.0  # worth of being close to a name in the title, and to another: it tells sentences apart
 _NEAR = 12  # characters at which a word of the question counts half
 _CLOSE = 60  # characters around a span that describe it
-_LONGEST = 5000  # characters of a passage that are looked at around a sentence
 
 
 class _Span(NamedTuple):
@@ -88,13 +87,13 @@ class Sentence:
     @cached_property
     def _words(self) -> dict[str, list[Word]]:
         """The words of the sentence and of what is around it."""
-        lead, text = self.lead, self.passage.text[:_LONGEST]
+        lead = self.lead
         return {
             "sentence": words(self.read),
             "title": words(self.passage.title),
             "opening": words(self.passage.opening),
-            "passage": words(text),
-            "lead": words(f"{lead.title} {lead.text[:_LONGEST]}") if lead else [],
+            "passage": words(self.passage.beginning),
+            "lead": words(f"{lead.title} {lead.beginning}") if lead else [],
         }
 
     def support(self, span: _Span) -> float | None:
@@ -245,7 +244,8 @@ def _fit(asked: Question, text: str, span: _Span, opening: str) -> float | None:
     before, after = text[max(0, span.start - _CLOSE) : span.start], text[span.end : span.end + _CLOSE]
     described = re.search(r"\b(?:is|was) (?:an?|the) (.*)", opening)
     nouns = words(re.split(r" (?:in|of|at|on|from|for|by|that|which|who)\b", described[1])[0] if described else "")
-    person = any(is_person(word.text) for word in nouns)
+    born = re.search(r"\bborn\b|\(\s?(?:c\. )?\d{3,4}\s?[–-]", opening[:100]) is not None
+    person = born or any(is_person(word.text) for word in nouns)
     placed = re.search(r"\b(?:in|at|from|near|to|into) (?:the )?(?:[\w-]+ \w+ of )?$", before)
     if asked.kind == "person":  # a person has two names, or is known as one
         no_person = (opening and not person) or placed or _NO_PERSON.search(span.text)

@@ -58,9 +58,8 @@ def passages(text: str) -> list[NumberedPassage]:
 
 def entities(text: str) -> list[str]:
     """The names and the dates of a text, each once."""
-    return list(
-        dict.fromkeys(match[0] for line in text.splitlines() for part in sentences(line) for match in _named(part))
-    )
+    parts = [part for line in text.splitlines() for part in sentences(line)]
+    return list(dict.fromkeys(match[0] for part in parts for match in _named(part)))
 
 
 def triples(text: str) -> list[list[str]]:

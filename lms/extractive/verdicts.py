@@ -17,7 +17,6 @@ _COMPARATIVES = (  # whether of years, which of two values is wanted, by which w
     (False, min, r"\b(?:fewer|less|least|small|short|low|narrow|light)(?:er|est)?\b"),
 )
 _OF_DEATH = rf"(?:\bdied\b[^.]*?|\({YEAR}\s?[–-]\s?)({YEAR})"
-_LONGEST = 5000  # characters of a passage that are compared
 
 
 def options(question: str, found: Sequence[NumberedPassage]) -> list[str]:
@@ -48,7 +47,7 @@ def choose(question: str, two: Sequence[str], found: Sequence[NumberedPassage]) 
     """
     asked, own = question.lower(), {stem for one in two for stem in stems(one)}
     about = [[p for p in found if p.name and (one.lower() in p.title.lower() or p.name in one)] for one in two]
-    texts = [(passages[0].text if passages else "")[:_LONGEST] for passages in about]
+    texts = [passages[0].beginning if passages else "" for passages in about]
     for of_years, pick, form in _COMPARATIVES:
         if compared := re.search(form, asked):
             keys = [re.sub(r"i?er$|i?est$", "", compared[0])]
@@ -78,10 +77,10 @@ def holds(question: Question, ranked: Sequence[Sentence], found: Sequence[Number
     said = [word.stem for word in question.said if word.stem not in own]
     if not re.search(r"\bsame\b", lower):
         rest = [*said, *(word.stem for word in question.names if word.stem not in own)]
-        return all(any(alike(stem, w.stem) for w in words(p.text[:_LONGEST])) for p in two for stem in rest)
+        return all(any(alike(stem, w.stem) for w in words(p.beginning)) for p in two for stem in rest)
     told = []
     for p in two:
-        parts = sentences(p.text[:_LONGEST])
+        parts = sentences(p.beginning)
         fitting = [part for part in parts if any(alike(stem, word.stem) for stem in said for word in words(part))]
         text = " ".join(fitting or parts[:1])
         names = stems(" ".join(match[0] for match in NAME.finditer(text)))
