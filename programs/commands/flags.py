@@ -26,7 +26,6 @@ from retrieval import FORMS, Retriever, UsageError
 
 __all__ = [
     "adapter_of",
-    "add_answerer",
     "add_environment",
     "add_lm",
     "add_program",
@@ -39,6 +38,8 @@ __all__ = [
     "make",
     "program_name",
     "say_sample",
+    "set_answerer",
+    "set_lm",
     "settings_of",
 ]
 
@@ -150,19 +151,19 @@ def add_lm(parser: argparse._ActionsContainer, *, by_role: bool = False) -> None
     )
 
 
-def add_answerer(parser: argparse.ArgumentParser, answerer: Answerer) -> None:
-    """Let the flags of `add_environment` or `add_lm` default to what an answerer says. Another --lm takes the place of
-    its LM with all options of that; ODQA_API_BASE is not for an LM that it names."""
+def set_lm(parser: argparse.ArgumentParser, answerer: Answerer) -> None:
+    """Let the flags of `add_lm` default to the LM of an answerer, with its options and its adapter. Another --lm takes
+    the place of the LM with its options; ODQA_API_BASE is not for an LM that the answerer names."""
     if answerer.lm != "auto":
         parser.set_defaults(api_base=None)
-    parser.set_defaults(
-        retriever=answerer.retriever,
-        state=answerer.state_file,
-        lm=answerer.lm,
-        usual_lm=(answerer.lm, answerer.lm_settings),
-        adapter=answerer.adapter,
-        structured=answerer.structured,
-    )
+    usual = answerer.lm, answerer.lm_settings
+    parser.set_defaults(lm=answerer.lm, usual_lm=usual, adapter=answerer.adapter, structured=answerer.structured)
+
+
+def set_answerer(parser: argparse.ArgumentParser, answerer: Answerer) -> None:
+    """Let the flags of `add_environment` default to what an answerer says."""
+    set_lm(parser, answerer)
+    parser.set_defaults(retriever=answerer.retriever, state=answerer.state_file)
 
 
 def add_program(parser: argparse.ArgumentParser, name: str) -> None:
@@ -174,7 +175,7 @@ def add_program(parser: argparse.ArgumentParser, name: str) -> None:
     answerer = named_answerer(name)
     add_settings(parser, programs.load(answerer.program if answerer else name), answerer.settings if answerer else None)
     if answerer:
-        add_answerer(parser, answerer)
+        set_answerer(parser, answerer)
 
 
 def program_name(name: str) -> str:

@@ -18,12 +18,12 @@ from odqa.bridge import price, watching
 from odqa.console import Parser, output, run, say, status
 from programs.commands.flags import (
     adapter_of,
-    add_answerer,
     add_environment,
     add_settings,
     load_lm,
     load_retriever,
     make,
+    set_answerer,
 )
 from programs.commands.way import NEXT, way
 from programs.instruments.answerer import Answerer
@@ -88,7 +88,7 @@ def make_parser(program: type[dspy.Module], answerer: Answerer | None = None) ->
     add_environment(parser)
     add_settings(parser, program, answerer.settings if answerer else None)
     if answerer:
-        add_answerer(parser, answerer)
+        set_answerer(parser, answerer)
     return parser
 
 

@@ -4,7 +4,7 @@ import argparse
 import json
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -15,7 +15,8 @@ from odqa.console import Parser, run
 from odqa.heaps import give_back_memory
 from odqa.secrets import public
 from programs import usual_first
-from programs.commands.flags import adapter_of, add_lm, load_lm
+from programs.commands.flags import adapter_of, add_lm, environment, load_lm, set_lm
+from programs.instruments.answerer import Answerer, named_answerer
 from retrieval import FORMS, Retriever, UsageError
 
 __all__ = ["main", "make_parser"]
@@ -32,7 +33,14 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
     args = parser.parse_args(argv)
     if args.stdio and (given := [name for name in _HTTP if getattr(args, name) != parser.get_default(name)]):
         parser.error(f"--stdio serves no HTTP: leave out --{given[0].replace('_', '-')}")
-    run(_PROG, lambda: _serve(args))
+
+    def command() -> None:
+        served = _answerers(args.methods)
+        for answerer in filter(None, served.values()):
+            set_lm(parser, answerer)
+        _serve(parser.parse_args(argv), served)
+
+    run(_PROG, command)
 
 
 def make_parser() -> Parser:
@@ -43,7 +51,11 @@ def make_parser() -> Parser:
         "ODQA_TOKEN has the token that clients must send; without one only this machine can ask.",
     )
     parser.add_argument(
-        "methods", nargs="*", metavar="METHOD", help="what is served, the usual one first (default: all methods)"
+        "methods",
+        nargs="*",
+        metavar="METHOD",
+        help="what is served, the usual one first (default: all methods); @NAME.toml serves an answerer as the method "
+        "NAME, and its LM and retriever for all",
     )
     parser.add_argument(
         "--retriever",
@@ -136,7 +148,21 @@ def _add_server(server: argparse._ActionsContainer) -> None:
     )
 
 
-def _serve(args: argparse.Namespace) -> None:
+def _answerers(words: Sequence[str]) -> dict[str, Answerer | None]:
+    """What is served by its name, and of an answerer, which has that of its file, what it is."""
+    found: dict[str, Answerer | None] = {}
+    for word in words:
+        answerer = named_answerer(word)
+        name = Path(word).stem.removeprefix("@") if answerer else word
+        if name in found:
+            raise UsageError(f"{name!r} is served twice: name it once, or give the file of the answerer another name")
+        found[name] = answerer
+    if len(list(filter(None, found.values()))) > 1:
+        raise UsageError("a server has one LM, that of its answerer: serve another answerer by a command of its own")
+    return found
+
+
+def _serve(args: argparse.Namespace, served: Mapping[str, Answerer | None]) -> None:
     try:
         from programs.serving.answering import Answering
         from programs.serving.guard import Admission
@@ -163,12 +189,20 @@ def _serve(args: argparse.Namespace) -> None:
         grace=args.grace,
     )
     adapter = adapter_of(args)
+    answerers = {name: answerer for name, answerer in served.items() if answerer}
+    usual = [answerer.retriever for answerer in answerers.values()] or [environment("ODQA_RETRIEVER") or "sample"]
     with dspy.context(adapter=adapter):  # a state says under which it was made
-        methods = Methods(args.methods or usual_first(), states=_states(args.state), settings=_settings(args.set))
+        methods = Methods(
+            served or usual_first(),
+            states={name: Path(answerer.state.file) for name, answerer in answerers.items() if answerer.state}
+            | _states(args.state),
+            settings=_settings(args.set, answerers),
+            programs={name: answerer.program for name, answerer in answerers.items()},
+        )
     answering = Answering(
         load_lm(args).copy(cache=args.cache),
         methods,
-        _retrievers(args.retriever),
+        _retrievers(args.retriever or usual),
         adapter=adapter,
         limits=limits,
         rewrite=args.rewrite,
@@ -188,10 +222,10 @@ def _run_routes(folder: str | None) -> list[Any]:
     return run_routes(folder or _RUNS)
 
 
-def _retrievers(given: list[str] | None) -> dict[str, Retriever | None]:
+def _retrievers(given: Sequence[str]) -> dict[str, Retriever | None]:
     """The retrievers by name. One without a name has that of its SPEC, which clients see: without the secrets in it."""
     loaded: dict[str, Retriever | None] = {}
-    for text in given or [os.environ.get("ODQA_RETRIEVER") or "sample"]:
+    for text in given:
         before, equals, after = text.partition("=")
         named = equals and re.fullmatch(r"[\w.-]+", before)
         name, spec = (before, after) if named else (public(text), text)
@@ -205,8 +239,8 @@ def _states(pairs: Sequence[tuple[str, str]]) -> dict[str, Path]:
     return {method: Path(file) for method, file in pairs}
 
 
-def _settings(pairs: Sequence[tuple[str, str]]) -> dict[str, dict[str, Any]]:
-    settings: dict[str, dict[str, Any]] = {}
+def _settings(pairs: Sequence[tuple[str, str]], answerers: Mapping[str, Answerer]) -> dict[str, dict[str, Any]]:
+    settings: dict[str, dict[str, Any]] = {name: dict(answerer.settings) for name, answerer in answerers.items()}
     for name, value in pairs:
         method, dot, setting = name.partition(".")
         if not dot:

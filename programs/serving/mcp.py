@@ -25,7 +25,6 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute
 from starlette.types import Message, Receive, Scope, Send
 
-from programs import load
 from programs.instruments.cost import Cost
 from programs.instruments.live import PassageShown, shown
 from programs.instruments.words import Words
@@ -233,9 +232,15 @@ class _Protocol:
     async def _read_resource(
         self, _: ServerRequestContext, asked: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult:
+<<<<<<< HEAD
         if (name := asked.uri.removeprefix(_CARD)) in self._methods and asked.uri.startswith(_CARD):
             text, kind = _card(load(name), self._methods[name]), "text/markdown"
         elif asked.uri.startswith(_PASSAGE):
+=======
+        if (name := asked.uri.removeprefix(_CARD)) in methods and asked.uri.startswith(_CARD):
+            text, kind = card(answering.methods.made_with(name), methods[name]), "text/markdown"
+        elif asked.uri.startswith(PASSAGE):
+>>>>>>> 8740025 (odqa serve has an answerer as a model with the name of its file; tests ask answerers over a real server)
             try:
                 text, kind = self._passage(unquote(asked.uri.removeprefix(_PASSAGE))).text, "text/plain"
             except Problem as problem:

@@ -39,6 +39,7 @@ class Methods:
         names: Of the methods.
         states: State files of optimizers, by method.
         settings: Settings that have another default here than in the class, by method.
+        programs: The methods of those that have a name of their own here, by that name.
 
     Raises:
         UsageError: a method, a setting or a state file is not there, or does not fit.
@@ -50,10 +51,12 @@ class Methods:
         *,
         states: Mapping[str, Path] | None = None,
         settings: Mapping[str, Mapping[str, Any]] | None = None,
+        programs: Mapping[str, str] | None = None,
     ) -> None:
-        self._classes = {name: load(name) for name in names}
+        self._programs = programs or {}
+        self._classes = {name: load(self._programs.get(name, name)) for name in names}
         for name in {**(states or {}), **(settings or {})}:
-            self._class(name)
+            self.made_with(name)
         self._defaults = {name: dict((settings or {}).get(name, {})) for name in self._classes}
         for name, made_with in self._classes.items():
             check_names(name, self._defaults[name], settings_of(made_with))
@@ -77,7 +80,7 @@ class Methods:
 
     def needs_retriever(self, name: str) -> bool:
         """Whether it cannot be asked closed book."""
-        return needs_retriever(self._class(name))
+        return needs_retriever(self.made_with(name))
 
     def setting_names(self, name: str) -> list[str]:
         """What of a method can be set; nothing where there is no such method."""
@@ -88,7 +91,7 @@ class Methods:
         return [
             {
                 "name": name,
-                "line": (made_with.__doc__ or "").splitlines()[0],
+                "line": self._line(name),
                 "settings": [_described(setting) for setting in self._settings(name)],
                 "searches": not re.search(r"Searches: none\.", promise(made_with)),
             }
@@ -125,7 +128,7 @@ class Methods:
         Raises:
             UsageError: there is no such method or setting, it cannot be set by a client, or does not fit.
         """
-        made_with = self._class(name)
+        made_with = self.made_with(name)
         declared = {setting.name: setting for setting in self._settings(name)}
         check_names(name, settings, declared.values())
         check(made_with.__init__, made_with.__name__, settings)
@@ -145,6 +148,10 @@ class Methods:
                 self._usual[key] = self._loaded(name, retriever, {})
             return self._usual[key]
 
+    def _line(self, name: str) -> str:
+        line = (self._classes[name].__doc__ or "").splitlines()[0]
+        return f"{self._programs[name]}: {line}" if name in self._programs else line
+
     def _loaded(self, name: str, retriever: Retriever | None, given: Mapping[str, Any]) -> Program:
         settings = {setting.name: setting.default for setting in self._settings(name)} | dict(given)
         made = self._made(name, retriever, settings)
@@ -160,7 +167,12 @@ class Methods:
         known = settings_of(self._classes[name])
         return [setting.with_default(self._defaults[name].get(setting.name, setting.default)) for setting in known]
 
-    def _class(self, name: str) -> type[dspy.Module]:
+    def made_with(self, name: str) -> type[dspy.Module]:
+        """The class of a method.
+
+        Raises:
+            UsageError: there is no such method here.
+        """
         if name not in self._classes:
             raise UsageError(f"there is no method {name!r} here; there are: {', '.join(self._classes)}")
         return self._classes[name]
