@@ -16,7 +16,6 @@ provider, so look at a file from elsewhere before you use it.
 
 import logging
 import os
-import tomllib
 from collections.abc import Callable, Mapping
 from hashlib import sha256
 from pathlib import Path
@@ -27,6 +26,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 import programs
 from odqa.files import read_whole, write_whole
+from odqa.reading import read_toml
 from odqa.secrets import public
 from programs.instruments import settings
 from programs.instruments.adapters import Structured, load_adapter
@@ -123,15 +123,11 @@ def read_answerer(path: str | Path) -> Answerer:
     """
     path = Path(path)
     try:
-        read = Answerer.model_validate(tomllib.loads(read_whole(path).decode()))
-    except OSError as error:
-        raise UsageError(f"cannot read the answerer {path}: {error.strerror}") from None
+        read = Answerer.model_validate(read_toml(path))
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         problem = _PROBLEMS.get(first["type"], first["msg"].removeprefix("Input "))
         raise UsageError(f"{path}: {'.'.join(map(str, first['loc']))}: {problem}") from None
-    except (ValueError, RecursionError) as error:  # no TOML, no UTF-8, or nested too deeply
-        raise UsageError(f"{path} is no TOML file: {error}") from None
 
     def here(name: str) -> str:
         return os.path.normpath(path.parent / name)

@@ -232,15 +232,9 @@ class _Protocol:
     async def _read_resource(
         self, _: ServerRequestContext, asked: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult:
-<<<<<<< HEAD
         if (name := asked.uri.removeprefix(_CARD)) in self._methods and asked.uri.startswith(_CARD):
-            text, kind = _card(load(name), self._methods[name]), "text/markdown"
+            text, kind = _card(self._answering.methods.made_with(name), self._methods[name]), "text/markdown"
         elif asked.uri.startswith(_PASSAGE):
-=======
-        if (name := asked.uri.removeprefix(_CARD)) in methods and asked.uri.startswith(_CARD):
-            text, kind = card(answering.methods.made_with(name), methods[name]), "text/markdown"
-        elif asked.uri.startswith(PASSAGE):
->>>>>>> 8740025 (odqa serve has an answerer as a model with the name of its file; tests ask answerers over a real server)
             try:
                 text, kind = self._passage(unquote(asked.uri.removeprefix(_PASSAGE))).text, "text/plain"
             except Problem as problem:
