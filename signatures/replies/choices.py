@@ -27,6 +27,11 @@ _LABELLED = re.compile(
     r"|output|result|response|label)\b(?:\s+to\s+\w[\w ]{0,40}?)?\s*(?:is|was|would be|must be|should be|:|=)+"
     rf"|\b(?:therefore|thus|hence|so|say),?(?= \w+\W*\Z))\s*[\"'(\[]*{_WORD}"
 )
+_ASSERTED = re.compile(
+    r"\A\W*(?:the |this )?(?:summary|prediction|statement|claim|evidence|passages?|facts?|it|they)\s"
+    r"(?P<not>(?:do(?:es)? not|do(?:es)?n't|cannot|fails? to)\s)?(?:\w+ly\s)?"
+    r"(?P<yes>supports?|impl(?:y|ies)|entails?|suffices?)(?P<no>(?!))?\b"
+)
 _CLOSING = re.compile(rf"[.,:;\n–—-]\s*{_WORD}\W*\Z")
 _ANYWHERE = re.compile(r"\b(?P<not>not\s+)?(?:(?P<yes>yes|true)|(?P<no>no|false))\b")
 _DENIED = re.compile(
@@ -68,6 +73,7 @@ class Choice(Reply):
         either = "|".join(sorted(map(re.escape, words), key=len, reverse=True))
         if called := re.match(rf"\W*(?:(?:action|answer|choice|next|output)\W+)?({either})\s*[\[(:{{]", text):
             return words[called[1]]
+        text = re.split(r"\b(?:over|rather than|instead of)\b", text)[0]  # "the first over the second"
         said = {words[word] for word in re.findall(rf"(?<!\w)({either})(?:e?s|e?d|ing)?(?!\w)", text)}
         if len(said) == 1 and not re.search(rf"\b(?:not|never|n't|neither|nor)\W+(?:\w+\W+)?(?:{either})", text):
             return said.pop()
@@ -130,7 +136,7 @@ def _yes_no(text: str) -> str:
     if _BOTH.search(text) or {"yes", "no"} <= set(re.findall(r"[^\W\d_]+", text)) <= _MENU:
         raise ValueError("says both yes and no")
     text = _NOT_SAID.sub(" ", text)
-    said = {_meant(found) for pattern in (_LABELLED, _CLOSING) for found in pattern.finditer(text)}
+    said = {_meant(found) for pattern in (_LABELLED, _ASSERTED, _CLOSING) for found in pattern.finditer(text)}
     begins = _LEADING.match(text)
     if begins and _leads(begins):
         said.add(_meant(begins))

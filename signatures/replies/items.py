@@ -11,7 +11,7 @@ WHAT = (
     r"(?:quer(?:y|ies)|questions?|keywords?|key\s?phrases|steps?|items?|terms)"
 )
 _BULLET = re.compile(
-    r"\A\s*(?:[-*•–—‣▪◦+·○●■►▶➤→✓✔✅]\s+|\(?\d{1,2}[.):-]\s+|\d{1,2}[.)](?=[A-Z\"'“])|\d{1,2}\ufe0f?\u20e3\s*|\(?[a-hA-H]\)\s+"
+    r"\A\s*(?:[-*•–—‣▪◦+·○●■►▶➤→✓✔✅]\s+|\(?\d{1,2}[.):-]\s+|\d{1,2}[.)](?=[A-Z\"'“])|\d{1,2}、\s*|\d{1,2}\ufe0f?\u20e3\s*|\(?[a-hA-H]\)\s+"
     rf"|\[\d{{1,2}}\]\s*|(?:{WHAT}|q)\s*#?\d{{1,2}}\s*[:.)-]\s*|(?:first|second|third|fourth|fifth)\s{WHAT}\s?:\s*)+",
     re.IGNORECASE,
 )

@@ -25,7 +25,8 @@ _NAMED = (
     rf"(?:(?:{NAMES})\s{{0,2}}){{1,2}}[:\[(#]{{0,2}}\s?{_N}\s?[\])]{{0,2}}"
     rf"|\[{{1,3}}\s?(?:(?:{NAMES})\s)?{_N}\s?\]{{0,3}}|\({_N}\)"
 )
-_AND = r"[\s,&+/]{0,4}(?:\b(?:and|or|nor|plus|as well as|y|e|et|und|и)\b\s{0,2}(?:the\s)?)?"
+_ARTICLE = r"(?:(?:the|el|la|le|il|die|o)\s)?"
+_AND = rf"[\s,&+/]{{0,4}}(?:(?:\b(?:and|or|nor|plus|as well as|y|e|et|und|и)\b|[和与及と])\s{{0,2}}{_ARTICLE})?"
 _MORE = rf"(?:{_AND}(?:{_NAMED}|\[?{_N}\]?)){{0,100}}+"
 _FOLLOWS = (
     r"\W{0,9}$|\W{0,3}[:.,–—→=(|-]|\s*\b(?:because|since|as|for|which|is|are|was|were|says?|state|mention|give|contain"
@@ -63,6 +64,8 @@ _SPELLINGS: list[tuple[re.Pattern[str], Any]] = [
     (re.compile(r"\}\s*,"), "\n"),
     (re.compile(r"[{}\"]|</?\w{1,20}>"), " "),
     (re.compile(r"\b(\d+)\.0\b"), r"\1"),
+    (re.compile(r"(?<=[\u3040-\u9fff])(?=\d)|(?<=\d)(?=[\u3040-\u9fff])"), " "),  # 段落是1和3
+    (re.compile(r"\A(?:\W*\d{1,3}\W{0,3}[:=]\s*[01]\b){2,}\W*\Z"), lambda found: _bits(found[0])),
     (re.compile(rf"\A\W*(?:0|zero)\s(?:relevant\s|of\s)?(?:{NAMES})\b.*", re.S), "none"),
     (re.compile(r"^[ \t]*[-*][ \t]*\[x\]", re.M), " relevant "),
     (re.compile(r"^[ \t]*[-*][ \t]*\[ \]", re.M), " irrelevant "),
@@ -86,7 +89,8 @@ _SPELLINGS: list[tuple[re.Pattern[str], Any]] = [
     (re.compile(rf"^\W{{0,9}}\d{{1,2}}[.)]\s{{1,3}}(?=\W{{0,9}}(?:(?:{NAMES})\W*\d|\[\s*\d))", re.M), ""),  # 1. [2]
 ]  # fmt: skip
 _NONE = re.compile(
-    rf"\W{{0,9}}(?:(?:answer|relevant|useful)\W{{1,9}})?(?:{whole(NOTHING)}"
+    rf"\W{{0,9}}(?:(?:i'm |i am )?sorry,? (?:but )?|unfortunately,? )?(?:(?:answer|relevant|useful)\W{{1,9}})?"
+    rf"(?:{whole(NOTHING)}"
     r"|(?:neither\b(?!.*\bnor\b)|not (?:any|a single|one)\b)(?!\W*\d)"
     r"|the list is empty|0\W*$|[^\d]*[:=]\s*\[\s*\]\W*$|(?:没有|无)相关"
     r"|(?:there (?:is|are|were|was|seems? to be|appears? to be)(?:n't| not)? )(?:no|none|any)\b"
@@ -201,8 +205,9 @@ def _clause(text: str, good: bool) -> _Clause:
     kept: list[int] = []
     dropped: list[int] = []
     neither = text.lstrip().startswith("neither")
+    in_front = bool(lists and verdicts and verdicts[0][0] < lists[0][0] and verdicts[-1][0] < lists[-1][0])
     for at, numbers in lists:
-        behind = [is_good for n, is_good in verdicts if n > at]
+        behind = [is_good for n, is_good in verdicts if n > at and not in_front]  # "keep 1, drop 2"
         before = [is_good for n, is_good in verdicts if n < at]
         excepted = at and kinds[at - 1] == "except"
         meant = False if neither or excepted else behind[0] if behind else before[-1] if before else good
@@ -223,6 +228,11 @@ def _aside(found: re.Match[str]) -> str:
         rf"(?:{_NAMED})(?!.*\b(?:is|are|was|were|do|does)\b)", text
     )
     return found[0] if plain else " "
+
+
+def _bits(text: str) -> str:
+    """A line for each number with a 0 or a 1 as its verdict."""
+    return re.sub(r"(\d{1,3})\W{0,3}[:=]\s*([01])\b\W*", lambda n: f"{n[1]}: {('ir' * (n[2] == '0'))}relevant\n", text)
 
 
 def _up_to(many: str) -> str:

@@ -19,7 +19,8 @@ _INTRODUCTION = re.compile(
 _NO_MORE = re.compile(
     rf"\W*(?:[^.,;:]{{1,100}}, )?(?:there (?:is|are) )?no (?:(?:further|more|additional|other|new) )?{WHAT}"
     r"(?: (?:(?:is|are) )?(?:needed|required|necessary))?\W*"
-    r"|[^.?\n]{0,80}(?:\bno|\bnot|n't)\b[^.?\n]{0,40}\b(?:further|more|additional)\b[^.?\n]{0,40}(?:needed|required|necessary)\W*",
+    r"|[^.?\n]{0,80}(?:\bno|\bnot|n't)\b[^.?\n]{0,40}\b(?:further|more|additional)\b[^.?\n]{0,40}(?:needed|required|necessary)\W*"
+    rf"|[^.?\n]{{0,80}}(?:cannot|can't|couldn't) (?:think of|come up with)\b[^.?\n]{{0,40}}{WHAT}\W*",
     re.IGNORECASE,
 )
 _ASSIGNMENT = re.compile(r"\A\s*\w{1,30}\s?=\s?(?=\[)")

@@ -33,6 +33,12 @@ def S(statement: str, passages: list[int]) -> Statement:
 
 
 NUMBERS: list[tuple[Any, Any]] = [
+    ("I'm sorry, but none of these passages answers the question.", []),
+    ("Only passage 4 is relevant. Passages 1, 2, 3 and 5 are about other people.", [4]),
+    ("I would keep 1 and 2 and leave out 3.", [1, 2]),
+    ("1: 0, 2: 1, 3: 1", [2, 3]),
+    ("相关的段落是1和3。", [1, 3]),
+    ("Los pasajes relevantes son el 1 y el 5.", [1, 5]),
     ("I think 1 and 4, since passage 2 is about something else.", [1, 4]),
     ("[1] is relevant because it names him, and [3] because it names her.", [1, 3]),
     ("1, maybe 4", [1, 4]),
@@ -425,6 +431,10 @@ SHORT_ANSWERS: list[tuple[Any, Any]] = [
 ]
 
 YES_NO: list[tuple[Any, Any]] = [
+    ("The summary supports the candidate.", "yes"),
+    ("The summary does not support the candidate.", "no"),
+    ("Sufficient", "yes"),
+    ("Insufficient evidence.", "no"),
     ("yes; no", UNPARSABLE),  # copied from the prompt
     ("Absolutely not.", "no"),
     ("Probably not.", "no"),
@@ -625,6 +635,7 @@ ACTIONS: list[tuple[Any, Any]] = [
 ]
 
 SUMMARIES: list[tuple[Any, Any]] = [
+    ("I prefer the first summary over the second.", "first"),
     ("first", "first"),
     ("Second.", "second"),
     ("The first summary", "first"),
@@ -641,6 +652,8 @@ SUMMARIES: list[tuple[Any, Any]] = [
 ]
 
 TEXTS: list[tuple[Any, Any]] = [
+    ("I'm sorry, I can't think of any queries.", []),
+    ("1、谁是导演？\n2、何时上映？", ["谁是导演？", "何时上映？"]),
     ('director of "The Matrix"', ['director of "The Matrix"']),
     ('"Heroes" David Bowie', ['"Heroes" David Bowie']),
     ('1. "Levity" or "Chicago"', ['"Levity" or "Chicago"']),
