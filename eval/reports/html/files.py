@@ -1,13 +1,13 @@
 """Each table of the page as Markdown and LaTeX, and each drawing as an SVG file."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from importlib import resources
 from pathlib import Path
 from urllib.parse import quote
 
 from eval.reports.html.tables import Table
-from eval.reports.html.view import View
+from eval.reports.html.view import Chart
 from eval.reports.html.visible import visible
 from odqa.files import write_whole
 from retrieval import UsageError
@@ -35,11 +35,11 @@ def component(name: str) -> str:
     return (resources.files("programs.serving") / "page" / name).read_text("utf-8")
 
 
-def files(view: View) -> Files:
-    """The files of all tables and drawings on the page."""
+def files(parts: Iterable[Table | Chart]) -> Files:
+    """The files of all tables and drawings on a page."""
     style = _standalone()
     made: dict[str, dict[str, str]] = {}
-    for part in view.parts:
+    for part in parts:
         if isinstance(part, Table):
             made[part.id] = {"md": markdown(part), "tex": latex(part)}
         if drawing := part.drawing:

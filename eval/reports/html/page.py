@@ -6,13 +6,13 @@ the script of the page sets it as text. The page's policy allows its own style a
 
 import re
 from base64 import b64encode
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from eval.figures.outcomes import REASONS
@@ -26,7 +26,7 @@ from odqa.files import write_whole
 from retrieval import UsageError
 from retrieval.indexes import Progress
 
-__all__ = ["Page", "page", "report", "write"]
+__all__ = ["Page", "page", "rendered", "report", "write"]
 
 _COMPONENTS = ("dom.js", "passages.js", "trace.js")
 
@@ -58,21 +58,35 @@ def page(
     Raises:
         UsageError: the runs cannot be compared, or the passages or calls of one cannot be read.
     """
-    environment = _environment()
     shown = view(runs, title, progress)
+    made = visible(files(shown.parts))
+    data = visible(_data(shown, made)) | {"prompts": packed(shown.runs) if prompts else None}
+    scripts = [*_COMPONENTS, "tables.js", "report.js"]
+    return Page(rendered("report.html", shown.title, scripts, data, page=shown, reasons=REASONS), made)
+
+
+def rendered(template: str, title: str, scripts: Sequence[str], data: Mapping[str, Any], **shown: object) -> str:
+    """A page as HTML.
+
+    Args:
+        template: Fills the body of frame.html.
+        title: Of the page.
+        scripts: Files of JavaScript of this folder and of the served page, each after those that it imports from.
+        data: What they read.
+        shown: What the template reads besides.
+    """
+    environment = _environment()
     style = component("base.css") + component("drawing.css") + _asset(environment, "report.css")
-    script = _joined([*map(component, _COMPONENTS), _asset(environment, "report.js")])
-    made = visible(files(shown))
-    html = environment.get_template("report.html").render(
-        page=shown,
-        reasons=REASONS,
-        data=visible(_data(shown, made)) | {"prompts": packed(shown.runs) if prompts else None},
+    script = _joined([_asset(environment, name) for name in scripts])
+    return environment.get_template(template).render(
+        title=title,
+        data=data,
         style=Markup(style),  # noqa: S704  # a file of this package
         script=Markup(script),  # noqa: S704  # likewise
         style_hash=_hash(style),
         script_hash=_hash(script),
+        **shown,
     )
-    return Page(html, made)
 
 
 def report(runs: Sequence[Run], path: str | Path, *, title: str | None = None) -> None:
@@ -96,7 +110,7 @@ def _environment() -> Environment:
     environment = Environment(
         autoescape=True,
         finalize=visible,
-        loader=PackageLoader("eval.reports", "html"),
+        loader=ChoiceLoader([PackageLoader("eval.reports", "html"), PackageLoader("programs.serving", "page")]),
         lstrip_blocks=True,
         trim_blocks=True,
         undefined=StrictUndefined,
