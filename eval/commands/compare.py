@@ -5,14 +5,13 @@ costs. For the best of n answers, make n runs with --attempts n at a temperature
 """
 
 import json
-import sys
 from argparse import ArgumentParser, Namespace
 
-from eval.commands.options import add_runs, read_runs
+from eval.commands.options import add_runs, columns, read_runs
 from eval.figures.comparison import compare
 from eval.records.record import jsonable
 from eval.reports.text import comparison_table
-from odqa.console import output, progress_bar, width
+from odqa.console import output, progress_bar
 
 
 def add_flags(parser: ArgumentParser) -> None:
@@ -22,6 +21,6 @@ def add_flags(parser: ArgumentParser) -> None:
 
 
 def main(args: Namespace) -> None:
-    comparison = compare(read_runs(args), args.metric.split(",") if args.metric else [], progress=progress_bar)
-    columns = width(sys.stdout) if sys.stdout.isatty() else None
-    output(json.dumps(jsonable(comparison), ensure_ascii=False) if args.json else comparison_table(comparison, columns))
+    metrics = args.metric.split(",") if args.metric else []
+    made = compare(read_runs(args), metrics, progress=progress_bar)
+    output(json.dumps(jsonable(made), ensure_ascii=False) if args.json else comparison_table(made, columns()))

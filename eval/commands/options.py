@@ -1,5 +1,6 @@
 """Options that several commands have, and what is made from them."""
 
+import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,6 +16,7 @@ from eval.runs.request import Pace, Request
 from eval.runs.store import read
 from odqa.bridge import price
 from odqa.cluster import Workers
+from odqa.console import width
 from odqa.limits import Limits
 from programs.commands import flags
 from programs.instruments.settings import settings_of
@@ -33,6 +35,7 @@ __all__ = [
     "add_threads",
     "add_workers",
     "check_draws",
+    "columns",
     "limits_of",
     "pace_of",
     "priced",
@@ -42,6 +45,11 @@ __all__ = [
     "task_name",
     "workers_of",
 ]
+
+
+def _count(parser: ArgumentParser, flag: str, help_: str, default: int | None = None) -> None:
+    """Add a flag for a number of something."""
+    parser.add_argument(flag, type=int, default=default, metavar="N", help=help_)
 
 
 def add_runs(parser: ArgumentParser, more: str = "") -> None:
@@ -72,6 +80,11 @@ def read_runs(args: Namespace) -> list[Run]:
     return [runs[0] if len(runs) == 1 else best_of(runs) for runs in named]
 
 
+def columns() -> int | None:
+    """The width of the terminal that stdout goes to; None where it is none."""
+    return width(sys.stdout) if sys.stdout.isatty() else None
+
+
 def add_data(parser: ArgumentParser) -> None:
     """Add --data, the local copies of data sets."""
     parser.add_argument(
@@ -86,12 +99,8 @@ def add_data(parser: ArgumentParser) -> None:
 
 def add_demonstrations(parser: ArgumentParser, where: str = "", default: str = "none") -> None:
     """Add --demonstrations, labelled examples in the prompts; `where` says in which, `default` what None stands for."""
-    parser.add_argument(
-        "--demonstrations",
-        type=int,
-        metavar="N",
-        help=f"show each predictor N labelled demonstrations, made from training questions{where} (default: {default})",
-    )
+    made = f"made from training questions{where} (default: {default})"
+    _count(parser, "--demonstrations", f"show each predictor N labelled demonstrations, {made}")
 
 
 def add_judge_api_base(parser: ArgumentParser) -> None:
@@ -106,28 +115,18 @@ def add_pace(parser: ArgumentParser) -> None:
     asked."""
     add_workers(parser)
     add_lm_calls(parser)
-    parser.add_argument(
-        "--retries",
-        type=int,
-        default=Pace.retries,
-        metavar="N",
-        help="ask a question up to N times again after an error of the LM's provider (default: %(default)s)",
-    )
+    again = "ask a question up to N times again after an error of the LM's provider (default: %(default)s)"
+    _count(parser, "--retries", again, Pace.retries)
 
 
 def add_workers(parser: ArgumentParser) -> None:
     """Add --threads, --workers and --ray: how many questions are asked at once, and where."""
-    parser.add_argument(
-        "--threads",
-        type=int,
-        metavar="N",
-        help="ask N questions at once (default: 8, or 64 in each worker; of a local model as many as it computes)",
-    )
-    parser.add_argument(
+    at_once = "ask N questions at once (default: 8, or 64 in each worker; of a local model as many as it computes)"
+    _count(parser, "--threads", at_once)
+    _count(
+        parser,
         "--workers",
-        type=int,
-        metavar="N",
-        help="ask in N processes, for more LM calls than one keeps up with; needs the extra ray (default: in this "
+        "ask in N processes, for more LM calls than one keeps up with; needs the extra ray (default: in this "
         "process, or with --ray one for each CPU)",
     )
     parser.add_argument(
@@ -141,11 +140,8 @@ def add_workers(parser: ArgumentParser) -> None:
 
 def add_lm_calls(parser: ArgumentParser) -> None:
     """Add --lm-calls, how many are made at once."""
-    parser.add_argument(
-        "--lm-calls",
-        type=int,
-        metavar="N",
-        help="make at most N LM calls at once, over all workers (default: 32, or 64 for each worker)",
+    _count(
+        parser, "--lm-calls", "make at most N LM calls at once, over all workers (default: 32, or 64 for each worker)"
     )
 
 
@@ -160,19 +156,12 @@ def workers_of(args: Namespace) -> Workers | None:
 
 def add_threads(parser: ArgumentParser) -> None:
     """Add --threads, how many questions are asked at once."""
-    parser.add_argument(
-        "--threads", type=int, default=8, metavar="N", help="ask N questions at once (default: %(default)s)"
-    )
+    _count(parser, "--threads", "ask N questions at once (default: %(default)s)", 8)
 
 
 def add_limits(parser: ArgumentParser, what: str) -> None:
     """Add --max-calls, --max-usd and --max-minutes; `what` says what stops."""
-    parser.add_argument(
-        "--max-calls",
-        type=int,
-        metavar="N",
-        help=f"pay for at most N LM calls, a judge's included, and stop {what} then",
-    )
+    _count(parser, "--max-calls", f"pay for at most N LM calls, a judge's included, and stop {what} then")
     parser.add_argument(
         "--max-usd",
         type=float,
@@ -193,21 +182,14 @@ def limits_of(args: Namespace) -> Limits:
 
 def add_attempts(parser: ArgumentParser, where: str) -> None:
     """Add --seed and --attempts; `where` says what becomes of several attempts."""
-    parser.add_argument(
+    _count(
+        parser,
         "--seed",
-        type=int,
-        default=Request.seed,
-        metavar="N",
-        help="number of this attempt at the questions: with another one the LM draws its replies anew, if its "
-        "temperature is above 0 (default: %(default)s)",
+        "number of this attempt at the questions: with another one the LM draws its replies anew, if its temperature "
+        "is above 0 (default: %(default)s)",
+        Request.seed,
     )
-    parser.add_argument(
-        "--attempts",
-        type=int,
-        default=1,
-        metavar="N",
-        help=f"make N runs, with the seeds from --seed on, {where} (default: %(default)s)",
-    )
+    _count(parser, "--attempts", f"make N runs, with the seeds from --seed on, {where} (default: %(default)s)", 1)
 
 
 def seeds_of(args: Namespace) -> Sequence[int]:

@@ -30,7 +30,7 @@ from eval.commands.options import (
 from eval.reports.progress import Progress
 from eval.runs.found import known_runs
 from eval.runs.prepare import load_lm
-from eval.runs.request import Pace
+from eval.runs.request import Pace, Request
 from odqa.console import output, say
 from odqa.limits import Limiter
 from programs.commands.flags import adapter_of, add_lm, assignment, lm_settings
@@ -114,12 +114,11 @@ def main(args: Namespace) -> None:
         output("\n\n".join(map(printing.show, tables)))
         return
     seeds, states = seeds_of(args), {name: str(file) for name, file in args.state}
-    settings = {name.replace("-", "_"): value for name, value in args.set}
-    setup.check_settings(settings, tables)
+    request = _request(args)
+    setup.check_settings(request.settings, tables)
     setup.check_states(states)
-    if args.limit is not None and args.limit < 1:
-        raise UsageError(f"limit is a number of questions and must be at least 1, not {args.limit}")
     begun: list[Path] = []
+    results = []
 
     def on_run(row: str, task: str, directory: Path) -> None:
         begun.append(directory)
@@ -127,29 +126,23 @@ def main(args: Namespace) -> None:
 
     with dspy.context(adapter=adapter_of(args)), Progress(None) as progress:
         made = setup.Setup(
+            request=request,
             lms=_lms(args),
             retrievers=_retrievers(args),
             directory=Path(args.runs),
             known=known_runs(map(Path, args.known or ["runs"])),
-            limit=args.limit,
-            data=args.data,
             judge=args.judge,
-            judge_api_base=args.judge_api_base,
-            settings=settings,
             states=states,
-            demonstrations=args.demonstrations,
-            on_demonstrations=lambda shown: progress.say(str(shown)),
-            pace=Pace(threads=args.threads, lm_calls=args.lm_calls, workers=workers_of(args)),
             limiter=Limiter(limits_of(args)),
-            cache=args.cache,
+            on_demonstrations=lambda shown: progress.say(str(shown)),
             on_run=on_run,
             on_row=progress.on_row,
         )
-        results = []
         try:
             for seed in seeds:
                 results += [f"Seed {seed}"] if len(seeds) > 1 else []
-                results += [printing.beside(running.run(table, replace(made, seed=seed))) for table in tables]
+                of_seed = replace(made, request=replace(request, seed=seed))
+                results += [printing.beside(running.run(table, of_seed)) for table in tables]
         except KeyboardInterrupt:
             say("interrupted; to continue, repeat the command")
             raise
@@ -158,9 +151,26 @@ def main(args: Namespace) -> None:
         raise OdqaError("nothing was run; what the tables say of their rows tells why")
 
 
+def _request(args: Namespace) -> Request:
+    """What all runs have in common; their rows name task and program."""
+    if args.limit is not None and args.limit < 1:
+        raise UsageError(f"limit is a number of questions and must be at least 1, not {args.limit}")
+    return Request(
+        task="",
+        program="",
+        settings={name.replace("-", "_"): value for name, value in args.set},
+        demonstrations=args.demonstrations,
+        cache=args.cache,
+        limit=args.limit,
+        data=args.data,
+        judge_api_base=args.judge_api_base,
+        pace=Pace(threads=args.threads, lm_calls=args.lm_calls, workers=workers_of(args)),
+    )
+
+
 def _lms(args: Namespace) -> "dict[str, MakeLM]":
     """What makes the LM of each role. Whatever else the flags say of the LM holds for all of them."""
-    from eval.papers.roles import by_role, lm_roles
+    from eval.papers.setup import by_role, lm_roles
 
     specs = by_role("--lm", args.lm or ["auto"], lm_roles())
     addresses = by_role("--api-base", args.api_base, lm_roles())
@@ -188,7 +198,7 @@ def _load_lm(
 
 def _retrievers(args: Namespace) -> dict[str, tuple[str, Retriever]]:
     """The retriever of each role, with its name; each is opened once."""
-    from eval.papers.roles import by_role, retriever_roles
+    from eval.papers.setup import by_role, retriever_roles
 
     usual = os.environ.get("ODQA_RETRIEVER")
     specs = by_role("--retriever", args.retriever or ([usual] if usual else []), retriever_roles(), by_task=True)

@@ -21,7 +21,7 @@ from dspy.utils.exceptions import LMError
 
 import lms
 from eval import metrics
-from eval.commands.options import add_data, add_limits, add_pace, limits_of, pace_of, priced, task_name
+from eval.commands.options import add_data, add_limits, add_pace, columns, limits_of, pace_of, priced, task_name
 from eval.commands.run import check_prices, watched
 from eval.figures.summary import summarise
 from eval.records.run import Run
@@ -94,7 +94,7 @@ def planned(args: Namespace) -> list["Planned"]:
 
 def print_plan(runs: Sequence["Planned"]) -> None:
     """Print which runs there are, and what they will cost."""
-    output(plan_table(list(_prospects(runs))))
+    output(plan_table(list(_prospects(runs)), columns()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,7 +275,7 @@ def _table(planned: Sequence[Planned], states: dict[Path, str]) -> str:
         found = run_of(each)
         summary = None if found is None else summarise(found.rows, len(each.examples), found.manifest)
         outcomes.append(Outcome(each.about(), summary, states.get(each.directory, "not run")))
-    return set_table(outcomes)
+    return set_table(outcomes, columns())
 
 
 def _say_what_next(planned: Sequence[Planned]) -> None:
@@ -296,13 +296,15 @@ def _prospects(planned: Sequence[Planned]) -> Iterator[Prospect]:
                 questions = [example.question for example in each.examples[:_PLANNED_ON]]
                 module = prepare(each.request, each.opened).module
                 amounts = counted[key] = plan(module, lms.load("extractive"), questions)
-        left = len(each.examples) - answered(each.directory)
+        left, free = len(each.examples) - answered(each.directory), bool(standing(each.lm.model))
         calls, read_in, written = (amounts[name] for name in ("lm_calls", "input_tokens", "output_tokens"))
-        typical, most = left * calls.typical, left * calls.most
-        usd: tuple[float | None, float | None] = 0.0, 0.0
-        if not standing(each.lm.model):
-            usd = (
-                price(each.lm, left * read_in.typical, left * written.typical),
-                price(each.lm, left * read_in.most, left * written.most),
-            )
-        yield Prospect(str(each.directory), len(each.examples), left, (typical, most), usd)
+        yield Prospect(
+            str(each.directory),
+            len(each.examples),
+            left,
+            (left * calls.typical, left * calls.most),
+            (
+                0.0 if free else price(each.lm, left * read_in.typical, left * written.typical),
+                0.0 if free else price(each.lm, left * read_in.most, left * written.most),
+            ),
+        )

@@ -15,7 +15,7 @@ from functools import partial
 from hashlib import sha256
 from itertools import product
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import dspy
 
@@ -35,10 +35,8 @@ from eval.papers.measuring import (
 )
 from eval.papers.migres_studies import STUDIES, prepared
 from eval.papers.questions import Questions, find_questions
-from eval.papers.roles import fill
-from eval.papers.setup import MakeLM, Setup, program_of, settings_of
+from eval.papers.setup import Setup, fill, program_of, settings_of
 from eval.papers.tables import Column, Table, TableRow
-from eval.papers.unanswered import ANSWER_LAST, NoAnswer
 from eval.records.run import Run
 from eval.runs.asking import how_asked
 from eval.runs.found import asked
@@ -52,7 +50,11 @@ from odqa.limits import Limiter
 from programs.instruments.state import load_state
 from retrieval import Retriever, UsageError
 
-__all__ = ["Cell", "TableRun", "run"]
+__all__ = ["ANSWER_LAST", "Cell", "NoAnswer", "TableRun", "run"]
+
+ANSWER_LAST = frozenset({"blendfilter", "chain_of_rewrite", "cot", "direct", "qpaug"})
+"""Programs whose predictor `answer` is asked for the answer and for nothing else: without it they find, rank and keep
+the same passages. (ITER-RETGEN searches with what its predictor `answer` says, and so is not among them.)"""
 
 _Made = TypeVar("_Made")
 _At = tuple[str, str]  # the names of a row and a column
@@ -116,7 +118,7 @@ def run(table: Table, setup: Setup) -> TableRun:
         for row in table.rows
         for column, figure in zip(table.columns, row.figures, strict=True)
     ]
-    return TableRun(table, tuple(cells), tuple(differences(table, runs, setup.settings)))
+    return TableRun(table, tuple(cells), tuple(differences(table, runs, setup.request.settings)))
 
 
 def _once(made: dict[str, _Made | NotRun], task: str, make: Callable[[], _Made]) -> _Made:
@@ -132,23 +134,6 @@ def _once(made: dict[str, _Made | NotRun], task: str, make: Callable[[], _Made])
     return known
 
 
-@dataclass(frozen=True, slots=True)
-class _Given:
-    """What a row runs on a task, before its questions are looked for."""
-
-    request: Request
-    module: dspy.Module
-    retriever: Retriever | None
-    reader: MakeLM | None
-    """None where nothing is asked of it."""
-    planner: MakeLM | None
-    """None where nothing is asked of it, or the row has none."""
-    planned: list[dspy.Predict]
-    """The predictors that are the planner's."""
-    answers: bool
-    """Whether the question is answered; else it is only searched for."""
-
-
 def _run_row(table: Table, row: TableRow, task: str, questions: dict[str, Questions | NotRun], setup: Setup) -> RowRun:
     """The run of a row on a task; of several, one for each top_p, the best answer to each question. What the row lacks
     is said before questions are looked for.
@@ -156,113 +141,97 @@ def _run_row(table: Table, row: TableRow, task: str, questions: dict[str, Questi
     Raises:
         NotRun: the row lacks something, there are no questions, or all of them failed.
     """
-    given = _given(table, row, task, setup)
+    request, retriever = _request(table, row, task, setup)
+    answers = row.program not in ANSWER_LAST or needs_answers(table, row.program, task)
+    module = _module(request, retriever, answers)
+    of_planner = table.planners.get(row.program, ()) if row.planner else ()
+    planned = [predictor for name, predictor in module.named_predictors() if name.partition(".")[0] in of_planner]
+    reads = len(planned) < len(module.predictors())
+    make_reader = fill(setup.lms, "--lm", row.reader, "reader") if reads else None
+    make_planner = fill(setup.lms, "--lm", row.planner, "planner") if planned else None
     found = _once(questions, task, partial(_questions, task, setup))
-    runs = [_attempt(row, given, found, setup, top_p) for top_p in row.top_p or (None,)]
-    best = best_of([done.run for done in runs]) if len(runs) > 1 else runs[0].run
-    return replace(runs[0], summary=figures_of(best), run=best)
+    study = STUDIES.get(row.program)
+    examples = prepared(study, found.examples) if study else found.examples
+    if not examples:
+        raise NotRun(f"there is no gold that it takes in {found.where}")
+    reader, planner = (make and make(examples, retriever, request.seed) for make in (make_reader, make_planner))
+    for predictor in planned if planner else []:
+        predictor.lm = planner.copy(cache=True)  # the run's records stand in the place of the cache
+    ready = Prepared(
+        request=request,
+        examples=examples,
+        retriever=retriever,
+        module=module,
+        shown=_demonstrations(module, request, examples, setup),
+        lm=reader,
+        planner=planner,
+        answers=answers,
+    )
+    drawn = [reader.copy(top_p=top_p) for top_p in row.top_p] if reader and row.top_p else [reader]
+    runs = [_made(row, replace(ready, lm=lm), setup) for lm in drawn]
+    best = best_of(runs) if len(runs) > 1 else runs[0]
+    asked = [lm and how_asked(lm) for lm in (drawn[0], planner)]
+    return RowRun(row, task, figures_of(best), best, found, *asked)
 
 
 def _questions(task: str, setup: Setup) -> Questions:
     try:
-        return find_questions(task, setup.limit, setup.data)
+        return find_questions(task, setup.request.limit, setup.request.data)
     except UsageError as error:
         raise NotRun(str(error)) from error
 
 
-def _given(table: Table, row: TableRow, task: str, setup: Setup) -> _Given:
-    """What the row runs.
+def _request(table: Table, row: TableRow, task: str, setup: Setup) -> tuple[Request, Retriever | None]:
+    """What the row asks for, and its retriever.
 
     Raises:
-        NotRun: it lacks a setting, a state file, a retriever or an LM.
+        NotRun: it lacks a setting, a state file or a retriever.
     """
     name, known = task.partition(":")[0], settings_of(row.program)
-    wanted = table.settings_for(row, task, setup.settings)
+    wanted = table.settings_for(row, task, setup.request.settings)
     settings = {setting: value for setting, value in wanted.items() if setting in known}
     if lacking := [setting for setting in row.needs if setting not in settings]:
         raise NotRun(f"needs --set {lacking[0]}=…, for which there is no default")
+    shots, data = setup.request.demonstrations, setup.request.data
     state = None if row.demonstrations == "none" else setup.state_file(row.program, name)
-    if state is None and not setup.demonstrations and row.demonstrations == "required":
+    if state is None and not shots and row.demonstrations == "required":
         raise NotRun(
             f"needs --demonstrations N, or --state {row.program}=FILE with demonstrations: odqa optimize {row.program} "
             "makes one"
         )
+    if shots is None and isinstance(row.demonstrations, int) and at_hand(task, data):
+        shots = row.demonstrations  # the paper's number, where it can be had
     spec, retriever = (
         ("none", None) if row.retriever == "none" else fill(setup.retrievers, "--retriever", row.retriever, task=name)
     )
-    request = Request(
-        task=task,
-        program=row.program,
-        settings=settings,
-        state=state,
-        demonstrations=None if state else _shots(row, task, setup),
-        retriever=spec,
-        seed=setup.seed,
-        cache=setup.cache,
-        limit=setup.limit,
-        data=None if setup.data is None else str(setup.data),
-        judge_api_base=setup.judge_api_base,
-        pace=setup.pace,
-    )
-    module = program_of(row.program)(retriever, **settings)
-    if state is not None:
+    none = state is not None or row.demonstrations == "none"
+    asked = {"task": task, "program": row.program, "settings": settings, "state": state, "retriever": spec}
+    return replace(setup.request, **asked, demonstrations=None if none else shots or None), retriever
+
+
+def _module(request: Request, retriever: Retriever | None, answers: bool) -> dspy.Module:
+    """The row's program with its state; without `answers` it asks for none.
+
+    Raises:
+        NotRun: the state is none of this program.
+    """
+    module = program_of(request.program)(retriever, **request.settings)
+    if request.state is not None:
         try:
-            load_state(module, state)
+            load_state(module, request.state)
         except UsageError as error:
             raise NotRun(str(error)) from error
-    answers = row.program not in ANSWER_LAST or needs_answers(table, row.program, task)
     if not answers:
         module.answer = NoAnswer(module.answer)
-    of_planner = table.planners.get(row.program, ()) if row.planner else ()
-    planned = [predictor for name, predictor in module.named_predictors() if name.partition(".")[0] in of_planner]
-    reads = len(planned) < len(module.predictors())
-    return _Given(
-        request=request,
-        module=module,
-        retriever=retriever,
-        reader=fill(setup.lms, "--lm", row.reader, "reader") if reads else None,
-        planner=fill(setup.lms, "--lm", row.planner, "planner") if planned else None,
-        planned=planned,
-        answers=answers,
-    )
-
-
-def _shots(row: TableRow, task: str, setup: Setup) -> int | None:
-    """How many demonstrations the row is to show: the caller's number, or else the paper's, where it can be had."""
-    if row.demonstrations == "none" or setup.demonstrations is not None:
-        return None if row.demonstrations == "none" else setup.demonstrations or None
-    return row.demonstrations if isinstance(row.demonstrations, int) and at_hand(task, setup.data) else None
-
-
-def _attempt(row: TableRow, given: _Given, questions: Questions, setup: Setup, top_p: float | None) -> RowRun:
-    request = given.request
-    study = STUDIES.get(request.program)
-    examples = prepared(study, questions.examples) if study else questions.examples
-    if not examples:
-        raise NotRun(f"there is no gold that it takes in {questions.where}")
-    reader, planner = (make and make(examples, given.retriever, setup.seed) for make in (given.reader, given.planner))
-    if planner:
-        for predictor in given.planned:
-            predictor.lm = planner.copy(cache=True)  # the run's records stand in the place of the cache
-    ready = Prepared(
-        request=request,
-        examples=examples,
-        retriever=given.retriever,
-        module=given.module,
-        shown=_demonstrations(given, examples, setup),
-        lm=reader.copy(top_p=top_p) if reader and top_p is not None else reader,
-        planner=planner,
-        answers=given.answers,
-    )
-    done = _made(row, ready, setup)
-    if not done.rows:
-        raise NotRun(f"{done.gap} before a question was answered; to continue, repeat the command with another")
-    ways = [lm and how_asked(lm) for lm in (reader, planner)]
-    return RowRun(row, request.task, figures_of(done), done, questions, *ways)
+    return module
 
 
 def _made(row: TableRow, ready: Prepared, setup: Setup) -> Run:
-    """The run as it is on disk: made here, gone on with, or another one that asked the same."""
+    """The run as it is on disk: made here, gone on with, or another one that asked the same.
+
+    Raises:
+        NotRun: a limit is reached before a question is answered, or all questions failed.
+    """
     request, manifest = ready.request, manifest_of(ready)
     sign = sha256(json.dumps([manifest, fingerprint(ready.examples)], sort_keys=True).encode()).hexdigest()[:12]
     directory = setup.directory / f"{request.program}-{request.task.replace(':', '-')}-{sign}"
@@ -273,7 +242,7 @@ def _made(row: TableRow, ready: Prepared, setup: Setup) -> Run:
     elif reached := limiter.reached():
         raise NotRun(f"{reached}; to continue, repeat the command with another")
     most = limiter.calls_left()
-    chosen = [load_metric(name, judge_api_base=setup.judge_api_base, most_calls=most) for name in names]
+    chosen = [load_metric(name, judge_api_base=request.judge_api_base, most_calls=most) for name in names]
     if directory.exists() and (known := read(directory)).manifest.entries().get("rescored"):
         return known
     same = setup.known.get(asked(whole_manifest(manifest, ready.examples)))
@@ -286,7 +255,10 @@ def _made(row: TableRow, ready: Prepared, setup: Setup) -> Run:
         ask(ready, chosen, directory, limiter=limiter, on_row=setup.on_row)
     except AllFailed as error:
         raise NotRun(str(error)) from error
-    return read(directory)
+    done = read(directory)
+    if not done.rows:
+        raise NotRun(f"{done.gap} before a question was answered; to continue, repeat the command with another")
+    return done
 
 
 def _taken(known: Run, chosen: Sequence[Metric], directory: Path) -> Run:
@@ -297,22 +269,39 @@ def _taken(known: Run, chosen: Sequence[Metric], directory: Path) -> Run:
     return read(directory)
 
 
-def _demonstrations(given: _Given, examples: Sequence[dspy.Example], setup: Setup) -> Shown | None:
+def _demonstrations(
+    module: dspy.Module, request: Request, examples: Sequence[dspy.Example], setup: Setup
+) -> Shown | None:
     """Give the row's program its demonstrations. A program that asks no LM gets none, and neither does one whose row
     shows them by default, where they cannot be made.
 
     Raises:
         NotRun: the caller wants some, and there are no questions to make them from.
     """
-    if not given.module.predictors():
+    if not module.predictors():
         return None
     try:
-        shown = demonstrate(given.module, given.request, examples)
+        shown = demonstrate(module, request, examples)
     except UsageError as error:
-        if setup.demonstrations:
+        if setup.request.demonstrations:
             raise NotRun(str(error)) from error
-        setup.on_demonstrations(f"{given.request.program}, {given.request.task}: zero-shot: {error}")
+        setup.on_demonstrations(f"{request.program}, {request.task}: zero-shot: {error}")
         return None
     if shown:
         setup.on_demonstrations(shown)
     return shown
+
+
+class NoAnswer(dspy.Module):
+    """Stands in the place of the predictor `answer`: asks no LM, and replies as if nothing could be parsed.
+
+    Args:
+        answer: The predictor, whose signature QPaug looks at.
+    """
+
+    def __init__(self, answer: dspy.Module) -> None:
+        super().__init__()
+        self.signature = getattr(answer, "signature", None)
+
+    def forward(self, **inputs: Any) -> dspy.Prediction:
+        return dspy.Prediction(answer=None, reasoning=None)

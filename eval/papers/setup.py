@@ -1,17 +1,22 @@
-"""What the rows of a table are run with: the caller's LM, retrievers, settings and state files."""
+"""What the rows of a table are run with: the caller's LM, retrievers, settings and state files.
 
-from collections.abc import Callable, Mapping, Sequence
+A row of a table names the paper's LMs and its retriever, the roles. The caller gives one of each for all rows, or one
+for a role, or a retriever for the questions of a task, since a paper may have another corpus for each data set.
+"""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import dspy
 
 import programs
+from eval.papers.measuring import NotRun
 from eval.papers.migres_studies import STUDIES
-from eval.papers.tables import Table
+from eval.papers.tables import PAPERS, Table, paper
 from eval.records.record import Row
-from eval.runs.request import Pace
+from eval.runs.request import Request
 from eval.tasks import choose
 from eval.tasks.demonstrations.training import Shown
 from odqa.limits import Limiter
@@ -19,7 +24,13 @@ from programs.instruments import settings as instruments
 from programs.steps.settings import check
 from retrieval import Retriever, UsageError
 
-__all__ = ["MakeLM", "Setup", "check_settings", "check_states", "program_of", "settings_of"]
+__all__ = [
+    "MakeLM", "Setup", "by_role", "check_settings", "check_states", "fill", "lm_roles", "program_of", "retriever_roles",
+    "settings_of",
+]  # fmt: skip
+
+_Given = TypeVar("_Given")
+_ALL = ""  # the role of what is given without one
 
 MakeLM = Callable[[Sequence[dspy.Example], Retriever | None, int], dspy.LM]
 """Gives the LM for questions, a retriever and a seed."""
@@ -29,38 +40,24 @@ MakeLM = Callable[[Sequence[dspy.Example], Retriever | None, int], dspy.LM]
 class Setup:
     """What the rows are run with."""
 
+    request: Request
+    """What all runs have in common; the row adds its task, program, settings, state and retriever. The settings are for
+    all rows whose programs have them, and replace those of the table, but not what a row fixes. The demonstrations are
+    for rows in which the paper shows some and there is no state file; 0 for none, None for as many as the row says."""
     lms: Mapping[str, MakeLM]
-    """By role: one of `eval.papers.roles.lm_roles`, or "" for all that are not named."""
+    """By role: one of `lm_roles`, or "" for all that are not named."""
     retrievers: Mapping[str, tuple[str, Retriever]]
-    """The name of a retriever and the retriever itself, by role: one of `eval.papers.roles.retriever_roles`, or "" for
-    all that are not named, except `oracle`, whose corpus has the data sets' own passages among the others. ROLE@TASK
-    and @TASK are for the questions of one task alone."""
+    """The name of a retriever and the retriever itself, by role: one of `retriever_roles`, or "" for all that are not
+    named, except `oracle`, whose corpus has the data sets' own passages among the others. ROLE@TASK and @TASK are for
+    the questions of one task alone."""
     directory: Path
     """Where the directories of the runs go."""
     known: Mapping[str, Path] = field(default_factory=dict)
     """Runs that stand for rows which ask the same, as `eval.runs.found.known_runs` gives them."""
-    limit: int | None = None
-    """Ask only the first so many questions of each task."""
-    data: str | Path | None = None
-    """Directory with local copies of the data sets; see `eval.tasks.load`."""
     judge: str | None = None
     """The LM of acc_judge, as `eval.metrics.load` takes it; None leaves that metric out."""
-    judge_api_base: str | None = None
-    """Address of an OpenAI-compatible server that has it."""
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    """By name, for all rows whose programs have them. They replace those of the table, but not what a
-    row fixes; see `eval.papers.tables.Table.fixed_in`."""
     states: Mapping[str, str] = field(default_factory=dict)
     """State files, with the demonstrations that the papers show, by PROGRAM, or by PROGRAM:TASK for one task alone."""
-    demonstrations: int | None = None
-    """How many labelled demonstrations each predictor gets, in rows where the paper shows some and there is no state
-    file; 0 for none, None for as many as the row says."""
-    seed: int = 0
-    """Number of this attempt at the questions, for the LMs; another one gives other runs."""
-    cache: bool = False
-    """Use the replies in DSPy's cache; see `eval.runs.runner.evaluate`."""
-    pace: Pace = field(default_factory=Pace)
-    """Where and how fast the questions are asked."""
     limiter: Limiter = field(default_factory=Limiter)
     """When to stop: one for all runs together."""
     on_demonstrations: Callable[[Shown | str], object] = lambda shown: None
@@ -73,6 +70,64 @@ class Setup:
     def state_file(self, program: str, task: str) -> str | None:
         """The state file for a program on a task, given without variant: its own before the one for all tasks."""
         return self.states.get(f"{program}:{task}", self.states.get(program))
+
+
+def lm_roles() -> list[str]:
+    """`reader` and `planner`, and the LMs of all papers."""
+    return list(dict.fromkeys(["reader", "planner", *(lm for name in PAPERS for lm in paper(name).lms)]))
+
+
+def retriever_roles() -> list[str]:
+    """The retrievers of all papers, and `oracle`."""
+    return list(dict.fromkeys([*(found for name in PAPERS for found in paper(name).retrievers), "oracle"]))
+
+
+def by_role(flag: str, texts: Sequence[str], roles: Collection[str], *, by_task: bool = False) -> dict[str, str]:
+    """Values by role, from VALUE or ROLE=VALUE; a value without a role has the role "".
+
+    Args:
+        flag: What the caller gave them with.
+        texts: The values.
+        roles: Those there are.
+        by_task: Whether a role may be followed by @TASK, a task's name without variant, also where there is no role.
+
+    Raises:
+        UsageError: there is no such role or task.
+    """
+    found = {}
+    for text in texts:
+        key, equals, value = text.partition("=")
+        role, at, task = key.partition("@") if by_task else (key, "", "")
+        if not equals or {":", "/"} & {*key}:  # the value itself has an equals sign
+            key, value = _ALL, text
+        elif role not in roles and not (at and not role):
+            raise UsageError(f"{flag}: there is no role {role!r}; there are: {', '.join(roles)}")
+        elif at:
+            choose(task)
+        found[key] = value
+    return found
+
+
+def fill(given: Mapping[str, _Given], flag: str, *roles: str | None, task: str = "") -> _Given:
+    """What the caller gave for the first of these roles that has something, or else for all roles.
+
+    Args:
+        given: By role, by ROLE@TASK or by @TASK, of which the task's own comes first.
+        flag: What the caller gave it with.
+        roles: None is no role.
+        task: The task's name without variant.
+
+    Raises:
+        NotRun: there is none.
+    """
+    named = [role for role in roles if role is not None]
+    for role in [*named, *([] if "oracle" in named else [_ALL])]:
+        for key in (f"{role}@{task}", role):
+            if key in given:
+                return given[key]
+    if "oracle" in named:
+        raise NotRun(f"needs {flag} oracle=SPEC, over a corpus that odqa eval corpus TASK --add-to CORPUS has made")
+    raise NotRun(f"needs {flag} {named[0]}=SPEC, or {flag} SPEC for all")
 
 
 def program_of(name: str) -> type[dspy.Module]:

@@ -21,6 +21,7 @@ from eval.papers.running import run as run_table
 from eval.papers.setup import Setup
 from eval.papers.tables import find
 from eval.runs.ceiling import load_oracle
+from eval.runs.request import Request
 from eval.runs.runner import evaluate
 from eval.tasks import load
 from programs.instruments.cost import measured
@@ -332,7 +333,7 @@ def test_the_papers_tables_run_with_them(tmp_path: Path, monkeypatch: pytest.Mon
         lms={"": partial(load_oracle, "oracle")},
         retrievers={"": ("memory", retriever())},
         directory=tmp_path / "runs",
-        data=musique(tmp_path / "data"),
+        request=Request(task="", program="", data=str(musique(tmp_path / "data"))),
     )
     printed = {n: beside(run_table(find(f"migres:table{n}"), setup)) for n in (1, 2, 10)}
     ours = {
@@ -344,7 +345,7 @@ def test_the_papers_tables_run_with_them(tmp_path: Path, monkeypatch: pytest.Mon
     assert [line[-4] for line in ours[2]] == ["100.0"] * 6
     assert "Not run" not in printed[1] + printed[2]
     assert "First search: needs --set against=…" in printed[10]
-    with_other = replace(setup, settings={"against": "other", "threshold": -6.0})
+    with_other = replace(setup, request=replace(setup.request, settings={"against": "other", "threshold": -6.0}))
     compared = beside(run_table(find("migres:table10"), with_other))
     assert re.search(r"Musique RR +1.18 +1.000 +\[1.000, 1.000\] +1\n", compared)
     assert "Against: other" in compared
@@ -366,7 +367,7 @@ def test_a_table_of_a_study_says_where_there_is_no_gold(tmp_path: Path) -> None:
         lms={"": lambda *_: load_oracle("oracle", load("sample", 1), None)},
         retrievers={"": ("memory", retriever())},
         directory=tmp_path / "runs",
-        data=data,
+        request=Request(task="", program="", data=str(data)),
     )
     assert "Extraction: there is no gold that it takes in the local copy" in beside(
         run_table(find("migres:table1"), setup)

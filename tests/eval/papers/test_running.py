@@ -38,14 +38,14 @@ def sample() -> Retriever:
 
 
 def setup(directory: Path, retriever: Retriever | None, **more: Any) -> Setup:
-    return Setup(
-        **{
-            "lms": {"": lambda *_: extractive_lm()},
-            "retrievers": {"": ("sample", retriever)} if retriever else {},
-            "directory": directory,
-            **more,
-        }
-    )
+    """A setup; what a request has too goes into that."""
+    of_request = {name: more.pop(name) for name in [*more] if name in Request.__dataclass_fields__}
+    if "data" in of_request:
+        of_request["data"] = str(of_request["data"])
+    request = Request(task="", program="", **of_request)
+    retrievers = {"": ("sample", retriever)} if retriever else {}
+    usual = {"lms": {"": lambda *_: extractive_lm()}, "retrievers": retrievers, "directory": directory}
+    return Setup(request=request, **{**usual, **more})
 
 
 def with_rows(*rows: dict[str, Any]) -> Table:
@@ -504,7 +504,7 @@ def test_a_run_of_eval_that_asked_the_same_stands_for_a_row(
     assert rescored["rescored"]["metrics"] == ["em"]
     assert {path: path.read_bytes() for path in (tmp_path / "known").rglob("*.json*")} == before
     with adapter(usual):
-        run_and_print(table, replace(made, limit=1))  # other questions
+        run_and_print(table, replace(made, request=replace(made.request, limit=1)))  # other questions
     assert len(manifests(tmp_path)) == 2
 
 

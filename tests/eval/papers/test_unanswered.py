@@ -4,7 +4,7 @@ import dspy
 import pytest
 
 import programs
-from eval.papers.unanswered import ANSWER_LAST, NoAnswer
+from eval.papers.running import ANSWER_LAST, NoAnswer
 from lms.extractive import extractive_lm
 from programs.instruments.cost import measured
 from retrieval import load as load_retriever
