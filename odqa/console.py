@@ -15,7 +15,7 @@ from typing import Any, NoReturn, TextIO
 
 from tqdm import tqdm
 
-from odqa.errors import OdqaError
+from odqa.errors import OdqaError, there_are
 from odqa.printable import printable, written_out
 from odqa.secrets import without_secrets
 
@@ -38,6 +38,12 @@ class Parser(argparse.ArgumentParser):
 
     def format_help(self) -> str:
         return _writable(super().format_help())
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        """As argparse does; of a word that is nearly a choice, the message says which one is meant."""
+        if action.choices is not None and value not in action.choices:
+            choices = [str(choice) for choice in action.choices]
+            raise argparse.ArgumentError(action, f"invalid choice: {value!r}; {there_are(str(value), choices)}")
 
     def error(self, message: str) -> NoReturn:
         self.exit(2, printable(f"{self.prog}: error: {message}; --help lists the flags\n"))

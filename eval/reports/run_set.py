@@ -59,17 +59,16 @@ def set_table(outcomes: Sequence[Outcome], width: int | None = None) -> str:
     common = [f"{name} {value}" for name, value in outcomes[0].about.items() if name not in names and value]
     totals = [outcome.summary.total for outcome in outcomes if outcome.summary]
     metrics = list(dict.fromkeys(metric for total in totals for metric in total.scores))
-    scores = [cell for metric in metrics for cell in (heading(metric), "")]
     costs = [*(COSTS[cost] for cost in _COSTS), "USD"]
-    lines = [[*names, "n", "failed", "unparsable", *scores, *costs, "state"]]
+    lines = [[*names, "n", "failed", "unparsable", *map(heading, metrics), *costs, "state"]]
     for outcome in outcomes:
-        figures = ["-", "-", "-", *["-", ""] * len(metrics), *"-" * len(costs)]
+        figures = ["-"] * (3 + len(metrics) + len(costs))
         if outcome.summary is not None:
             total = outcome.summary.total
             figures = [str(total.n), str(total.failed), str(total.unparsable)]
             for metric in metrics:
                 score = total.scores.get(metric)
-                figures += [percent(score, total.n), interval(score.low, score.high)] if score else ["-", ""]
+                figures.append(f"{percent(score, total.n)} {interval(score.low, score.high)}" if score else "-")
             figures += [*(f"{total.cost[cost]:,.2f}" for cost in _COSTS), usd(total.cost.get("usd"))]
         lines.append([*(outcome.about[name] for name in names), *figures, outcome.state])
     table = fitted(lines, [*range(len(names)), len(lines[0]) - 1], width)
