@@ -54,7 +54,7 @@ def test_an_index_is_built_and_searched(tmp_path: Path, capsys: pytest.CaptureFi
     [
         ([], "odqa: error: the following arguments are required: COMMAND; --help lists the flags"),
         (["nonsense"], "odqa: error: argument COMMAND: invalid choice: 'nonsense'; there are: ask, serve, eval, "),
-        (["evl", "sample"], "odqa: error: argument COMMAND: invalid choice: 'evl'; did you mean eval? There are: ask, "),
+        (["evl", "sample"], "odqa: error: argument COMMAND: invalid choice: 'evl'; did you mean eval? There are: "),
         (["search", "bm25:no", "x"], "odqa: error: there is no BM25 index in no: build one with `odqa index`"),
         (["serve-passages"], "odqa serve-passages: error: the following arguments are required: SPEC"),
         (["eval", "compare"], "odqa eval compare: error: the following arguments are required: RUN"),
