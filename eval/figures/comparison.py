@@ -86,20 +86,17 @@ def best_of(samples: Sequence[Run]) -> Run:
     Raises:
         UsageError: they are of different tasks or have no question in common.
     """
-    shared = _shared(samples)
-    together = [list(rows) for rows in zip(*shared, strict=True)]
+    together = [list(rows) for rows in zip(*_shared(samples), strict=True)]
     first, *others = (sample.manifest.entries() for sample in samples)
     same = {key: value for key, value in first.items() if all(other.get(key) == value for other in others)}
     needed = {name: first[name] for name in ("format", "started", "metrics", "questions", "versions")}
-    gaps = [f"{sample.name}: {sample.gap}" for sample in samples if sample.gap]
+    own = {"asked": len(together), "self_tests": {}, "best_of": [sample.manifest for sample in samples]}
     return Run(
         name=", ".join(sample.name for sample in samples),
         directories=tuple(directory for sample in samples for directory in sample.directories),
-        manifest=Manifest.model_validate(
-            {**needed, **same, "asked": len(together), "self_tests": {}, "best_of": [s.manifest for s in samples]}
-        ),
+        manifest=Manifest.model_validate({**needed, **same, **own}),
         rows=[_best(rows) for rows in together],
-        gap="; ".join(gaps) or None,
+        gap="; ".join(f"{sample.name}: {sample.gap}" for sample in samples if sample.gap) or None,
         skip_damaged=any(sample.skip_damaged for sample in samples),
     )
 
@@ -135,7 +132,7 @@ def compare(
         raise UsageError("the runs have no metric in common")
     chosen = list(dict.fromkeys(metrics)) or common
     types = list(summaries[0].by_type) if len(summaries[0].by_type) > 1 else []
-    pairs = list(combinations([(run.name, rows) for run, rows in zip(runs, shared, strict=True)], 2))
+    pairs = list(combinations(zip((run.name for run in runs), shared, strict=True), 2))
     families = [(metric, family) for metric in chosen for family in ([None], types) if family]
     return Comparison(
         questions=len(shared[0]),
@@ -179,7 +176,10 @@ def _shared(runs: Sequence[Run]) -> list[list[Row]]:
     """The rows of the questions that all runs asked, by run, in the same order."""
     first, *others = runs
     for other in others:
-        _check_task(first, other)
+        tasks = [run.manifest.task for run in (first, other)]
+        if first.manifest.questions != other.manifest.questions and tasks[0] != tasks[1]:
+            about = f"{first.name} is of the task {tasks[0]}, {other.name} of {tasks[1]}"
+            raise UsageError(f"{about}: they cannot be compared")
     by_id = [{row.id: row for row in run.rows} for run in runs]
     ids = [id_ for id_ in by_id[0] if all(id_ in rows for rows in by_id)]
     if not ids:
@@ -190,14 +190,6 @@ def _shared(runs: Sequence[Run]) -> list[list[Row]]:
         ):
             raise UsageError(f"the question {id_!r} is not the same in all runs: they are of different tasks")
     return [[rows[id_] for id_ in ids] for rows in by_id]
-
-
-def _check_task(first: Run, other: Run) -> None:
-    if first.manifest.questions == other.manifest.questions:
-        return  # the same questions, whatever the file is called
-    tasks = [run.manifest.task for run in (first, other)]
-    if tasks[0] != tasks[1]:
-        raise UsageError(f"{first.name} is of the task {tasks[0]}, {other.name} of {tasks[1]}: they cannot be compared")
 
 
 def _best(rows: Sequence[Row]) -> Row:

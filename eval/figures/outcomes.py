@@ -46,13 +46,7 @@ Outcome = Literal["right", "not scored"] | Reason
 
 
 def outcome(row: Row, metric: str, why: Reason) -> Outcome:
-    """Whether the question is right by this metric (its score is 1), and if it is not, why.
-
-    Args:
-        row: The question.
-        metric: The metric's name.
-        why: Its `reason`.
-    """
+    """Whether the question is right by this metric (its score is 1), and if it is not, its `reason`."""
     if row.error is not None:
         return "failed"
     if row.scores.get(metric) is None:
@@ -61,13 +55,7 @@ def outcome(row: Row, metric: str, why: Reason) -> Outcome:
 
 
 def breakdown(rows: Sequence[Row], metric: str, whys: Sequence[Reason]) -> Counter[Outcome]:
-    """How many questions have each outcome by this metric.
-
-    Args:
-        rows: The questions.
-        metric: The metric's name.
-        whys: The `reason` of each, in the same order.
-    """
+    """How many questions have each outcome by this metric; `whys` has the `reason` of each, in the same order."""
     return Counter(outcome(row, metric, why) for row, why in zip(rows, whys, strict=True))
 
 
@@ -87,28 +75,24 @@ def reason(row: Row, known: Mapping[str, Passage]) -> Reason:
     found = _found(row, known)
     if not found and not row.trace.steps_of(Query):
         return "no search"
-    fates = [*row.trace.steps_of(Kept), *row.trace.steps_of(Dropped)]
+    kept, dropped = row.trace.steps_of(Kept), row.trace.steps_of(Dropped)
     wanted = _wanted(row, found)
     if wanted is None:
         return "not known"
     if not all(wanted):
         return "gold not found"
-    kept = {step.passage for step in fates if isinstance(step, Kept)}
-    if not fates:
+    if not kept and not dropped:
         return "not known"
-    return "kept but misread" if all(ids & kept for ids in wanted) else "found but dropped"
+    there = {step.passage for step in kept}
+    return "kept but misread" if all(ids & there for ids in wanted) else "found but dropped"
 
 
 def _found(row: Row, known: Mapping[str, Passage]) -> dict[str, tuple[str, str]]:
     """Titles and texts of the passages that were found, by id."""
     reported = row.prediction.passages if row.prediction else None
-    if reported:
-        texts = {passage.id: passage.text for passage in reported}
-        titles = {passage.id: passage.title for passage in reported}
-    else:
-        texts = dict.fromkeys(row.trace.found())
-        titles = {id_: known[id_].title if id_ in known else "" for id_ in texts}
-    return {id_: (titles[id_], text or (known[id_].text if id_ in known else "")) for id_, text in texts.items()}
+    if not reported:
+        return {id_: (known[id_].title, known[id_].text) if id_ in known else ("", "") for id_ in row.trace.found()}
+    return {p.id: (p.title, p.text or (known[p.id].text if p.id in known else "")) for p in reported}
 
 
 def _wanted(row: Row, found: Mapping[str, tuple[str, str]]) -> list[set[str]] | None:

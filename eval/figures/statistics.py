@@ -140,12 +140,10 @@ def _with_one_on_either_side(differences: Sequence[float]) -> tuple[NDArray[np.f
 
 
 def _share_below(values: NDArray[np.float64], counts: NDArray[np.int64], mean: float) -> float:
-    """The probability of a mean of at most `mean`, where the weights of the questions are drawn evenly from all weights
-    that add up to 1 (Dirichlet's distribution).
+    """The probability of a mean of at most `mean` where the questions' weights have Dirichlet's distribution.
 
-    Such weights are exponential variables over their sum. So it is the probability that a sum of gamma variables, one
-    for each value, with the factors `values - mean`, is at most 0. It is computed from the characteristic function by
-    the integral of Gil-Pelaez (1951), as Imhof (1961) does it for sums of chi-squares.
+    Such weights are exponential variables over their sum: a sum of gamma variables with the factors `values - mean` is
+    at most 0. The integral is that of Gil-Pelaez (1951), as Imhof (1961) takes it for sums of chi-squares.
     """
     factors = values - mean
     scaled = np.outer(_GRID / math.sqrt(float(counts @ factors**2)), factors)
@@ -157,8 +155,8 @@ def _share_below(values: NDArray[np.float64], counts: NDArray[np.int64], mean: f
 
 
 def _quantile(values: NDArray[np.float64], counts: NDArray[np.int64], share: float) -> float:
-    """The mean below which this share of the distribution of `_share_below` lies, by the rule of Illinois: linear
-    interpolation between two means on either side, where an end that stays counts half."""
+    """The mean below which this share of the distribution lies, by the rule of Illinois: linear interpolation between
+    two means on either side, where an end that stays counts half."""
     low, high = -1.0, 1.0  # all of the distribution
     at_low, at_high = -share, 1 - share
     while high - low > _CLOSE:
@@ -197,10 +195,7 @@ def _bca(values: Sequence[float]) -> tuple[float, float]:
 
 
 def _resampled_means(values: Sequence[float]) -> NDArray[np.float64]:
-    """Means of as many values drawn with replacement.
-
-    Drawn is how often each distinct value occurs: the same, with fewer numbers, for scores repeat.
-    """
+    """Means of as many values drawn with replacement, by how often each distinct value is drawn: scores repeat."""
     distinct, counts = np.unique(np.asarray(values, dtype=np.float64), return_counts=True)
     rng = np.random.default_rng(0)
     blocks = [

@@ -76,11 +76,8 @@ def summarise(
     *,
     progress: Progress = lambda parts, desc: parts,
 ) -> Summary:
-    """The figures of these rows, of which there may be fewer than `questions`.
-
-    The intervals of thousands of questions take seconds: `progress`, called as ``tqdm(parts, desc="summarising")``,
-    goes through the metrics of all questions and of each type.
-    """
+    """The figures of these rows, of which there may be fewer than `questions`; `progress`, called as
+    ``tqdm(parts, desc="summarising")``, goes through what takes seconds for thousands of questions."""
     answered = [row for row in rows if row.error is None]
     # A program that reports no passages has no recall. Its failed questions must not give it a recall of 0.
     measured = {name: True for row in answered or rows for name in row.scores}
