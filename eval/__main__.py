@@ -3,34 +3,19 @@
 import inspect
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 from typing import NoReturn
 
 import programs
-from eval.commands import (
-    compare,
-    corpus,
-    cost,
-    export,
-    mlflow,
-    paper,
-    report,
-    rescore,
-    retrieval,
-    run,
-    table,
-    tasks,
-    view,
-)
-from eval.commands import list as list_found
-from eval.commands import set as set_of_runs
 from odqa.console import Parser, with_values
 from odqa.console import run as run_command
 from programs.commands.flags import add_program
 
 _PROG = "odqa eval"
-_RUNS = (run, set_of_runs, table, list_found, view, compare, report, rescore)
-_MODULES = (*_RUNS, retrieval, cost, export, mlflow, tasks, corpus, paper)
-_COMMANDS = {command.__name__.rpartition(".")[2]: command for command in _MODULES}
+_COMMANDS = (
+    "run", "set", "table", "list", "view", "compare", "report", "rescore", "retrieval", "cost", "export", "mlflow",
+    "tasks", "corpus", "paper",
+)  # fmt: skip  # each is a file of `eval.commands`
 
 
 def main(argv: Sequence[str]) -> NoReturn:
@@ -38,8 +23,8 @@ def main(argv: Sequence[str]) -> NoReturn:
     run_command(_PROG, lambda: _main(argv))
 
 
-def make_parser(argv: Sequence[str]) -> Parser:
-    """Make the parser, with the settings of the program that the command line names.
+def make_parser(argv: Sequence[str], names: Sequence[str] = _COMMANDS) -> Parser:
+    """Make the parser of these subcommands, with the settings of the program that the command line names.
 
     Raises:
         UsageError: There is no such program.
@@ -50,7 +35,8 @@ def make_parser(argv: Sequence[str]) -> Parser:
         epilog="COMMAND --help lists its flags. Without COMMAND it is run: odqa eval TASK --program NAME.",
     )
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
-    for name, module in _COMMANDS.items():
+    for name in names:
+        module = import_module(f"eval.commands.{name}")
         about = inspect.getdoc(module) or ""
         prog = _PROG if name == "run" else f"{_PROG} {name}"
         command = commands.add_parser(name, prog=prog, allow_abbrev=False, help=about.split("\n")[0], description=about)
@@ -59,7 +45,7 @@ def make_parser(argv: Sequence[str]) -> Parser:
     chooser = Parser(prog=_PROG, add_help=False, allow_abbrev=False)
     chooser.add_argument("--program")
     chosen = chooser.parse_known_args(argv)[0].program
-    if chosen is not None:
+    if chosen is not None and "run" in names:
         add_program(commands.choices["run"], chosen)
     return parser
 
@@ -67,15 +53,16 @@ def make_parser(argv: Sequence[str]) -> Parser:
 def all_words(words: Sequence[str]) -> Parser:
     """The parser of what may follow `odqa eval`, for completion: without a subcommand it takes the flags of run."""
     parser = Parser(_PROG, parents=[make_parser(words)], conflict_handler="resolve")
-    run.add_flags(parser)
+    import_module("eval.commands.run").add_flags(parser)
     with_values(parser, {"program": programs.names()})
     return parser
 
 
 def _main(argv: Sequence[str]) -> None:
-    if list(argv) not in (["-h"], ["--help"]) and not _COMMANDS.keys() & argv[:1]:
+    helping = list(argv) in (["-h"], ["--help"])
+    if not helping and not {*_COMMANDS} & {*argv[:1]}:
         argv = ["run", *argv]
-    args = make_parser(argv).parse_args(argv)
+    args = make_parser(argv, _COMMANDS if helping else argv[:1]).parse_args(argv)
     args.command(args)
 
 

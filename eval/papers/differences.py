@@ -36,13 +36,8 @@ class RowRun:
 
 
 def differences(table: Table, runs: Sequence[RowRun], given: Mapping[str, Any]) -> list[str]:
-    """What differs: LMs, retrievers, models, settings and questions, and which rows are incomplete.
-
-    Args:
-        table: The table.
-        runs: The runs of its rows.
-        given: The settings that the caller gave, by name.
-    """
+    """What differs: LMs, retrievers, models, questions and the settings that the caller gave, and which rows are
+    incomplete."""
     found = [text for ran in runs for text in (*_lms(ran), *_retrievers(ran))]
     found += _shared(runs)
     found += [f"Adapter: {lm.adapter}" for ran in runs for lm in (ran.reader, ran.planner) if lm]

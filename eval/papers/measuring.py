@@ -55,8 +55,7 @@ def needs_answers(table: Table, program: str, task: str) -> bool:
 
 
 def check_judge(column: Column, judge: str | None) -> None:
-    """Raise NotRun for a column that needs a judge, where the caller names none: a run for it alone would be paid for
-    nothing."""
+    """Raise NotRun for a column that needs a judge where there is none: a run for it would be paid for nothing."""
     if column.metric in _JUDGED and not judge:
         raise NotRun("needs --judge LM")
 
@@ -72,15 +71,7 @@ def metrics_for(task: str, program: str, judge: str | None, *, answers: bool = T
 
 
 def load_metric(name: str, **judging: Any) -> metrics.Metric:
-    """The metric of this name; own:FIELD is a score that the program itself reports.
-
-    Args:
-        name: As `metrics_for` gives it.
-        judging: Further arguments of `eval.metrics.load`.
-
-    Raises:
-        UsageError: as `eval.metrics.load`.
-    """
+    """The metric of this name, as `eval.metrics.load` gives it; own:FIELD is a score that the program reports."""
     if not name.startswith("own:"):
         return metrics.load(name, **judging)
 
@@ -95,11 +86,7 @@ def load_metric(name: str, **judging: Any) -> metrics.Metric:
 def measure(
     table: Table, row: TableRow, column: Column, summary: Summary, rows: Sequence[Row], judge: str | None
 ) -> Measured:
-    """The column's figure, of a run of the row with this summary and these rows.
-
-    Raises:
-        NotRun: the run does not have it.
-    """
+    """The column's figure, of a run of the row with this summary and these rows; raises NotRun if it has none."""
     n = summary.total.n
     if column.metric:
         return _score(_named(column.metric, judge), table, summary, rows)
@@ -124,13 +111,9 @@ def measure(
 
 
 def compute(column: Column, row: TableRow, measured: Mapping[tuple[str, str], Measured]) -> Measured | None:
-    """The figure of a column that rests on other figures; None where one of the row itself is missing, for which there
-    is a reason already, and for the row that a gain is of.
+    """The figure of a column that rests on others, which are given by the names of their row and column.
 
-    Args:
-        column: The column.
-        row: The row.
-        measured: Our figures, by the names of their row and column.
+    None where one of the row itself is missing, for which there is a reason already, and for the row that a gain is of.
 
     Raises:
         NotRun: the figure of the row that gains is missing, or the gain is over 0.
@@ -180,11 +163,7 @@ def _score(name: str, table: Table, summary: Summary, rows: Sequence[Row]) -> Me
 
 
 def _numbers(field: str, rows: Sequence[Row]) -> list[float]:
-    """A field of the program's result for every question that has a result.
-
-    Raises:
-        NotRun: a question lacks it, or there is none.
-    """
+    """A field of the program's result for every question that has a result; raises NotRun if one lacks it."""
     values = [value for own in reported(rows) if (value := own.get(field)) is not None]
     if not values or len(values) < len(reported(rows)):
         raise NotRun(f"the program reports no {field.replace('_', ' ')}")

@@ -23,13 +23,8 @@ class Questions:
 
 
 def find_questions(task: str, limit: int | None, data: str | Path | None) -> Questions:
-    """The paper's questions. Where the local copy of their split has too few for the paper's sample, or there is only a
-    copy of another split: all questions of that copy.
-
-    Args:
-        task: As `eval.tasks.load` takes it.
-        limit: The first so many questions alone.
-        data: Directory with local copies of the data sets; see `eval.tasks.load`.
+    """The paper's questions, as `eval.tasks.load` takes them. Where the local copy of their split has too few for the
+    paper's sample, or there is only a copy of another split: all questions of that copy.
 
     Raises:
         UsageError: the questions are neither here nor on the hub, or the copy is damaged.
@@ -42,13 +37,9 @@ def find_questions(task: str, limit: int | None, data: str | Path | None) -> Que
     if of_split or not other:
         try:
             examples = load(task, limit, data=data)
-            held = f", from a local copy with {_size(of_split)} questions" if of_split else ""
+            held = f", from a local copy with {sum(1 for _ in read(of_split))} questions" if of_split else ""
             return Questions(examples, f"{where}{held}")
         except UsageError:
             if not copy:
                 raise
     return Questions(load(f"file:{copy}", limit), f"the local copy of {chosen.name}, in place of {where}")
-
-
-def _size(copy: Path) -> int:
-    return sum(1 for _ in read(copy))

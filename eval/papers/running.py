@@ -135,11 +135,9 @@ def _once(made: dict[str, _Made | NotRun], task: str, make: Callable[[], _Made])
 
 
 def _run_row(table: Table, row: TableRow, task: str, questions: dict[str, Questions | NotRun], setup: Setup) -> RowRun:
-    """The run of a row on a task; of several, one for each top_p, the best answer to each question. What the row lacks
-    is said before questions are looked for.
+    """The run of a row on a task; of several, one for each top_p, the best answer to each question.
 
-    Raises:
-        NotRun: the row lacks something, there are no questions, or all of them failed.
+    Raises NotRun for what the row lacks, before questions are looked for, and where there is none or all failed.
     """
     request, retriever = _request(table, row, task, setup)
     answers = row.program not in ANSWER_LAST or needs_answers(table, row.program, task)
@@ -155,8 +153,9 @@ def _run_row(table: Table, row: TableRow, task: str, questions: dict[str, Questi
     if not examples:
         raise NotRun(f"there is no gold that it takes in {found.where}")
     reader, planner = (make and make(examples, retriever, request.seed) for make in (make_reader, make_planner))
-    for predictor in planned if planner else []:
-        predictor.lm = planner.copy(cache=True)  # the run's records stand in the place of the cache
+    if planner:
+        for predictor in planned:
+            predictor.lm = planner.copy(cache=True)  # the run's records stand in the place of the cache
     ready = Prepared(
         request=request,
         examples=examples,
@@ -182,11 +181,7 @@ def _questions(task: str, setup: Setup) -> Questions:
 
 
 def _request(table: Table, row: TableRow, task: str, setup: Setup) -> tuple[Request, Retriever | None]:
-    """What the row asks for, and its retriever.
-
-    Raises:
-        NotRun: it lacks a setting, a state file or a retriever.
-    """
+    """What the row asks for, and its retriever; raises NotRun if it lacks a setting, a state file or a retriever."""
     name, known = task.partition(":")[0], settings_of(row.program)
     wanted = table.settings_for(row, task, setup.request.settings)
     settings = {setting: value for setting, value in wanted.items() if setting in known}
@@ -205,16 +200,13 @@ def _request(table: Table, row: TableRow, task: str, setup: Setup) -> tuple[Requ
         ("none", None) if row.retriever == "none" else fill(setup.retrievers, "--retriever", row.retriever, task=name)
     )
     none = state is not None or row.demonstrations == "none"
-    asked = {"task": task, "program": row.program, "settings": settings, "state": state, "retriever": spec}
-    return replace(setup.request, **asked, demonstrations=None if none else shots or None), retriever
+    request = replace(setup.request, task=task, program=row.program, settings=settings, state=state, retriever=spec)
+    return replace(request, demonstrations=None if none else shots or None), retriever
 
 
 def _module(request: Request, retriever: Retriever | None, answers: bool) -> dspy.Module:
-    """The row's program with its state; without `answers` it asks for none.
-
-    Raises:
-        NotRun: the state is none of this program.
-    """
+    """The row's program with its state, of which NotRun is raised if it does not fit; without `answers` it asks for
+    none."""
     module = program_of(request.program)(retriever, **request.settings)
     if request.state is not None:
         try:
@@ -227,11 +219,8 @@ def _module(request: Request, retriever: Retriever | None, answers: bool) -> dsp
 
 
 def _made(row: TableRow, ready: Prepared, setup: Setup) -> Run:
-    """The run as it is on disk: made here, gone on with, or another one that asked the same.
-
-    Raises:
-        NotRun: a limit is reached before a question is answered, or all questions failed.
-    """
+    """The run as it is on disk: made here, gone on with, or another one that asked the same. Raises NotRun if a limit
+    is reached before a question is answered, or if all questions failed."""
     request, manifest = ready.request, manifest_of(ready)
     sign = sha256(json.dumps([manifest, fingerprint(ready.examples)], sort_keys=True).encode()).hexdigest()[:12]
     directory = setup.directory / f"{request.program}-{request.task.replace(':', '-')}-{sign}"
@@ -272,12 +261,8 @@ def _taken(known: Run, chosen: Sequence[Metric], directory: Path) -> Run:
 def _demonstrations(
     module: dspy.Module, request: Request, examples: Sequence[dspy.Example], setup: Setup
 ) -> Shown | None:
-    """Give the row's program its demonstrations. A program that asks no LM gets none, and neither does one whose row
-    shows them by default, where they cannot be made.
-
-    Raises:
-        NotRun: the caller wants some, and there are no questions to make them from.
-    """
+    """Give the row's program its demonstrations. A program that asks no LM gets none. Where there are no questions to
+    make them from, NotRun is raised if the caller wants some, and else it is said."""
     if not module.predictors():
         return None
     try:

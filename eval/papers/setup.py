@@ -85,11 +85,7 @@ def retriever_roles() -> list[str]:
 def by_role(flag: str, texts: Sequence[str], roles: Collection[str], *, by_task: bool = False) -> dict[str, str]:
     """Values by role, from VALUE or ROLE=VALUE; a value without a role has the role "".
 
-    Args:
-        flag: What the caller gave them with.
-        texts: The values.
-        roles: Those there are.
-        by_task: Whether a role may be followed by @TASK, a task's name without variant, also where there is no role.
+    With `by_task`, @TASK may follow a role, or stand in its place: a task's name without variant.
 
     Raises:
         UsageError: there is no such role or task.
@@ -109,17 +105,8 @@ def by_role(flag: str, texts: Sequence[str], roles: Collection[str], *, by_task:
 
 
 def fill(given: Mapping[str, _Given], flag: str, *roles: str | None, task: str = "") -> _Given:
-    """What the caller gave for the first of these roles that has something, or else for all roles.
-
-    Args:
-        given: By role, by ROLE@TASK or by @TASK, of which the task's own comes first.
-        flag: What the caller gave it with.
-        roles: None is no role.
-        task: The task's name without variant.
-
-    Raises:
-        NotRun: there is none.
-    """
+    """What the caller gave with the flag for the first of these roles that has something, or else for all roles; what
+    is for the task's questions alone comes first. Raises NotRun if there is none."""
     named = [role for role in roles if role is not None]
     for role in [*named, *([] if "oracle" in named else [_ALL])]:
         for key in (f"{role}@{task}", role):
@@ -141,12 +128,8 @@ def settings_of(name: str) -> dict[str, Any]:
 
 
 def check_settings(settings: Mapping[str, Any], tables: Sequence[Table]) -> None:
-    """Check that the programs of these tables can be made with the settings, apart from what a row fixes.
-
-    Raises:
-        UsageError: no program has a setting of this name, all rows that have it fix it, or a program cannot have the
-            value.
-    """
+    """Raise UsageError for a setting that no program of these tables has, that all rows fix, or whose value does not
+    fit."""
     rows = [(table, row) for table in tables for row in table.rows]
     known = {name for _, row in rows for name in settings_of(row.program)}
     if unknown := sorted(settings.keys() - known):
@@ -163,11 +146,7 @@ def check_settings(settings: Mapping[str, Any], tables: Sequence[Table]) -> None
 
 
 def check_states(states: Mapping[str, str]) -> None:
-    """Check that the programs and tasks of state files exist, and the files too.
-
-    Raises:
-        UsageError: one does not.
-    """
+    """Raise UsageError for the state file of a program or a task that does not exist, and for one that is not there."""
     for name, file in states.items():
         program, colon, task = name.partition(":")
         programs.load(program)

@@ -147,13 +147,8 @@ class Table(_Model):
         return {*row.settings, *self.fixed.get(row.program, ())}
 
     def settings_for(self, row: TableRow, task: str, given: Mapping[str, Any]) -> dict[str, Any]:
-        """The settings of a row, also those that its program does not have.
-
-        Args:
-            row: The row.
-            task: As a column has it.
-            given: What the caller gives, which replaces what the row does not fix.
-        """
+        """The settings of a row on a column's task, also those that its program does not have. What the caller gives
+        replaces what the row does not fix."""
         own = {**self.settings_by_task.get(task.partition(":")[0], {}), **self.settings}
         fixed = self.fixed_in(row)
         return {**own, **{name: value for name, value in given.items() if name not in fixed}, **row.settings}
@@ -173,11 +168,7 @@ class Paper(_Model):
 
 @cache
 def paper(name: str) -> Paper:
-    """One of `PAPERS`.
-
-    Raises:
-        pydantic.ValidationError: its file does not have the form of these types.
-    """
+    """One of `PAPERS`."""
     return parse(name, Path(__file__).with_name(f"{name}.toml").read_text(encoding="utf-8"))
 
 
@@ -193,7 +184,11 @@ def parse(name: str, text: str) -> Paper:
     for_tables = {name: file.pop(name) for name in _OF_PAPER if name in file}
     tables = []
     for key, table in file.pop("tables", {}).items():
-        columns = [one for item in table.get("columns", ()) for one in _columns(item, shared)]
+        items = table.get("columns", ())
+        if unknown := [item for item in items if isinstance(item, str) and item not in shared]:
+            raise ValueError(f"there are no columns named {unknown[0]!r}")
+        named = [shared[item] if isinstance(item, str) else item for item in items]
+        columns = [column for item in named for column in (item if isinstance(item, list) else [item])]
         for_rows = {role: table.pop(role) for role in _OF_ROWS if role in table}
         rows = [{"figures": ["-"] * len(columns), **for_rows, **row} for row in table.get("rows", ())]
         whole = {**for_tables, **table, "name": f"{name}:{key}", "source": file.get("source")}
@@ -243,9 +238,8 @@ def choose(tables: Sequence[Table], rows: Sequence[str], columns: Sequence[str])
         at = [m for m, column in enumerate(table.columns) if m in at or column.name in needed]
         chosen = [table.rows[n] for n in _named(rows, [row.name for row in table.rows])]
         if chosen and at:
-            cut = [row.model_copy(update={"figures": tuple(row.figures[m] for m in at)}) for row in chosen]
-            kept = tuple(table.columns[m] for m in at)
-            found.append(table.model_copy(update={"rows": tuple(cut), "columns": kept}))
+            cut = tuple(row.model_copy(update={"figures": tuple(row.figures[m] for m in at)}) for row in chosen)
+            found.append(table.model_copy(update={"rows": cut, "columns": tuple(table.columns[m] for m in at)}))
     if not found:
         raise UsageError("no table has both such a row and such a column")
     return found
@@ -258,12 +252,3 @@ def _named(texts: Sequence[str], names: Sequence[str]) -> list[int]:
     for text in map(str.casefold, texts):
         wanted |= {n for n, name in enumerate(known) if (name == text if text in known else text in name)}
     return sorted(wanted)
-
-
-def _columns(item: Any, shared: Mapping[str, list[Any]]) -> list[Any]:
-    """A column, or the columns that the file has under a name."""
-    if not isinstance(item, str):
-        return [item]
-    if item not in shared:
-        raise ValueError(f"there are no columns named {item!r}")
-    return shared[item]

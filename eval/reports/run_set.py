@@ -82,7 +82,7 @@ def plan_table(prospects: Sequence[Prospect], width: int | None = None) -> str:
     counts = [sum(p.questions for p in prospects), sum(p.left for p in prospects)]
     calls = [fsum(p.calls[n] for p in prospects) for n in (0, 1)]
     dollars = [_sum(p.usd[n] for p in prospects) for n in (0, 1)]
-    total = Prospect(f"{len(prospects)} runs", *counts, (calls[0], calls[1]), (dollars[0], dollars[1]))
+    total = Prospect(f"{len(prospects)} runs", counts[0], counts[1], (calls[0], calls[1]), (dollars[0], dollars[1]))
     lines = [["run", "questions", "left", "LM calls", "at most", "USD", "at most"]]
     for each in [*prospects, total]:
         amounts = [f"{amount:,.0f}" for amount in (each.questions, each.left, *each.calls)]
