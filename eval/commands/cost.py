@@ -1,6 +1,6 @@
 """Print what runs cost, by predictor and in total.
 
-LM calls, tokens, dollars, searches, seconds, and iterations if the program has them.
+LM calls, tokens, dollars, searches, seconds, iterations if the program has them, and how many replies were cut off.
 """
 
 from argparse import ArgumentParser, Namespace
@@ -16,4 +16,5 @@ def add_flags(parser: ArgumentParser) -> None:
 
 
 def main(args: Namespace) -> None:
-    output("\n\n".join(f"{run.name}\n{cost_table(costs(run.rows, run.manifest))}" for run in read_runs(args)))
+    parts = [f"{r.name}\n{cost_table(costs(r.rows, r.manifest), list(r.calls()))}" for r in read_runs(args)]
+    output("\n\n".join(parts))

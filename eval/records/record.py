@@ -175,6 +175,11 @@ class PaidCall(_Record):
             raise ValueError(f"it is no reply of an LM: {error}") from error
         return reply
 
+    @property
+    def cut_off(self) -> bool:
+        """Whether the reply ended at the limit of tokens."""
+        return bool(self.reply.get("finish_reason") == "length")
+
     def text(self) -> str:
         """What was said; what an LM thought before comes first."""
         return said_in(readable(self.reply))

@@ -1,12 +1,13 @@
 """How figures are written: the same in the terminal and on the page."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from eval.figures.comparison import Compared
 from eval.figures.costs import Costs
 from eval.figures.settings import ABSENT, Setting
 from eval.figures.summary import Score
+from eval.records.record import PaidCall
 from programs.instruments.cost import Cost, Spent
 
 __all__ = [
@@ -106,13 +107,16 @@ def cost_lines(costs: Costs) -> list[CostLine]:
     return lines
 
 
-def cost_notes(costs: Costs) -> list[str]:
-    """Sentences for beneath `cost_lines`."""
+def cost_notes(costs: Costs, calls: Collection[PaidCall]) -> list[str]:
+    """Sentences for beneath `cost_lines`, of what the run cost and of the calls that it paid for."""
     notes = [f"different passages found per question: {costs.found:.2f}"]
     if costs.iterations is not None:
         notes.append(f"iterations per question: {costs.iterations:.2f}")
     if costs.passages is not None:
         notes.append(f"retrieved passages shown per iteration: {costs.passages:.2f}")
+    if calls:
+        cut_off = sum(call.cut_off for call in calls)
+        notes.append(f"replies cut off at the limit of tokens: {cut_off} of {len(calls)}")
     return notes
 
 

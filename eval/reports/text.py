@@ -1,11 +1,12 @@
 """The figures of runs as plain text."""
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from eval.figures.comparison import Comparison, Difference
 from eval.figures.costs import Costs
 from eval.figures.summary import Figures, Summary
+from eval.records.record import PaidCall
 from eval.records.standing import label
 from eval.reports.formats import (
     COST_COLUMNS,
@@ -88,10 +89,11 @@ def comparison_table(comparison: Comparison, width: int | None = None) -> str:
     return "\n\n".join([filled(unbroken(verdict(comparison)), width), *parts, filled(_COMPARISON_LEGEND, width)])
 
 
-def cost_table(costs: Costs) -> str:
-    """What a run cost, per question and altogether; ends without a line break."""
+def cost_table(costs: Costs, calls: Collection[PaidCall] = ()) -> str:
+    """What a run cost, per question and altogether, and what is worth knowing of the calls that it paid for; ends
+    without a line break."""
     lines = [[f"  {line.label}" if line.part else line.label, *line.cells] for line in cost_lines(costs)]
-    return "\n".join([align([["", *COST_COLUMNS], *lines]), *cost_notes(costs)])
+    return "\n".join([align([["", *COST_COLUMNS], *lines]), *cost_notes(costs, calls)])
 
 
 def align(lines: Sequence[Sequence[str]], left: Sequence[int] = (0,), width: int | None = None) -> str:

@@ -61,9 +61,6 @@ def packed(runs: Sequence[ShownRun]) -> dict[str, str]:
 
     Where there is no room for all questions, those that some run has wrong by some metric come first. The best of
     several answers has none: the reports of the single runs do.
-
-    Raises:
-        UsageError: the calls of a run cannot be read.
     """
     by_run = [_calls(run) for run in runs]
     wrong = {row.id for run in runs for row in run.rows if row.error is None and min(_defined(row), default=1) < 1}
@@ -81,9 +78,8 @@ def packed(runs: Sequence[ShownRun]) -> dict[str, str]:
 
 def _calls(run: ShownRun) -> Mapping[str, list[PaidCall]]:
     found: defaultdict[str, list[PaidCall]] = defaultdict(list)
-    if not run.run.manifest.best_of:
-        for call in run.run.calls():
-            found[call.question].append(call)
+    for call in [] if run.run.manifest.best_of else run.calls:
+        found[call.question].append(call)
     return found
 
 

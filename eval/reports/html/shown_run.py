@@ -8,7 +8,7 @@ from eval.figures.costs import Costs, costs
 from eval.figures.outcomes import Reason, reason
 from eval.figures.settings import ABSENT, Setting
 from eval.figures.summary import Figures, Summary, summarise
-from eval.records.record import Manifest, Row
+from eval.records.record import Manifest, PaidCall, Row
 from eval.records.run import Run
 from eval.records.standing import Standing, label, standing
 from retrieval import Passage
@@ -42,6 +42,8 @@ class ShownRun:
     """Why each row is wrong, if it is."""
     summary: Summary
     costs: Costs
+    calls: list[PaidCall]
+    """The LM calls that it paid for."""
 
     @property
     def standing(self) -> Standing:
@@ -86,7 +88,7 @@ def shown_runs(
     """The runs, with the figures of their comparison if they are compared.
 
     Raises:
-        UsageError: the passages of a run cannot be read.
+        UsageError: the passages or the calls of a run cannot be read.
     """
     shared = set.intersection(*({row.id for row in run.rows} for run in runs))
     made = []
@@ -95,7 +97,8 @@ def shown_runs(
         short, summary = (comparison.runs[n].short, comparison.runs[n].summary) if comparison else ("", None)
         summary = summary or summarise(rows, len(rows), run.manifest, progress=progress)
         reasons = [reason(row, known) for row in rows]
-        made.append(ShownRun(n, short, run, rows, known, reasons, summary, costs(rows, run.manifest)))
+        spent, calls = costs(rows, run.manifest), list(run.calls())
+        made.append(ShownRun(n, short, run, rows, known, reasons, summary, spent, calls))
     return made
 
 

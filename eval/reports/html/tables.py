@@ -174,7 +174,7 @@ def costs(run: ShownRun) -> Table:
     lines = [Line(line.label, line.cells, line.part) for line in cost_lines(run.costs)]
     caption, head = (f"Cost of {run.name}", run.name) if run.short else ("Cost", "")
     columns = ["spent", *COST_COLUMNS]
-    return Table(f"costs-{run.number}", caption, columns, lines, head=head, notes=cost_notes(run.costs))
+    return Table(f"costs-{run.number}", caption, columns, lines, head=head, notes=cost_notes(run.costs, run.calls))
 
 
 def setup(id_: str, caption: str, runs: Sequence[str], entries: Sequence[Setting], folded: str = "") -> Table:

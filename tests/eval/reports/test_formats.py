@@ -1,8 +1,9 @@
-from support.records import a_manifest, a_row
+from support.records import a_manifest, a_reply, a_row
 
 from eval.figures.comparison import Compared
 from eval.figures.costs import costs
 from eval.figures.summary import Score, summarise
+from eval.records.record import PaidCall
 from eval.reports.formats import (
     COST_COLUMNS,
     cost_lines,
@@ -64,5 +65,9 @@ def test_lines_of_costs_say_which_are_parts() -> None:
     assert lines[0].cells == ("1.50", "150.00", "15.00", "0.250000", "1.00", "0.50")
     assert lines[2].cells == ("3", "300", "30", "0.500000", "2", "1.00")
     assert lines[3].cells == lines[5].cells == ("2", "200", "20", "0.250000", "", "")
-    notes = cost_notes(costs(rows, a_manifest()))
-    assert [note.rpartition(" ")[2] for note in notes] == ["0.00", "1.00", "1.00"]
+    calls = [PaidCall(question="1", key="k", usd=0.0, reply=a_reply(), predictor="p", prompt=()) for _ in range(3)]
+    calls[1].reply["finish_reason"] = "length"
+    notes = cost_notes(costs(rows, a_manifest()), calls)
+    assert [note.rpartition(" ")[2] for note in notes[:3]] == ["0.00", "1.00", "1.00"]
+    assert notes[3:] == ["replies cut off at the limit of tokens: 1 of 3"]
+    assert len(cost_notes(costs(rows, a_manifest()), [])) == 3
