@@ -5,8 +5,7 @@ far the race is.
     runs/NAME/     the run of a candidate over the questions that are raced, as `odqa eval` makes it
     aside/NAME/    the run of a candidate over the questions that were kept aside
 
-The record decides nothing: a race that is taken up again looks at the rows of the runs. Scores are from 0 to 1, levels
-and margins too.
+The record decides nothing: a race that is taken up again looks at the rows of the runs. Scores are from 0 to 1.
 """
 
 from pathlib import Path
@@ -43,9 +42,10 @@ _FORMAT = 1
 Price = Literal["usd", "tokens", "calls", "depth", "seconds"]
 """What a question costs: US dollars, tokens of prompts and replies, LM calls, LM calls that wait for one another, or
 seconds."""
-Why = Literal["worse", "limit", "price"]
+Why = Literal["worse", "limit", "price", "failed"]
 """Why a candidate left the race: the test says that one which is not dearer is better; the limit does not suffice for
-all, and its score so far is among the lower ones, which says nothing for sure; it is dearer than what may be paid."""
+all, and its chances were small for what it costs, which says nothing for sure; it is dearer than what may be paid; none
+of its questions was answered."""
 State = Literal["racing", "compiling", "measuring", "finished", "stopped"]
 
 
@@ -90,8 +90,8 @@ class Standing(_Record):
     against: str | None = None
     """The best of those that are not dearer; None where there is none."""
     p: float = 1.0
-    """How surprising the scores are if none that is not dearer is better by more than the margin; it may be looked at
-    as often as one likes. At `Race.level` the candidate is dropped."""
+    """How surprising the scores are if none that is not dearer is better; it may be looked at as often as one likes. At
+    `Race.level` the candidate is dropped."""
 
 
 class Look(_Record):
@@ -182,8 +182,6 @@ class Race(_Record):
     """What a hundredth of the score is worth, in the first price."""
     within: float | None = None
     """What a question may cost, in the first price."""
-    margin: float
-    """A dearer candidate has to be better by more than this."""
     level: float
     """The probability that the best candidate is dropped by the test is at most this."""
     seed: int

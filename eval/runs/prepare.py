@@ -1,6 +1,6 @@
 """From a request to a run: the questions, the retriever, the program and the LM are opened, and the questions asked."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field
 from hashlib import sha256
@@ -13,7 +13,7 @@ import lms
 import programs
 from eval import metrics
 from eval.figures.summary import Summary
-from eval.records.record import Row
+from eval.records.record import PaidCall, Row
 from eval.records.run import Run
 from eval.runs.asking import how_asked
 from eval.runs.ceiling import is_oracle, load_oracle
@@ -206,9 +206,12 @@ def ask(
     directory: str | Path,
     *,
     limiter: Limiter | None = None,
+    first: int | None = None,
+    known: Iterable[PaidCall] = (),
     on_row: Callable[[Row], object] = lambda row: None,
 ) -> Summary:
-    """Ask the program the questions; goes on with the run that the directory holds.
+    """Ask the program the questions; goes on with the run that the directory holds. For the arguments see
+    `eval.runs.runner.evaluate`.
 
     Raises:
         AllFailed: all questions that were asked failed.
@@ -226,6 +229,8 @@ def ask(
             workers=pace.workers,
             retries=pace.retries,
             limiter=limiter,
+            first=first,
+            known=known,
             cache=ready.request.cache,
             manifest=manifest_of(ready),
             on_row=on_row,

@@ -29,7 +29,7 @@ from retrieval import UsageError
 __all__ = ["RecordedCalls", "Stopped"]
 
 _QUESTION = "odqa_question"  # a setting, which DSPy carries to every thread in which the question makes calls
-_Known = tuple[Any, float | None]  # a reply as JSON, and what it cost
+_Known = tuple[Any, float | None, bool]  # a reply as JSON, what it cost, and whether this run paid for it
 
 
 class Stopped(BaseException):
@@ -49,6 +49,7 @@ class RecordedCalls(Watcher):
         at_once: LM calls under way at the same time.
         limiter: Says when to stop.
         before: What the run paid for outside of the log.
+        known: Calls that were paid for elsewhere; their replies come before those of the log, and count as cached.
         cache: Use DSPy's cache too, where the LM's is on. Runs with different rollout ids do not share replies.
         repeats: Answer a request that is made again with its first reply, where the LM's cache is on, as DSPy's cache
             would. Recipes of optimizers count on it.
@@ -68,6 +69,7 @@ class RecordedCalls(Watcher):
         at_once: int,
         limiter: Limiter,
         before: Iterable[Spent] = (),
+        known: Iterable[PaidCall] = (),
         cache: bool = False,
         repeats: bool = False,
     ) -> None:
@@ -85,11 +87,14 @@ class RecordedCalls(Watcher):
         counted = not limiter.take_up(log.path)
         for spent in () if counted else before:
             limiter.count(spent.paid_usd, spent.lm_calls - spent.cached_calls)
+        for call in known:
+            if call.question not in done:
+                self._replies[call.question][call.key].append((call.reply, call.usd, False))
         for call in log.read():
             if not counted:
                 limiter.count(call.usd)
             if call.question not in done:
-                self._replies[call.question][call.key].append((call.reply, call.usd))
+                self._replies[call.question][call.key].append((call.reply, call.usd, True))
         self._asking: dict[str, tuple[_Try | None, str]] = {}  # by id of a call under way: its question and key
         self._names = PredictorNames()
         self._shared = cache
@@ -128,7 +133,7 @@ class RecordedCalls(Watcher):
         call = PaidCall.model_validate_json(line)
         self._keep(line)
         with self._lock:
-            self._replies[call.question][call.key].append((call.reply, call.usd))
+            self._replies[call.question][call.key].append((call.reply, call.usd, True))
             self.limiter.count(call.usd)
 
     def forget(self, question: str) -> None:
@@ -184,10 +189,10 @@ class RecordedCalls(Watcher):
                 current.asked[key] += 1
                 replies = self._replies[current.question][key]
                 if nth < len(replies):
-                    reply, usd = replies[nth]
-                    return call.answer(readable(reply), usd, cached=False)
+                    reply, usd, own = replies[nth]
+                    return call.answer(readable(reply), usd, cached=not own)
                 if replies and self._repeats and call.cache:
-                    reply, usd = replies[0]
+                    reply, usd, _ = replies[0]
                     return call.answer(readable(reply), usd, cached=True)
         call.cache, call.run = call.cache and self._shared, self._rollout
         self.begin()
@@ -225,7 +230,7 @@ class RecordedCalls(Watcher):
         }
         self._keep(json_line(line))  # plain JSON: pydantic would look through it, for as long as all the rest takes
         with self._lock:
-            self._replies[question][key].append((reply, call.usd))
+            self._replies[question][key].append((reply, call.usd, True))
             self.limiter.count(call.usd)
 
     def _keep(self, line: bytes) -> None:

@@ -24,7 +24,7 @@ import dspy
 
 from eval.figures.summary import Summary, summarise
 from eval.metrics import Metric, self_test_of
-from eval.records.record import Row, plain
+from eval.records.record import PaidCall, Row, plain
 from eval.runs.distributed.driver import employed
 from eval.runs.distributed.job import Job
 from eval.runs.question import Questioner
@@ -58,6 +58,8 @@ def evaluate(
     limiter: Limiter | None = None,
     cache: bool = False,
     manifest: Mapping[str, Any] | None = None,
+    first: int | None = None,
+    known: Iterable[PaidCall] = (),
     on_row: Callable[[Row], object] = lambda row: None,
     clean: Callable[[str], str] = str,
 ) -> Summary:
@@ -98,6 +100,8 @@ def evaluate(
         manifest: What this run is: LM, adapter, program, settings, retriever …; plain values without secrets. It is
             recorded with the metrics, a hash of the questions and the versions. A run without a manifest cannot be
             taken up again, since nothing tells it from another run.
+        first: Ask only the first so many of the questions now. A later call with the same directory asks others.
+        known: Calls that were paid for elsewhere: their replies are taken where the same question asks the same.
         on_row: Called with each row once it is on disk, first with the rows of earlier sittings; from any thread, one
             call at a time.
         clean: Applied to every error message before it is written. Secrets in URLs are removed in any case.
@@ -126,11 +130,12 @@ def evaluate(
             at_once=lm_calls or _LM_CALLS,
             limiter=limiter or Limiter(),
             before=before,
+            known=known,
             cache=cache,
         )
         for row in store.whole_rows():
             on_row(row)
-        asked = [example for example in examples if example.id not in done]
+        asked = [example for example in examples[:first] if example.id not in done]
         run = _Run(store, calls, on_row, asked, {example.id: n for n, example in enumerate(examples, 1)})
         at_once = threads or questions_at_once()
         how: dict[str, Any] = {"retries": retries, "pause": pause, "clean": clean}

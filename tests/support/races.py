@@ -70,7 +70,6 @@ def a_race(**changed: Any) -> Race:
         task="quiz.csv",
         goal="em",
         prices=("tokens",),
-        margin=0.0,
         level=0.05,
         seed=0,
         block=10,

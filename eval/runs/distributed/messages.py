@@ -11,8 +11,9 @@ __all__ = ["Held", "Known", "News", "Orders"]
 
 Held = set[tuple[str, str]]
 """Ids and texts of passages that the run's directory has with just this text."""
-Known = dict[str, list[tuple[Any, float | None]]]
-"""The replies to a question that were paid for before, with their prices, by the keys of their requests."""
+Known = dict[str, list[tuple[Any, float | None, bool]]]
+"""The replies to a question that were paid for before, by the keys of their requests: each with its price, and whether
+this run paid it."""
 
 
 class Orders(NamedTuple):
