@@ -2,19 +2,30 @@
 keys of the user. One thread per computation: several that share a busy core wait for each other. And interrupts that
 interrupt, in what the tests start too: a shell has what is in its background ignore them.
 
+All temporary files of a session, those of its processes too, lie in one folder, which is deleted in the end.
+
 Hypothesis judges no example by its time, which says more of the machine's load than of the code."""
 
+import ast
 import asyncio
+import atexit
 import gc
+import importlib.util
 import os
+import shutil
 import signal
 import tempfile
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-os.environ["DSPY_CACHEDIR"] = tempfile.mkdtemp(prefix="dspy-odqa-tests-")
-os.environ["HOME"] = tempfile.mkdtemp(prefix="dspy-odqa-tests-")  # where the index of the sample is kept
+if "PYTEST_XDIST_WORKER" not in os.environ:  # the workers share the folder of the process that starts them
+    os.environ["TMPDIR"] = tempfile.tempdir = tempfile.mkdtemp(prefix="odqa")  # short, for the names of sockets in it
+    atexit.register(shutil.rmtree, tempfile.tempdir, ignore_errors=True)
+os.environ["DSPY_CACHEDIR"] = tempfile.mkdtemp()
+os.environ["HOME"] = tempfile.mkdtemp()  # where the index of the sample is kept
 os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
 os.environ["HAYSTACK_TELEMETRY_ENABLED"] = "False"
 os.environ["MLFLOW_DISABLE_TELEMETRY"] = "true"
@@ -30,6 +41,44 @@ settings.load_profile("any machine")
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "xdist_group(name): runs in the same process as others of that name")
     config.addinivalue_line("markers", "leaves_sockets: uses clients of servers that DSPy and LiteLLM never close")
+    config.addinivalue_line("markers", "needs(module, ...): is skipped where a module of an extra is not installed")
+    config.addinivalue_line("markers", "slow: takes more than a second of the processor; `make quick` leaves it out")
+
+
+def lacking(modules: tuple[str, ...]) -> str | None:
+    """Why tests that need these modules are skipped; None where all of them are installed."""
+    missing = [module for module in modules if importlib.util.find_spec(module) is None]
+    return f"needs {', '.join(missing)}" if missing else None
+
+
+class LackingModule(pytest.Module):
+    """A file of tests that need what is not installed: it is not even imported."""
+
+    def collect(self) -> Any:
+        raise pytest.skip.Exception(str(lacking(file_needs(self.path))), allow_module_level=True)
+
+
+def file_needs(path: Path) -> tuple[str, ...]:
+    """What the mark `needs` in a file's `pytestmark` names."""
+    source = path.read_text(encoding="utf-8")
+    if "mark.needs(" not in source:
+        return ()
+    marks = [node for node in ast.parse(source).body if isinstance(node, ast.Assign)]
+    calls = [call for node in marks for call in ast.walk(node.value) if isinstance(call, ast.Call)]
+    needed = [call for call in calls if ast.unparse(call.func) == "pytest.mark.needs"]
+    return tuple(ast.literal_eval(module) for call in needed for module in call.args)
+
+
+def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> pytest.Module | None:
+    if lacking(file_needs(module_path)):
+        return LackingModule.from_parent(parent, path=module_path)
+    return None
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    for mark in item.iter_markers("needs"):
+        if why := lacking(mark.args):
+            pytest.skip(why)
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:

@@ -85,8 +85,8 @@ def test_in_this_process(tmp_path: Path) -> None:
     assert run("\n".join(code), tmp_path) == [line for lines in answers.values() for line in lines]
 
 
+@pytest.mark.needs("mcp")
 def test_clients_of_the_server(tmp_path: Path) -> None:
-    pytest.importorskip("mcp", reason="the server needs the extra `serve`")
     (_, command), (_, by_openai) = pieces("Clients of OpenAI's API")
     (_, by_mcp), (_, config) = pieces("Clients of MCP")
     with running(command, "Application startup complete", tmp_path) as port:
@@ -109,8 +109,8 @@ async def by_stdio(server: dict[str, Any], directory: Path) -> None:
         assert answered.structured_content["answer"] == "Kirkkonummi"
 
 
+@pytest.mark.needs("dspy_cli")
 def test_dspy_cli(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    pytest.importorskip("dspy_cli", reason="get it by: pip install --no-deps dspy-cli")
     files = {}
     for language, piece in pieces("dspy-cli"):
         if path := re.match(r"# (\S+)\n", piece):

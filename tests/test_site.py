@@ -17,13 +17,11 @@ import optimizers
 import programs
 from eval.papers.tables import all_tables
 
-pytest.importorskip("zensical", reason="the extra `docs` is not installed")
-
 ROOT = Path(__file__).parents[1]
 PAGES = sorted(page.relative_to(ROOT / "docs").as_posix() for page in (ROOT / "docs").rglob("*.md"))
 _LOADED = {("img", "src"), ("script", "src"), ("iframe", "src"), ("link", "href")}
 
-pytestmark = pytest.mark.xdist_group("site")
+pytestmark = [pytest.mark.needs("zensical", "selenium"), pytest.mark.xdist_group("site")]
 
 
 class Page(HTMLParser):

@@ -4,11 +4,9 @@ import sys
 from pathlib import Path
 
 import pytest
-
-pytest.importorskip("jupytext", reason="jupytext reads the notebooks: pip install '.[test]'")
-pytest.importorskip("matplotlib", reason="the notebooks draw with matplotlib: pip install '.[test]'")
-
 from support.notebooks import execute
+
+pytestmark = pytest.mark.needs("jupytext", "matplotlib")
 
 NOTEBOOKS = Path(__file__).parents[2] / "docs" / "notebooks"
 REFRESH = "what the notebooks give has changed: look at it, and run `make notebooks`"

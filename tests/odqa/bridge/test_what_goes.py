@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.needs("uvicorn")
+
 ROOT = Path(__file__).parents[3]
 
 # Lazy imports of DSPy's own fail too, so no call takes a path that goes.

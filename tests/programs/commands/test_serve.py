@@ -13,23 +13,21 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+import dspy
 import httpx
 import pytest
 from support.command_line import exit_code, without_help
 from support.loopback import url_in
 from support.patience import CPU_SECONDS, PATIENCE
 
-for module in ("starlette", "uvicorn", "prometheus_client"):
-    pytest.importorskip(module, reason="the answers server needs the extra `serve`")
+from programs import load, names
+from programs.commands.serve import main, make_parser
+from programs.direct import Direct
+from programs.instruments.adapters import load_adapter
+from programs.instruments.state import save_state
+from retrieval import Memory
 
-import dspy  # noqa: E402
-
-from programs import load, names  # noqa: E402
-from programs.commands.serve import main, make_parser  # noqa: E402
-from programs.direct import Direct  # noqa: E402
-from programs.instruments.adapters import load_adapter  # noqa: E402
-from programs.instruments.state import save_state  # noqa: E402
-from retrieval import Memory  # noqa: E402
+pytestmark = pytest.mark.needs("uvicorn")
 
 PAGE = (Path(__file__).parents[3] / "docs" / "serving.md").read_text(encoding="utf-8")
 README = (Path(__file__).parents[3] / "README.md").read_text(encoding="utf-8")

@@ -19,6 +19,8 @@ from odqa.errors import ShardError
 from programs.serving.answering import Answering
 from retrieval import Passage, RetrievalError, Retriever, UsageError
 
+pytestmark = pytest.mark.needs("uvicorn")
+
 QUESTION = "Who led the Italian troops at Adwa?"
 ANSWER = render({"answer": "Baratieri"})
 SEARCH = render({"thought": "Search.", "action": "search", "query": "Adwa", "answer": ""})

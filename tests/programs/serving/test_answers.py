@@ -14,6 +14,8 @@ from programs.instruments.words import QUESTIONS
 from retrieval import Memory, Passage, RetrievalError, Retriever
 from retrieval.bm25 import BM25
 
+pytestmark = pytest.mark.needs("uvicorn")
+
 
 class Broken(Retriever):
     def search(self, query: str, k: int) -> list[Passage]:

@@ -21,6 +21,8 @@ from retrieval import Memory, Passage
 from signatures.answer import AnswerShortDirectly
 from signatures.query import MakeStandAlone
 
+pytestmark = pytest.mark.needs("uvicorn")
+
 QUESTION = "Who led the Italian troops at Adwa?"
 ASKED: Any = [{"role": "user", "content": QUESTION}]
 

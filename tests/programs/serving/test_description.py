@@ -11,6 +11,8 @@ from support.runs_on_disk import make_run
 import lms
 from eval.reports.html.served import run_routes
 
+pytestmark = pytest.mark.needs("uvicorn")
+
 
 @pytest.fixture(scope="module")
 def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:

@@ -11,6 +11,8 @@ import lms
 from programs.serving.guard import Admission
 from retrieval import UsageError
 
+pytestmark = pytest.mark.needs("uvicorn")
+
 ASK = {"question": "Who led the Italian troops at Adwa?", "method": "direct"}
 
 

@@ -2,12 +2,12 @@ from datetime import UTC, datetime
 
 import pytest
 
-pytest.importorskip("starlette", reason="the answers server needs the extra `serve`")
-
 from programs.instruments.cost import Reply
 from programs.serving.limits import Day, Limits
 from programs.serving.problems import Problem
 from retrieval import UsageError
+
+pytestmark = pytest.mark.needs("uvicorn")
 
 
 def paid(usd: float | None, *, cached: bool = False) -> Reply:

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import httpx
+import mcp
 import pytest
 from support.answers_server import TABLE, answering_with, serving
 from support.faulty_server import Provider
@@ -17,7 +18,7 @@ import lms
 from programs.serving.question import Question, Stopped
 from retrieval import Memory, Passage, RetrievalError, Retriever
 
-mcp = pytest.importorskip("mcp", reason="the answers server needs the extra `serve`")
+pytestmark = pytest.mark.needs("mcp")
 
 MODES = ("auto", "legacy")  # by the newest version of the protocol, and by those that begin with a handshake
 

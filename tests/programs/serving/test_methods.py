@@ -6,6 +6,8 @@ from support.answers_server import TABLE
 from programs.serving.methods import Methods
 from retrieval.ranking.scorers import Lexical
 
+pytestmark = pytest.mark.needs("uvicorn")
+
 
 def test_questions_with_settings_of_their_own_load_no_model_again(monkeypatch: pytest.MonkeyPatch) -> None:
     loaded = []

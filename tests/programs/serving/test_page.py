@@ -21,6 +21,8 @@ from programs import load
 from programs.instruments.state import save_state
 from retrieval import Memory, Passage
 
+pytestmark = pytest.mark.needs("uvicorn", "selenium")
+
 QUESTION = "Who led the Italian troops at Adwa?"
 HOSTILE = "<img src=x onerror=\"document.title='ran'\"><script>document.title='ran'</script>"
 STATUS = "main > section:not([hidden]) > .status"

@@ -12,6 +12,8 @@ from support.patience import PATIENCE
 
 import lms
 
+pytestmark = pytest.mark.needs("uvicorn")
+
 QUESTION = "Who led the Italian troops at Adwa?"
 
 

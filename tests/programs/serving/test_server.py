@@ -8,8 +8,8 @@ import pytest
 from support.loopback import listens, started
 from support.patience import PATIENCE, eventually
 
-for module in ("starlette", "uvicorn", "prometheus_client"):
-    pytest.importorskip(module, reason="the answers server needs the extra `serve`")
+pytestmark = pytest.mark.needs("uvicorn")
+
 
 IN_FLIGHT = 12
 HELD = """

@@ -5,6 +5,8 @@ import pytest
 from programs.instruments.trace import Statement
 from programs.serving.support import supports
 
+pytestmark = pytest.mark.needs("uvicorn")
+
 ADWA = "Battle of Adwa. The Italian troops were led by General Oreste Baratieri; Ethiopia won on 1 March 1896."
 MATTERHORN = "Matterhorn. A mountain of the Alps between Switzerland and Italy, first climbed in 1865."
 WHO = "Which general led the Italian troops at Adwa?"

@@ -3,9 +3,6 @@
 from typing import Any
 
 import pytest
-
-pytest.importorskip("haystack", reason="the extra `test` is not installed")
-
 from haystack import Document, Pipeline, component
 from haystack.components.builders import PromptBuilder
 from haystack.components.retrievers import InMemoryBM25Retriever
@@ -15,6 +12,8 @@ import retrieval
 from retrieval import Memory, Passage, UsageError
 from retrieval.adapters import as_retriever
 from retrieval.adapters.haystack import HaystackRetriever
+
+pytestmark = pytest.mark.needs("haystack")
 
 CATS = Passage("c", "Cats chase mice", "Cats")
 DOGS = Passage("d", "Dogs chase cats")

@@ -3,9 +3,6 @@
 import asyncio
 
 import pytest
-
-pytest.importorskip("langchain_core", reason="the extra `test` is not installed")
-
 from langchain_core.documents import Document
 from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_core.retrievers import BaseRetriever
@@ -15,6 +12,8 @@ from langchain_core.vectorstores import InMemoryVectorStore
 from retrieval import Memory, Passage, UsageError
 from retrieval.adapters import as_retriever
 from retrieval.adapters.langchain import LangChainRetriever
+
+pytestmark = pytest.mark.needs("langchain_core")
 
 CATS = Passage("c", "Cats chase mice", "Cats")
 DOGS = Passage("d", "Dogs chase cats")

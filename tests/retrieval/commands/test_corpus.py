@@ -8,11 +8,11 @@ import pytest
 from support.command_line import exit_code
 from support.pdf_writer import page_of, pdf
 
-pytest.importorskip("semantic_text_splitter", reason="the extra `corpora` is not installed")
-
 from retrieval.__main__ import main
 from retrieval.corpora import read
 from retrieval.corpora.folder import Folder
+
+pytestmark = pytest.mark.needs("semantic_text_splitter")
 
 
 @pytest.fixture

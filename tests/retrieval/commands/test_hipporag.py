@@ -16,7 +16,7 @@ from retrieval.dense import encoder
 from retrieval.hipporag import HippoRAG, search
 from retrieval.indexes import passage_line
 
-pytest.importorskip("faiss")
+pytestmark = pytest.mark.needs("faiss")
 
 
 @pytest.fixture
@@ -132,10 +132,10 @@ def test_a_file_gives_it_settings_and_puts_it_beside_others(
         load(free)
 
 
+@pytest.mark.needs("ir_measures")
 def test_it_is_evaluated_with_the_lm_that_is_named(
     corpus: Path, knowing: Knowing, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    pytest.importorskip("ir_measures")
     assert index(corpus) == 0
     questions = corpus.parent / "questions.jsonl"
     line = {"id": "1", "question": "Who found Zorx?", "answers": ["Ada Quill"], "gold_titles": ["Ada Quill"]}

@@ -11,10 +11,9 @@ import pytest
 
 from retrieval import UsageError
 from retrieval.bm25 import BM25
-
-pytest.importorskip("semantic_text_splitter", reason="the extra `corpora` is not installed")
-
 from retrieval.corpora.folder import Folder
+
+pytestmark = pytest.mark.needs("semantic_text_splitter")
 
 SENTENCES = [f"Sentence number {n} has exactly seven words." for n in range(100)]
 

@@ -12,7 +12,8 @@ from retrieval import Passage
 from retrieval.bm25 import BM25
 from retrieval.indexes import passage_line
 
-pytest.importorskip("semantic_text_splitter", reason="the extra `corpora` is not installed")
+pytestmark = pytest.mark.needs("semantic_text_splitter")
+
 
 PAGE = (Path(__file__).parents[3] / "docs" / "corpora.md").read_text(encoding="utf-8")
 

@@ -14,8 +14,7 @@ from retrieval import Passage, UsageError
 from retrieval.dense import Dense, Encoder
 from retrieval.dense import build as module
 
-pytest.importorskip("sentence_transformers")
-pytest.importorskip("faiss")
+pytestmark = pytest.mark.needs("sentence_transformers", "faiss")
 
 
 @pytest.fixture

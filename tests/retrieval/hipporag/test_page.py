@@ -15,7 +15,8 @@ from retrieval.__main__ import main
 from retrieval.commands import asking
 from retrieval.indexes import passage_line
 
-pytest.importorskip("faiss")
+pytestmark = pytest.mark.needs("faiss")
+
 
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "hipporag.md").read_text(encoding="utf-8")

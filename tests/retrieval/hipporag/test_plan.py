@@ -11,7 +11,7 @@ from retrieval.hipporag import HippoRAG
 from retrieval.hipporag.openie import Unfinished
 from retrieval.hipporag.plan import make_plan
 
-pytest.importorskip("faiss")
+pytestmark = pytest.mark.needs("faiss")
 
 
 def test_the_calls_are_those_that_are_then_made(tmp_path: Path, knowing: Knowing) -> None:

@@ -25,7 +25,8 @@ from retrieval.hipporag import HippoRAG
 from retrieval.hipporag.graph import collect
 from signatures.select import SelectFacts
 
-pytest.importorskip("faiss")
+pytestmark = pytest.mark.needs("faiss")
+
 
 QUERY = "Where was the astronomer born who found the planet Zorx?"
 

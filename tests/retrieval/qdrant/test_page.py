@@ -13,10 +13,10 @@ from retrieval.__main__ import main
 ROOT = Path(__file__).parents[3]
 
 
+@pytest.mark.needs("semantic_text_splitter")
 def test_the_commands_for_a_directory_work_one_after_the_other(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    pytest.importorskip("semantic_text_splitter", reason="the extra `corpora` is not installed")
     page = (ROOT / "docs" / "scale.md").read_text(encoding="utf-8")
     section = page[page.index("## Qdrant\n") :].partition("A server does the")[0]
     commands = [shlex.split(line) for line in re.findall(r"^    odqa (.*)$", section, re.M)]

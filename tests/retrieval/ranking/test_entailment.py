@@ -75,6 +75,7 @@ class TestLexical:
 
 
 class TestNLI:
+    @pytest.mark.needs("transformers", "torch", "sentence_transformers")
     @pytest.mark.parametrize(
         "labels",
         [
@@ -85,8 +86,9 @@ class TestNLI:
         ],
     )
     def test_the_label_named_entailment_is_read(self, tiny: Callable[..., str], labels: list[str]) -> None:
-        transformers, torch = pytest.importorskip("transformers"), pytest.importorskip("torch")
-        pytest.importorskip("sentence_transformers")
+        import torch
+        import transformers
+
         path = tiny(
             "classifier", id2label=dict(enumerate(labels)), label2id={label: n for n, label in enumerate(labels)}
         )
@@ -106,9 +108,9 @@ class TestNLI:
         assert judge.batch_answering("Where?", PAIRS) == judge.batch(PAIRS)  # without the question
         assert judge.entails("cat \ud800", "\udfff") == pytest.approx(judge.entails("cat ?", "?"), abs=1e-5)
 
+    @pytest.mark.needs("sentence_transformers")
     @pytest.mark.parametrize("labels", [["LABEL_0", "LABEL_1"], ["entailment"], ["no_entailment", "contradiction"]])
     def test_models_without_that_label_are_refused(self, tiny: Callable[..., str], labels: list[str]) -> None:
-        pytest.importorskip("sentence_transformers")
         path = tiny(
             "classifier", id2label=dict(enumerate(labels)), label2id={label: n for n, label in enumerate(labels)}
         )
@@ -117,8 +119,11 @@ class TestNLI:
 
 
 class TestTRUE:
+    @pytest.mark.needs("transformers", "torch")
     def test_the_probability_is_that_of_writing_one(self, tiny: Callable[..., str]) -> None:
-        transformers, torch = pytest.importorskip("transformers"), pytest.importorskip("torch")
+        import torch
+        import transformers
+
         path = tiny("t5")
         tokenizer = transformers.AutoTokenizer.from_pretrained(path)
         model = transformers.AutoModelForSeq2SeqLM.from_pretrained(path).eval()
@@ -147,8 +152,8 @@ def test_unknown_specs_are_refused(spec: str) -> None:
         load_entailment(spec)
 
 
+@pytest.mark.needs("sentence_transformers")
 def test_specs_open_judges(tiny: Callable[..., str]) -> None:
-    pytest.importorskip("sentence_transformers")
     assert isinstance(load_entailment("lexical"), LexicalEntailment)
     assert isinstance(load_entailment(f"true:{tiny('t5')}"), TRUE)
     with pytest.raises(UsageError, match="cannot load the model '/nowhere/at/all'"):

@@ -26,9 +26,11 @@ class TestLexical:
 
 
 class TestCrossEncoder:
+    @pytest.mark.needs("transformers", "torch", "sentence_transformers")
     def test_scores_are_the_models_logits(self, tiny: Callable[..., str]) -> None:
-        transformers, torch = pytest.importorskip("transformers"), pytest.importorskip("torch")
-        pytest.importorskip("sentence_transformers")
+        import torch
+        import transformers
+
         path = tiny("classifier", num_labels=1)
         tokenizer = transformers.AutoTokenizer.from_pretrained(path)
         model = transformers.AutoModelForSequenceClassification.from_pretrained(path).eval()
@@ -42,21 +44,21 @@ class TestCrossEncoder:
         assert scorer.score("Where?", []) == []
         assert len(scorer.score("Where?", ["cat " * 1000])) == 1
 
+    @pytest.mark.needs("sentence_transformers")
     def test_threads_do_not_disturb_each_other(self, tiny: Callable[..., str]) -> None:
-        pytest.importorskip("sentence_transformers")
         scorer = CrossEncoder(tiny("classifier", num_labels=1), device="cpu")
         expected = {text: scorer.score("cat", [text])[0] for text in TEXTS}
         with ThreadPoolExecutor(4) as pool:
             found = list(pool.map(lambda text: scorer.score("cat", [text])[0], TEXTS * 10))
         assert found == pytest.approx([expected[text] for text in TEXTS * 10], abs=1e-6)
 
+    @pytest.mark.needs("sentence_transformers")
     def test_lone_surrogates_are_no_trouble(self, tiny: Callable[..., str]) -> None:
-        pytest.importorskip("sentence_transformers")
         for scorer in CrossEncoder(tiny("classifier", num_labels=1), device="cpu"), QuestionLikelihood(tiny("gpt2")):
             assert scorer.score("cat \ud800", ["dog \udfff"]) == pytest.approx(scorer.score("cat ?", ["dog ?"]))
 
+    @pytest.mark.needs("sentence_transformers")
     def test_models_that_do_not_fit_are_refused(self, tiny: Callable[..., str]) -> None:
-        pytest.importorskip("sentence_transformers")
         with pytest.raises(UsageError, match="has 3 labels; a reranker has one"):
             CrossEncoder(tiny("classifier", num_labels=3), device="cpu")
         with pytest.raises(UsageError, match="cannot load the model '/nowhere/at/all'") as error:
@@ -88,13 +90,15 @@ class TestQuestionLikelihood:
     query = "Where is the tower?"
     before, after = "Passage:\n", "\n\nAsk one question that this passage answers.\nQuestion:\n"
 
+    @pytest.mark.needs("transformers")
     @pytest.mark.parametrize(
         ("kind", "first", "last", "start"), [("gpt2", [], [], []), ("llama", [4], [], []), ("t5", [], [5], [0])]
     )
     def test_the_score_is_the_mean_log_probability_of_the_questions_tokens(
         self, tiny: Callable[..., str], kind: str, first: list[int], last: list[int], start: list[int]
     ) -> None:
-        transformers = pytest.importorskip("transformers")
+        import transformers
+
         path = tiny(kind)
         tokenizer = transformers.AutoTokenizer.from_pretrained(path)
         goal = tokenizer(self.query, add_special_tokens=False).input_ids
@@ -128,8 +132,8 @@ def test_unknown_specs_are_refused(spec: str) -> None:
         load_scorer(spec)
 
 
+@pytest.mark.needs("sentence_transformers")
 def test_specs_open_scorers(tiny: Callable[..., str]) -> None:
-    pytest.importorskip("sentence_transformers")
     assert isinstance(load_scorer("lexical"), Lexical)
     assert isinstance(load_scorer(f"cross-encoder:{tiny('classifier', num_labels=1)}"), CrossEncoder)
     assert isinstance(load_scorer(f"upr:{tiny('gpt2')}"), QuestionLikelihood)

@@ -13,6 +13,7 @@ from typing import Any
 import dspy
 import httpx
 import pytest
+import uvicorn
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.described_api import ask_all
@@ -22,15 +23,11 @@ from support.patience import PATIENCE, eventually
 from odqa.errors import ShardError
 from retrieval import Memory, Passage, RetrievalError, Retriever, UsageError
 from retrieval.remote import ColBERTv2
+from retrieval.remote.server import ServerLimits, make_app, serve
+from retrieval.serving.listening import listen
+from retrieval.serving.pages import names_of
 
-for module in ("starlette", "uvicorn", "prometheus_client"):
-    pytest.importorskip(module, reason="the search server needs the extra `serve`")
-
-import uvicorn  # noqa: E402
-
-from retrieval.remote.server import ServerLimits, make_app, serve  # noqa: E402
-from retrieval.serving.listening import listen  # noqa: E402
-from retrieval.serving.pages import names_of  # noqa: E402
+pytestmark = pytest.mark.needs("uvicorn")
 
 TABLE = [
     Passage("7", "He broke codes in a hut.", "Alan Turing"),

@@ -8,18 +8,16 @@ from contextlib import AbstractContextManager, contextmanager
 
 import httpx
 import pytest
+import uvicorn
+from starlette.types import Receive, Scope, Send
 from support.loopback import under_way
 from support.patience import PATIENCE, eventually
 
-for module in ("starlette", "uvicorn", "prometheus_client"):
-    pytest.importorskip(module, reason="the search server needs the extra `serve`")
+from retrieval import Memory, Passage, Retriever
+from retrieval.remote.server import ServerLimits, make_app, uvicorn_config
+from retrieval.serving.listening import config
 
-import uvicorn  # noqa: E402
-from starlette.types import Receive, Scope, Send  # noqa: E402
-
-from retrieval import Memory, Passage, Retriever  # noqa: E402
-from retrieval.remote.server import ServerLimits, make_app, uvicorn_config  # noqa: E402
-from retrieval.serving.listening import config  # noqa: E402
+pytestmark = pytest.mark.needs("uvicorn")
 
 HEAD = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n"
 

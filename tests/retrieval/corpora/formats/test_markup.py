@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("semantic_text_splitter", reason="the extra `corpora` is not installed")
-
 from retrieval.corpora.formats import Columns, Document, Section, Unreadable
 from retrieval.corpora.formats.markup import html_sections, markdown_sections
+
+pytestmark = pytest.mark.needs("semantic_text_splitter")
 
 
 def sections(

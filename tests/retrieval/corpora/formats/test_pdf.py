@@ -3,14 +3,13 @@
 from pathlib import Path
 
 import pytest
-
-pytest.importorskip("semantic_text_splitter", reason="the extra `corpora` is not installed")
-
 from pypdf import PdfReader, PdfWriter
 from support.pdf_writer import page_of, pdf
 
 from retrieval.corpora.formats import Columns, Document, Unreadable
 from retrieval.corpora.formats.pdf import pdf_sections
+
+pytestmark = pytest.mark.needs("semantic_text_splitter")
 
 
 def read(path: Path) -> tuple[list[tuple[str, str]], list[str]]:

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("semantic_text_splitter", reason="the extra `corpora` is not installed")
-
 from retrieval.corpora.formats import Columns, Document, Unreadable
 from retrieval.corpora.formats.table import table_sections
+
+pytestmark = pytest.mark.needs("semantic_text_splitter")
 
 USUAL = Columns()
 

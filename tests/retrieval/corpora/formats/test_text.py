@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("semantic_text_splitter", reason="the extra `corpora` is not installed")
-
 from retrieval.corpora.formats import Columns, Document, Unreadable
 from retrieval.corpora.formats.text import read_text, text_sections
+
+pytestmark = pytest.mark.needs("semantic_text_splitter")
 
 
 def document(path: Path, content: bytes) -> Document:

@@ -2,15 +2,14 @@
 
 from pathlib import Path
 
-import pytest
-
-pytest.importorskip("docx", reason="the extra `corpora` is not installed")
-
 import docx
+import pytest
 
 from retrieval.corpora.folder import Folder
 from retrieval.corpora.formats import Columns, Document, Unreadable
 from retrieval.corpora.formats.word import word_sections
+
+pytestmark = pytest.mark.needs("docx")
 
 
 def test_a_section_per_heading_with_the_rows_of_tables(tmp_path: Path) -> None:
