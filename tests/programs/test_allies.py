@@ -156,12 +156,6 @@ def test_fewer_sub_questions() -> None:
     assert (cost.lm_calls, cost.searches) == (10, 3)
 
 
-def test_k_is_what_the_retriever_is_asked_for() -> None:
-    only = [expansion("", WHAT), expansion(QUESTION)]
-    seen, _, _ = run(*NOTHING, *FIRST, *only, *state(lines("zorx"), "Lund", 0.9), k=1)
-    assert ids(seen.passages) == ["zorxes", "zorx"]
-
-
 @pytest.mark.parametrize("none", [[], [""], [QUESTION]])
 def test_without_sub_questions_the_better_of_the_first_two_answers_is_given(none: list[str]) -> None:
     seen, cost, _ = run(*NOTHING, *FIRST, expansion(""), expansion(QUESTION, *none))
@@ -214,22 +208,3 @@ def test_closed_book_the_lm_writes_the_evidence() -> None:
 def test_settings_below_one_are_refused(setting: str) -> None:
     with pytest.raises(UsageError, match=f"{setting} must be at least 1"):
         ALLIES(None, **{setting: 0})
-
-
-@pytest.mark.parametrize("slow", range(len([*NOTHING, *FIRST, *LEVEL1])))
-def test_the_trace_does_not_depend_on_what_finishes_first(slow: int) -> None:
-    script = [Reply(r.to, r.fields, r.when) for r in [*NOTHING, *FIRST, *LEVEL1, *SAME]]
-    script[slow].delay = 0.05
-    program = ALLIES(Memory((Passage(*row) for row in TABLE.items()), FOUND), expansions=1)
-    with scripted(*script), dspy.context(trace=[]):
-        program(question=QUESTION)
-        steps = dspy.settings.trace
-    names = {id(predictor): name for name, predictor in program.named_predictors()}
-    assert [names[id(step[0])] for step in steps] == [
-        *["answer", "rate"] * 2,
-        "expand",
-        "expand",
-        *["answer", "rate"] * 4,
-    ]
-    contexts = ["", lines("zorxes"), lines("zorx"), lines("year"), *[lines("zorxes", "zorx")] * 2]
-    assert [step[1]["context"] for step in steps if names[id(step[0])] == "rate"] == contexts

@@ -1,6 +1,5 @@
 """BlendFilter against the paper's case study (Fig. 6), its switches, and replies that are no use."""
 
-import asyncio
 from collections.abc import Iterable
 from typing import Any
 
@@ -108,31 +107,6 @@ def test_the_case_of_figure_6() -> None:
     draft, answer = [system for system, user in script.prompts if wanted(user) == ["reasoning", "answer"]]
     assert "sentences that name the people" in draft
     assert draft == answer
-
-
-@pytest.mark.parametrize("slow", range(6))
-@pytest.mark.parametrize("awaited", [False, True])
-def test_the_trace_does_not_depend_on_what_finishes_first(slow: int, awaited: bool) -> None:
-    script = replies(*CASE)
-    script[slow].delay = 0.05
-    program = BlendFilter(case_retriever())
-    with scripted(*script), dspy.context(trace=[]):
-        if awaited:
-            asyncio.run(program.acall(question=QUESTION))
-        else:
-            program(question=QUESTION)
-        steps = dspy.settings.trace
-    names = {id(predictor): name for name, predictor in program.named_predictors()}
-    assert [names[id(step[0])] for step in steps] == [
-        "draft.predict",
-        "recall",
-        "topic",
-        "select.predict",
-        "select.predict",
-        "select.predict",
-        "answer.predict",
-    ]
-    assert [list(step[2].relevant) for step in steps[3:6]] == [[1], [1], [2]]
 
 
 def test_an_empty_union_answers_from_the_question_alone() -> None:
@@ -288,10 +262,6 @@ class TestSwitches:
     def test_no_hop_is_refused(self) -> None:
         with pytest.raises(UsageError, match="hops must be at least 1"):
             BlendFilter(case_retriever(), hops=0)
-
-    def test_k_is_what_the_retriever_is_asked_for(self) -> None:
-        seen, _ = self.run(DRAFT, RECALL, self.answer("[1] SuperMansion"), k=1, filter="off")
-        assert seen.found == {"q": ["SuperMansion"], "q_ex": ["SuperMansion"], "q_in": ["Gillian Jacobs"]}
 
     def test_five_passages_per_query_are_asked_for_by_default(self) -> None:
         alone = {"external": False, "internal": False, "filter": "off"}

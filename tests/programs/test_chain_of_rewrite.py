@@ -495,11 +495,6 @@ class TestSwitches:
         with pytest.raises(UsageError, match="unknown scorer 'gpt'"):
             method(upr="gpt")
 
-    @pytest.mark.parametrize("name", ["m", "n", "k", "analyse_top", "in_flight"])
-    def test_counts_below_one_are_refused(self, name: str) -> None:
-        with pytest.raises(UsageError, match=f"{name} must be at least 1, not 0"):
-            method(**{name: 0})
-
 
 def test_when_all_are_unknown_the_reader_gets_the_originals_and_nothing_is_fed_back() -> None:
     kept = [reply for id in READINGS if id != "list" for reply in reading(id, "Nothing.", "unknown")]

@@ -10,7 +10,7 @@ from support.scripted import Reply, scripted
 from programs.blendfilter import BlendFilter
 from programs.cot import CoT
 from programs.instruments.cost import Cost, measured
-from retrieval import Memory, Passage, UsageError
+from retrieval import Memory, Passage
 from signatures.answer import (
     AnswerInThreeWords,
     AnswerInThreeWordsFromMemory,
@@ -70,21 +70,6 @@ def test_it_is_blendfilters_answering_call() -> None:
     with scripted(Reply(AnswerShort, SAID)) as script:
         BlendFilter(Memory(PASSAGES), **settings)(question=QUESTION)
     assert run(Reply(AnswerShort, SAID))[2] == script.prompts
-
-
-def test_k_is_what_the_retriever_is_asked_for() -> None:
-    seen, _, _ = run(Reply(AnswerShort, SAID), k=2)
-    assert seen.evidence == PASSAGES[:2]
-    with pytest.raises(UsageError, match="at least 1"):
-        run(k=0)
-
-
-@pytest.mark.parametrize(("closed", "signature"), [(False, AnswerShort), (True, AnswerShortFromMemory)])
-def test_an_unparsable_answer_is_an_empty_one_and_is_counted(closed: bool, signature: type[dspy.Signature]) -> None:
-    seen, cost, _ = run(*[Reply(signature, "In Lund.")] * 2, closed=closed)
-    assert (seen.answer, seen.reasoning) == ("", "")
-    # DSPy asks once more, for JSON, before it gives up.
-    assert (cost.unparsable, cost.lm_calls) == (1, 2)
 
 
 @pytest.mark.parametrize(("closed", "signature"), [(True, AnswerInThreeWordsFromMemory), (False, AnswerInThreeWords)])

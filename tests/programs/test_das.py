@@ -118,18 +118,6 @@ def test_an_unparsable_reply_turns_the_passage_down_and_is_counted() -> None:
     assert (cost.unparsable, cost.lm_calls) == (1, 4)
 
 
-@pytest.mark.parametrize("slow", range(3))
-def test_the_trace_does_not_depend_on_what_finishes_first(slow: int) -> None:
-    script = replies(probability="1")
-    script[slow].delay = 0.05
-    with scripted(*script), dspy.context(trace=[]):
-        method()(question=QUESTION)
-        documents = [step[1]["document"] for step in dspy.settings.trace]
-    assert [document.partition(" | ")[0] for document in documents] == ["[1] Bo Quill", "[1] Zorx", "[1] Ada Quill"]
-
-
-def test_wrong_settings_are_refused() -> None:
-    with pytest.raises(UsageError, match="in_flight must be at least 1"):
-        method(in_flight=0)
+def test_an_unknown_scorer_is_refused() -> None:
     with pytest.raises(UsageError, match="unknown scorer"):
         method(upr="likely")

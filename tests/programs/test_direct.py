@@ -5,11 +5,11 @@ from typing import Any
 import dspy
 import pytest
 from support.prompt_reading import inputs
-from support.scripted import UNPARSABLE, Reply, scripted
+from support.scripted import Reply, scripted
 
 from programs.direct import Direct
 from programs.instruments.cost import Cost, measured
-from retrieval import Memory, Passage, UsageError
+from retrieval import Memory, Passage
 from signatures.answer import (
     AnswerEntity,
     AnswerInThreeWords,
@@ -57,25 +57,10 @@ def test_yes_no_style(closed: bool, signature: type[dspy.Signature], said: str, 
     assert cost.lm_calls == 1
 
 
-def test_k_is_what_the_retriever_is_asked_for() -> None:
-    seen, _, _ = run(Reply(AnswerShortDirectly, {"answer": "Lund"}), k=2)
-    assert seen.evidence == PASSAGES[:2]
-    with pytest.raises(UsageError, match="at least 1"):
-        run(k=0)
-
-
 def test_nothing_found_is_answered_all_the_same() -> None:
     with scripted(Reply(AnswerShortDirectly, {"answer": "Lund"}, when="[[ ## context ## ]]\n\n")):
         seen = Direct(Memory([]))(question=QUESTION)
     assert dict(seen.items()) == {"answer": "Lund", "queries": [QUESTION], "passages": [], "evidence": []}
-
-
-@pytest.mark.parametrize(("closed", "signature"), [(False, AnswerShortDirectly), (True, AnswerShortFromMemory)])
-def test_an_unparsable_answer_is_an_empty_one_and_is_counted(closed: bool, signature: type[dspy.Signature]) -> None:
-    seen, cost, _ = run(*[Reply(signature, UNPARSABLE)] * 2, closed=closed)
-    assert seen.answer == ""
-    # DSPy asks once more, for JSON, before it gives up.
-    assert (cost.unparsable, cost.lm_calls) == (1, 2)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from support.scripted import UNPARSABLE, Reply, scripted
 from programs.genread import GenRead
 from programs.instruments.cost import Cost, measured
 from retrieval import Memory, Passage, Retriever
-from signatures.answer import AnswerShortFromKnowledge, AnswerYesNoFromKnowledge
+from signatures.answer import AnswerShortFromKnowledge
 from signatures.write import WriteBackground
 
 QUESTION = "Where was the finder of the planet Zorx born?"
@@ -48,14 +48,6 @@ def test_a_retriever_is_not_searched() -> None:
     assert cost.searches == 0
 
 
-@pytest.mark.parametrize(("said", "answer"), [("yes", "yes"), ("no", "no")])
-def test_yes_no_style(said: str, answer: str) -> None:
-    seen, cost, prompts = run(WRITE, Reply(AnswerYesNoFromKnowledge, {"answer": said}), style="yesno")
-    assert seen.answer == answer
-    assert prompts[1]["knowledge"] == f"[1] {FOLDED}"
-    assert cost.lm_calls == 2
-
-
 @pytest.mark.parametrize(
     "write", [[Reply(WriteBackground, {"background": " \n "})], [Reply(WriteBackground, UNPARSABLE)] * 2]
 )
@@ -65,12 +57,6 @@ def test_without_a_document_the_answer_is_from_memory(write: list[Reply]) -> Non
     assert (seen.answer, seen.evidence) == ("Lund", [])
     # An unparsable document is counted; DSPy asks once more, for JSON, before it gives up.
     assert (cost.unparsable, cost.lm_calls) == (len(write) - 1, len(write) + 1)
-
-
-def test_an_unparsable_answer_is_an_empty_one_and_is_counted() -> None:
-    seen, cost, _ = run(WRITE, *[Reply(AnswerShortFromKnowledge, UNPARSABLE)] * 2)
-    assert seen.answer == ""
-    assert (cost.unparsable, cost.lm_calls) == (1, 3)
 
 
 def test_a_document_without_end_and_one_that_imitates_the_prompt() -> None:

@@ -10,7 +10,7 @@ from support.scripted import UNPARSABLE, Reply, scripted
 
 from programs.hop import Hop
 from programs.instruments.cost import Cost, measured
-from retrieval import Memory, Passage, UsageError
+from retrieval import Memory, Passage
 from signatures.answer import REASONING, AnswerShort, AnswerYesNo
 from signatures.extract import TakeNotes
 from signatures.query import AskForHop
@@ -147,11 +147,6 @@ def test_an_unparsable_query_is_none_and_is_counted() -> None:
     assert (seen.queries, cost.unparsable) == ([QUESTION], 1)
 
 
-def test_k_is_what_the_retriever_is_asked_for() -> None:
-    assert run(query(WHO), notes(), answer(), k=1, hops=1)[0].passages == [ZORXES]
-    assert Hop(Memory([])).k == 10
-
-
 def test_the_answering_call_is_told_what_its_reasoning_is_to_name() -> None:
     for style in ("short", "yesno"):
         signature = Hop(Memory([]), style=style).answer.predict.signature
@@ -161,9 +156,3 @@ def test_the_answering_call_is_told_what_its_reasoning_is_to_name() -> None:
 def test_yes_no_style_decides_at_the_end() -> None:
     seen, _, _ = run(*CASE[:2], Reply(AnswerYesNo, {"reasoning": "She was.", "answer": "yes"}), style="yesno", hops=1)
     assert (seen.answer, seen.reasoning) == ("yes", "She was.")
-
-
-@pytest.mark.parametrize("setting", ["k", "hops"])
-def test_less_than_one_is_refused(setting: str) -> None:
-    with pytest.raises(UsageError, match=f"{setting} must be at least 1"):
-        Hop(Memory([]), **{setting: 0})

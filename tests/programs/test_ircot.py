@@ -9,7 +9,7 @@ from support.scripted import UNPARSABLE, Reply, scripted
 
 from programs.instruments.cost import Cost, measured
 from programs.ircot import IRCoT
-from retrieval import Memory, Passage, UsageError
+from retrieval import Memory, Passage
 from signatures.answer import REASONING, AnswerShort, AnswerYesNo
 from signatures.write import WriteNextThought
 
@@ -117,12 +117,6 @@ def test_fifteen_passages_are_the_most() -> None:
     assert (len(seen.evidence), len(seen.passages), seen.queries) == (15, 20, [QUESTION])
 
 
-def test_k_is_what_the_retriever_is_asked_for() -> None:
-    seen, _, _ = run(*[thought(FINDER), thought(END)], answer(), k=1)
-    assert seen.passages == [ZORX, ADA]
-    assert IRCoT(Memory([])).k == 6
-
-
 def test_the_answering_call_is_told_what_its_reasoning_is_to_name() -> None:
     for style in ("short", "yesno"):
         signature = IRCoT(Memory([]), style=style).answer.predict.signature
@@ -165,17 +159,6 @@ def test_an_unparsable_sentence_ends_the_chain_and_is_counted() -> None:
     assert (cost.unparsable, cost.lm_calls) == (1, 4)
 
 
-def test_an_unparsable_answer_is_empty() -> None:
-    seen, cost, _ = run(thought(END), *[Reply(AnswerShort, UNPARSABLE)] * 2)
-    assert (seen.answer, cost.unparsable) == ("", 1)
-
-
 def test_yes_no_style_decides_at_the_end() -> None:
     seen, cost, _ = run(thought(END), Reply(AnswerYesNo, {"reasoning": "She was.", "answer": "yes"}), style="yesno")
     assert (seen.answer, seen.reasoning, cost.lm_calls) == ("yes", "She was.", 2)
-
-
-@pytest.mark.parametrize("setting", ["k", "steps", "passages"])
-def test_less_than_one_is_refused(setting: str) -> None:
-    with pytest.raises(UsageError, match=f"{setting} must be at least 1"):
-        IRCoT(Memory([]), **{setting: 0})

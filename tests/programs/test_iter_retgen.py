@@ -10,7 +10,7 @@ from support.scripted import Reply, scripted
 from programs.blendfilter import BlendFilter
 from programs.instruments.cost import Cost, measured
 from programs.iter_retgen import IterRetGen
-from retrieval import Memory, Passage, UsageError
+from retrieval import Memory, Passage
 from signatures.answer import AnswerShort, AnswerYesNo
 
 QUESTION = "Where was the finder of the planet Zorx born?"
@@ -95,22 +95,12 @@ def test_it_is_blendfilters_external_augmentation_alone_without_a_filter() -> No
     assert asked[0] == asked[1]
 
 
-def test_k_is_what_the_retriever_is_asked_for() -> None:
-    second = Reply(AnswerShort, {"reasoning": "", "answer": "Quillby"}, when="[1] Ada Quill, an")
-    assert [turn["shown"] for turn in run(FIRST, second, k=1)[0].iterations] == [["zorx"], ["ada"]]
-
-
 def test_yes_no_style_puts_the_decision_into_the_query() -> None:
     replies = [Reply(AnswerYesNo, {"reasoning": "She is.", "answer": said}) for said in ("no", "yes")]
     seen, cost, _ = run(*replies, style="yesno")
     assert seen.queries == [QUESTION, f"She is. no {QUESTION}"]
     assert seen.answer == "yes"
     assert cost.lm_calls == 2
-
-
-def test_no_turn_is_refused() -> None:
-    with pytest.raises(UsageError, match="turns must be at least 1"):
-        IterRetGen(Memory([]), turns=0)
 
 
 def test_an_unparsable_turn_leaves_the_question_as_the_query_and_is_counted() -> None:

@@ -9,8 +9,8 @@ from support.scripted import UNPARSABLE, Reply, scripted
 
 from programs.instruments.cost import Cost, measured
 from programs.itrg import ITRG
-from retrieval import Memory, Passage, UsageError
-from signatures.answer import AnswerShortDirectly, AnswerYesNoDirectly
+from retrieval import Memory, Passage
+from signatures.answer import AnswerShortDirectly
 from signatures.write import UpdateDocument, WriteDocument
 
 QUESTION = "Where was the finder of the planet Zorx born?"
@@ -112,28 +112,7 @@ def test_without_any_document_the_question_is_answered_from_nothing() -> None:
     assert cost.unparsable == 2
 
 
-def test_an_unparsable_answer_is_empty() -> None:
-    seen, cost, _ = run(document(0), *[Reply(AnswerShortDirectly, UNPARSABLE)] * 2, turns=1)
-    assert seen.answer == ""
-    assert (cost.unparsable, cost.lm_calls) == (1, 3)
-
-
 def test_a_document_without_end_is_cut_before_it_is_searched_with() -> None:
     endless = [Reply(WriteDocument, {"document": "Quill " * 20_000}) for _ in range(2)]
     seen, _, _ = run(*endless, answer(), turns=2)
     assert len(seen.queries[1]) < 4100
-
-
-def test_k_is_what_the_retriever_is_asked_for() -> None:
-    assert run(document(0), document(1), answer(), turns=2, k=1)[0].found == [["zorx"], ["ada"]]
-
-
-@pytest.mark.parametrize(("said", "expected"), [("yes", "yes"), ("no", "no")])
-def test_yes_no_style(said: str, expected: str) -> None:
-    seen, _, _ = run(document(0), Reply(AnswerYesNoDirectly, {"answer": said}), turns=1, style="yesno")
-    assert seen.answer == expected
-
-
-def test_no_turn_is_refused() -> None:
-    with pytest.raises(UsageError, match="turns must be at least 1"):
-        ITRG(Memory([]), turns=0)

@@ -269,19 +269,6 @@ def test_all_of_it_at_once() -> None:
     assert (cost.lm_calls, cost.searches, cost.unparsable) == (3, 1, 0)
 
 
-@pytest.mark.parametrize("generate_from", ["question+plan", "question"])
-@pytest.mark.parametrize("slow", range(3))
-def test_the_trace_does_not_depend_on_what_finishes_first(slow: int, generate_from: Any) -> None:
-    script = replies(PLAN, Reply(WritePassageOrNone, {"passage": WRITTEN}), ANSWER)
-    script[slow].delay = 0.05
-    program = QPaug(SPOUSE.retriever(), generate_from=generate_from)
-    with scripted(*script), dspy.context(trace=[]):
-        program(question=SPOUSE.question)
-        steps = dspy.settings.trace
-    names = {id(predictor): name for name, predictor in program.named_predictors()}
-    assert [names[id(step[0])] for step in steps] == ["plan", "recall", "answer"]
-
-
 class Meeting:
     """Two calls that each wait until the other one is being made as well; alone, either fails."""
 

@@ -110,11 +110,6 @@ def test_no_step_at_all_is_refused() -> None:
         ReAct(Memory([]), steps=0)
 
 
-def test_k_is_what_the_retriever_is_asked_for() -> None:
-    seen, _, _ = run(CASE[0], step("So.", "finish", "Lund"), k=1)
-    assert seen.passages == [ZORX]
-
-
 @pytest.mark.parametrize(("said", "answer"), [("yes", "yes"), ("no", "no")])
 def test_yes_no_style_decides_in_the_last_step(said: str, answer: str) -> None:
     seen, cost, prompts = run(CASE[0], step("She was.", "finish", said), style="yesno")

@@ -86,14 +86,6 @@ def test_stated_asks_for_a_number_though_the_lm_has_log_probabilities() -> None:
     assert set(seen.probabilities.values()) == {0.5}
 
 
-def test_k_is_what_the_retriever_is_asked_for() -> None:
-    with scripted(replies(probability="1")[0]):
-        seen = method(k=1)(question=QUESTION)
-    assert seen.candidates == {"ada": "Lund"}
-    with pytest.raises(UsageError, match="at least 1"):
-        method(k=0)(question=QUESTION)
-
-
 def test_ten_passages_are_the_default() -> None:
     many = Memory(Passage(str(n), "planet") for n in range(20))
     with dspy.context(lm=engine_lm(Function(lambda system, user: render({"candidate": "x", "probability": "1"})))):
@@ -120,16 +112,6 @@ def test_no_more_than_in_flight_are_read_at_the_same_time() -> None:
     assert most == 2
     with pytest.raises(UsageError, match="in_flight must be at least 1"):
         method(in_flight=0)
-
-
-@pytest.mark.parametrize("slow", range(3))
-def test_the_trace_does_not_depend_on_what_finishes_first(slow: int, upr: Given) -> None:
-    script = replies()
-    script[slow].delay = 0.05
-    with with_logprobs(*script, probabilities=ODDS), dspy.context(trace=[]):
-        method(upr="upr:some/model")(question=QUESTION)
-        documents = [step[1]["document"] for step in dspy.settings.trace]
-    assert [document.partition(" | ")[0] for document in documents] == ["[1] Ada Quill", "[1] Bo Quill", "[1] Zorx"]
 
 
 def test_a_passage_without_an_answer_is_passed_over() -> None:

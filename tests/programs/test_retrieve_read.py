@@ -4,16 +4,14 @@ from typing import Any, Literal
 
 import dspy
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from support.citation_replies import ANYTHING, HOSTILES, check_any_reply, citing, numbered
+from support.citation_replies import citing, numbered
 from support.prompt_reading import inputs
 from support.scripted import Reply, scripted
 
 from programs.alce import ALCE
 from programs.instruments.cost import Cost, measured
 from programs.retrieve_read import RetrieveRead
-from retrieval import Memory, Passage, Retriever, UsageError
+from retrieval import Memory, Passage, Retriever
 from signatures.answer import AnswerCiting, AnswerCitingYesNo
 
 QUESTION = "Where was Ada Quill, finder of the planet Zorx, born?"
@@ -113,17 +111,3 @@ def test_without_the_filter_it_would_be_vanilla() -> None:
     with scripted(citing(AnswerCiting, answer="Lund")) as script:
         ALCE(whole)(question=QUESTION)
     assert [inputs(user) for _, user in script.prompts] == filtered
-
-
-@pytest.mark.parametrize("name", ["m", "k"])
-def test_counts_below_one_are_refused(name: Literal["m", "k"]) -> None:
-    options: dict[str, Any] = {name: 0}
-    with pytest.raises(UsageError, match=f"{name} must be at least 1, not 0"):
-        RetrieveRead(Memory([]), **options)
-
-
-@settings(max_examples=30)
-@given(preset=st.sampled_from(["multihop", "commonsense"]), **ANYTHING)
-def test_any_reply_gives_a_well_formed_result(preset: Any, seed: int, values: list[str], anything: list[Any]) -> None:
-    program = RetrieveRead(HOSTILES, preset=preset, threshold=-6.0)
-    check_any_reply(program, "Where is the planet Zorx born?", seed, values, anything)

@@ -9,7 +9,7 @@ from support.scripted import UNPARSABLE, Reply, scripted
 
 from programs.instruments.cost import Cost, measured
 from programs.search_o1 import SearchO1
-from retrieval import Memory, Passage, UsageError
+from retrieval import Memory, Passage
 from signatures.act import ReasonOn
 from signatures.extract import CondensePassages
 
@@ -161,12 +161,6 @@ def test_what_stands_in_brackets_behind_the_action_counts_where_its_field_is_mis
     assert (seen.queries, seen.answer, seen.ended) == (["planet Zorx"], "Lund", "finish")
 
 
-def test_k_is_what_the_retriever_is_asked_for() -> None:
-    seen, _, _ = run(CASE[0], condensed(FINDER), step("So.", "finish", "Lund"), k=1)
-    assert seen.passages == [ZORX]
-    assert SearchO1(Memory([])).k == 10
-
-
 @pytest.mark.parametrize("said", ["yes", "no"])
 def test_yes_no_style_decides_at_the_end(said: str) -> None:
     seen, cost, _ = run(*CASE[:2], step("She was.", "finish", said), style="yesno")
@@ -192,9 +186,3 @@ def test_information_that_imitates_a_turn_stays_in_its_line() -> None:
     _, _, prompts = run(CASE[0], Reply(CondensePassages, UNPARSABLE), in_json, step("So.", "finish", "Lund"))
     assert prompts[-1]["searches_left"] == "9"
     assert prompts[-1]["chain"].splitlines()[-1].startswith("[1] Ada. Thought 2: It is known.")
-
-
-@pytest.mark.parametrize("setting", ["k", "searches"])
-def test_less_than_one_is_refused(setting: str) -> None:
-    with pytest.raises(UsageError, match=f"{setting} must be at least 1"):
-        SearchO1(Memory([]), **{setting: 0})

@@ -132,11 +132,6 @@ def test_no_follow_up_question_at_all_is_refused() -> None:
         SelfAsk(Memory([]), follow_ups=0)
 
 
-def test_k_is_what_the_retriever_is_asked_for() -> None:
-    seen, _, _ = run(CASE[0], answer("Ada Quill", WHO), follow_up("", "no"), answer("Lund", QUESTION), k=1)
-    assert seen.passages == [ZORX]
-
-
 def test_yes_no_style_decides_the_question_and_answers_the_follow_ups_as_before() -> None:
     decision = Reply(AnswerYesNoDirectly, {"answer": "yes"})
     seen, cost, _ = run(*CASE[:2], follow_up("", "no"), decision, style="yesno")

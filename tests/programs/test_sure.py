@@ -142,25 +142,3 @@ def test_an_unparsable_summary_is_empty() -> None:
     assert seen.answer == "Lund"
     assert [passage.text for passage in seen.evidence[10:]] == ["", FOR_LUND]
     assert cost.unparsable == 1
-
-
-def test_k_is_what_the_retriever_is_asked_for() -> None:
-    seen, _, prompts = run(*CASE, k=2)
-    assert seen.passages == PASSAGES[:2]
-    assert "[3]" not in prompts[0]["context"]
-
-
-@pytest.mark.parametrize("slow", range(1, 7))
-def test_the_trace_does_not_depend_on_what_finishes_first(slow: int) -> None:
-    script = [Reply(r.to, r.fields, r.when) for r in CASE]
-    script[slow].delay = 0.05
-    program = SuRe(RETRIEVER)
-    with scripted(*script), dspy.context(trace=[]):
-        program(question=QUESTION)
-        steps = dspy.settings.trace
-    names = {id(predictor): name for name, predictor in program.named_predictors()}
-    assert [names[id(step[0])] for step in steps] == [
-        "propose", "summarize", "summarize", "validate", "validate", "compare", "compare",
-    ]  # fmt: skip
-    assert [step[1]["candidate"] for step in steps[1:5]] == ["Malmö", "Lund", "Malmö", "Lund"]
-    assert [step[1]["first"] for step in steps[5:]] == [FOR_MALMO, FOR_LUND]

@@ -5,13 +5,13 @@ from typing import Any
 import dspy
 import pytest
 from support.prompt_reading import inputs
-from support.scripted import UNPARSABLE, Reply, scripted
+from support.scripted import Reply, scripted
 from support.scripted_logprobs import Given
 
 from programs.instruments.cost import Cost, measured
 from programs.upr import UPR
 from retrieval import Memory, Passage, UsageError
-from signatures.answer import AnswerEntity, AnswerShortDirectly, AnswerYesNoDirectly
+from signatures.answer import AnswerEntity, AnswerShortDirectly
 
 QUESTION = "Where was the finder of the planet Zorx born?"
 TABLE = [
@@ -76,27 +76,13 @@ def test_a_hundred_are_reranked_and_five_read() -> None:
     assert (len(seen.passages), len(seen.ranked), len(seen.evidence)) == (100, 100, 5)
 
 
-@pytest.mark.parametrize(("said", "answer"), [("yes", "yes"), ("no", "no")])
-def test_yes_no_style(said: str, answer: str) -> None:
-    assert run(Reply(AnswerYesNoDirectly, {"answer": said}), style="yesno")[0].answer == answer
-
-
 def test_nothing_found_is_answered_all_the_same() -> None:
     with scripted(Reply(AnswerShortDirectly, {"answer": "Lund"}, when="[[ ## context ## ]]\n\n")):
         seen = UPR(Memory([]))(question=QUESTION)
     assert (seen.answer, seen.queries, seen.passages, seen.evidence, seen.ranked) == ("Lund", [QUESTION], [], [], [])
 
 
-def test_an_unparsable_answer_is_an_empty_one_and_is_counted() -> None:
-    seen, cost, _ = run(*[Reply(AnswerShortDirectly, UNPARSABLE)] * 2)
-    assert seen.answer == ""
-    assert (cost.unparsable, cost.lm_calls) == (1, 2)
-
-
-def test_wrong_settings_are_refused() -> None:
-    for setting in ("m", "k"):
-        with pytest.raises(UsageError, match=f"{setting} must be at least 1, not 0"):
-            run(**{setting: 0})
+def test_an_unknown_scorer_is_refused() -> None:
     with pytest.raises(UsageError, match="unknown scorer"):
         run(upr="none")
 

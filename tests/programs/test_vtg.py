@@ -5,16 +5,14 @@ from typing import Any
 
 import dspy
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from support.citation_replies import ANYTHING, HOSTILES, check_any_reply, citing, numbered
+from support.citation_replies import citing, numbered
 from support.prompt_reading import inputs
 from support.scripted import UNPARSABLE, Reply, scripted
 
 from programs.instruments.cost import Cost, measured
 from programs.vtg import VTG
 from retrieval import Memory, Passage, UsageError
-from signatures.answer import AnswerShortDirectly, AnswerYesNoDirectly
+from signatures.answer import AnswerShortDirectly
 from signatures.query import AskForEvidence
 from signatures.write import WriteNextSentence
 
@@ -159,30 +157,6 @@ def test_an_unparsable_answer_is_empty_and_counted() -> None:
     assert (seen.answer, cost.unparsable) == ("", 1)
 
 
-def test_yes_or_no() -> None:
-    seen, _, _ = run(write((FINDER, [1])), write(), Reply(AnswerYesNoDirectly, {"answer": "yes"}), style="yesno")
-    assert seen.answer == "yes"
-
-
-def test_k_is_what_the_retriever_is_asked_for() -> None:
-    seen, _, prompts = run(write((BIRTH, [])), queries(WHERE), write(), answer("Lund"), k=1)
-    assert prompts[0]["context"] == numbered(CONTEXT[0])
-    assert (ids(seen.passages), seen.unsupported) == (["zorx", "bo"], [BIRTH])
-
-
-@pytest.mark.parametrize("name", ["k", "sentences"])
-def test_counts_below_one_are_refused(name: str) -> None:
-    options: dict[str, Any] = {name: 0}
-    with pytest.raises(UsageError, match=f"{name} must be at least 1, not 0"):
-        VTG(Memory([]), **options)
-
-
 def test_it_cannot_do_without_a_judge() -> None:
     with pytest.raises(UsageError, match="none"):
         VTG(Memory([]), entailment="none")
-
-
-@settings(max_examples=40)
-@given(style=st.sampled_from(["short", "yesno"]), **ANYTHING)
-def test_any_reply_gives_a_well_formed_result(style: Any, seed: int, values: list[str], anything: list[Any]) -> None:
-    check_any_reply(VTG(HOSTILES, style=style), "Where is the planet Zorx born?", seed, values, anything)
