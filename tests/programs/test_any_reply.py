@@ -167,7 +167,7 @@ def check(program: dspy.Module, engine: Arbitrary, adapter: dspy.Adapter) -> Non
 @pytest.mark.parametrize("adapter", [ChatAdapter, JSONAdapter, XMLAdapter])
 @pytest.mark.parametrize("make", METHODS, ids=lambda make: f"{make.func.__name__}{sorted(make.keywords.items())}")
 # Without shrinking: it would spend minutes on a seed, which has no smaller form.
-@settings(max_examples=40, phases=[Phase.generate])
+@settings(max_examples=25, phases=[Phase.generate])
 @given(
     seed=st.integers(), values=st.lists(VALUES, min_size=2, max_size=2), anything=st.lists(JSON, min_size=3, max_size=3)
 )

@@ -152,29 +152,6 @@ class TestCase1:
         main("No", explanation="The one is American, the other is not."),
     )
 
-    def test_as_in_the_table(self, passing: Callable[..., list[dict[str, str]]]) -> None:
-        scores = {self.asked[0]: {"rain": 4.0}, self.asked[2]: {"levity": 4.0}, self.asked[4]: {"solomon": 4.0}}
-        assert passing(self, scores, self.replies) == [
-            {"context": numbered(self.rain), "question": self.question},
-            {"facts": numbered(self.facts[0]), "question": self.question},
-            {
-                "question": self.question,
-                "history": self.question,
-                "facts": numbered(self.facts[0]),
-                "missing": self.missing,
-            },
-            {"context": numbered(self.levity), "question": self.asked[2]},
-            {"facts": numbered(*self.facts[:2]), "question": self.question},
-            {
-                "question": self.question,
-                "history": "\n".join(self.asked[:4]),
-                "facts": numbered(*self.facts[:2]),
-                "missing": self.missing,
-            },
-            {"context": numbered(self.solomon), "question": self.asked[4]},
-            {"facts": numbered(*self.facts), "question": self.question},
-        ]
-
     def test_turn_by_turn(self, tmp_path: Path) -> None:
         retriever = BM25.build(self.table, tmp_path / "index")
         seen, cost, prompts = run(retriever, self.question, self.replies, threshold=-2.0)

@@ -69,55 +69,43 @@ def read(tokens: list[Token], signature: type[dspy.Signature]) -> dict[str, Any]
     return {}
 
 
-def test_the_word_as_one_token_has_that_tokens_probability() -> None:
-    assert p(reply(("unknown", 0.75))) == pytest.approx(0.75)
-
-
-def test_the_word_as_several_tokens_has_the_product() -> None:
-    assert p(reply(("un", 0.8), ("known", 0.5))) == pytest.approx(0.4)
-
-
-def test_case_quotes_and_a_full_stop_do_not_matter_and_their_tokens_count() -> None:
-    assert p(reply(('"', 0.5), ("Unknown", 0.6), ('."', 0.9))) == pytest.approx(0.5 * 0.6 * 0.9)
-
-
-def test_white_space_around_the_value_does_not_count() -> None:
-    assert p(reply((" ", 0.1), ("unknown", 0.7), (" ", 0.1))) == pytest.approx(0.7)
-
-
-def test_a_token_that_reaches_over_the_end_of_the_value_counts() -> None:
-    tokens = [*HEAD, Token("unknown", 0.8, {}), Token('"\n\n', 0.5, {}), *TAIL[1:]]
-    tokens[5] = Token('\n"', 0.5, {})
-    assert p(tokens) == pytest.approx(0.5 * 0.8 * 0.5)
-
-
-def test_another_candidate_shows_the_word_among_the_alternatives() -> None:
-    # 0.2 + 0.05 for the two spellings; "unknowns", "un" and "a" do not complete the word.
-    others = {"unknown": 0.2, "Unknown": 0.05, "unknowns": 0.04, "un": 0.01, "a": 0.1}
-    assert p(reply(("Paris", 0.6, others), (" Texas", 0.9, {"unknown": 0.1}))) == pytest.approx(0.25)
-
-
-def test_alternatives_count_as_long_as_the_word_can_still_be_completed() -> None:
-    # 0.1 at once; behind "un" (0.5), which was taken: 0.5 * 0.3; behind "united" nothing can come any more.
-    tokens = reply(("un", 0.5, {"unknown": 0.1}), ("ited", 0.6, {"known": 0.3}), (" states", 1.0, {"unknown": 0.9}))
-    assert p(tokens) == pytest.approx(0.1 + 0.5 * 0.3)
-
-
-def test_the_ways_to_write_the_word_are_added_up() -> None:
-    # taken: 0.6; instead of it: "Unknown" 0.2 and the quoted one, whose quote alone does not complete the word
-    assert p(reply(("unknown", 0.6, {"Unknown": 0.2, '"': 0.1, "Paris": 0.05}))) == pytest.approx(0.8)
-
-
-def test_the_word_with_more_behind_it_is_not_the_word_but_could_have_ended_there() -> None:
-    assert p(reply(("unknown", 0.9), (" soldier", 0.7, {"\n\n": 0.25}))) == pytest.approx(0.9 * 0.25)
-
-
-def test_without_alternatives_another_candidate_gives_nothing() -> None:
-    assert p(reply(("Paris", 0.6))) == 0.0
-
-
-def test_sums_that_rounding_takes_above_one_are_one() -> None:
-    assert p(reply(("unknown", 0.9, {"Unknown": 0.11}))) == 1.0
+@pytest.mark.parametrize(
+    ("tokens", "probability"),
+    [
+        pytest.param(reply(("unknown", 0.75)), 0.75, id="one token"),
+        pytest.param(reply(("un", 0.8), ("known", 0.5)), 0.8 * 0.5, id="several tokens"),
+        pytest.param(reply(('"', 0.5), ("Unknown", 0.6), ('."', 0.9)), 0.5 * 0.6 * 0.9, id="case and quotes"),
+        pytest.param(reply((" ", 0.1), ("unknown", 0.7), (" ", 0.1)), 0.7, id="white space around it"),
+        pytest.param(
+            [*HEAD[:5], Token('\n"', 0.5, {}), Token("unknown", 0.8, {}), Token('"\n\n', 0.5, {}), *TAIL[1:]],
+            0.5 * 0.8 * 0.5,
+            id="tokens that reach over the ends of the value",
+        ),
+        # 0.2 + 0.05 for the two spellings; "unknowns", "un" and "a" do not complete the word.
+        pytest.param(
+            reply(
+                ("Paris", 0.6, {"unknown": 0.2, "Unknown": 0.05, "unknowns": 0.04, "un": 0.01, "a": 0.1}),
+                (" Texas", 0.9, {"unknown": 0.1}),
+            ),
+            0.25,
+            id="among the alternatives to another candidate",
+        ),
+        # 0.1 at once; behind "un" (0.5), which was taken: 0.5 * 0.3; behind "united" nothing can come any more.
+        pytest.param(
+            reply(("un", 0.5, {"unknown": 0.1}), ("ited", 0.6, {"known": 0.3}), (" states", 1.0, {"unknown": 0.9})),
+            0.1 + 0.5 * 0.3,
+            id="alternatives as long as the word can be completed",
+        ),
+        # Taken: 0.6; instead of it: "Unknown" 0.2 and the quoted one, whose quote alone does not complete the word.
+        pytest.param(reply(("unknown", 0.6, {"Unknown": 0.2, '"': 0.1, "Paris": 0.05})), 0.8, id="the ways add up"),
+        pytest.param(reply(("unknown", 0.9), (" soldier", 0.7, {"\n\n": 0.25})), 0.9 * 0.25, id="more behind the word"),
+        pytest.param(reply(("Paris", 0.6)), 0.0, id="no alternatives"),
+        pytest.param(reply(("unknown", 0.9, {"Unknown": 0.11})), 1.0, id="rounded to one"),
+        pytest.param(reply((" ", 0.5)), None, id="an empty field"),
+    ],
+)
+def test_the_probability_of_the_word(tokens: list[Token], probability: float | None) -> None:
+    assert p(tokens) == (None if probability is None else pytest.approx(probability))
 
 
 def test_only_the_wanted_field_is_looked_at() -> None:
@@ -233,10 +221,6 @@ def test_the_reply_of_the_xml_adapter() -> None:
 @pytest.mark.parametrize("text", ["", "[[ ## other ## ]]\nunknown", "<other>unknown</other>"])
 def test_a_reply_without_the_field_gives_no_probability(text: str) -> None:
     assert p([Token(text, 0.5, {})]) is None
-
-
-def test_an_empty_field_gives_no_probability() -> None:
-    assert p(reply((" ", 0.5))) is None
 
 
 @given(st.lists(st.tuples(st.text(), st.floats(0, 1), st.dictionaries(st.text(), st.floats(0, 1)))))
