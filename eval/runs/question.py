@@ -23,8 +23,7 @@ from eval.runs.recorded_calls import RecordedCalls
 from odqa.bridge import unbound
 from odqa.secrets import keep_secret, without_url_secrets
 from programs.instruments.cost import Cost, PredictorNames, Spent, measured
-from programs.instruments.searches import Search, observed
-from programs.instruments.trace import Trace, trace
+from programs.instruments.trace import Search, Trace, observed, trace
 from retrieval import Passage, UsageError
 
 __all__ = ["Questioner", "defined", "score"]

@@ -71,6 +71,13 @@ def add_lm(parser: argparse._ActionsContainer, *, by_role: bool = False) -> None
             then, and --lm is None where it is not given.
     """
     parser.set_defaults(usual_lm=("", {}))
+    _add_model(parser, by_role=by_role)
+    _add_settings_of_lm(parser)
+    _add_form(parser)
+
+
+def _add_model(parser: argparse._ActionsContainer, *, by_role: bool) -> None:
+    """Add the flags that name the LM and its server."""
     action, role = ("append", "[ROLE=]") if by_role else ("store", "")
     usual, address = None if by_role else "auto", environment("ODQA_API_BASE")
     parser.add_argument(
@@ -90,15 +97,19 @@ def add_lm(parser: argparse._ActionsContainer, *, by_role: bool = False) -> None
         metavar=f"{role}URL",
         help="address of an OpenAI-compatible server for the LM (default: ODQA_API_BASE)",
     )
+
+
+def _add_settings_of_lm(parser: argparse._ActionsContainer) -> None:
+    """Add the flags for how the LM replies, and how long it may take."""
     parser.add_argument(
         "--temperature",
-        type=_temperature,
+        type=_number(float, 0, "a temperature is a number from 0 on"),
         metavar="T",
         help="sampling temperature of the LM; 0 for greedy decoding (default: the provider's)",
     )
     parser.add_argument(
         "--max-tokens",
-        type=_tokens,
+        type=_number(int, 1, "the length of a reply is a whole number of tokens from 1 on"),
         metavar="N",
         help="cut every reply off after N tokens. A model that thinks before it answers needs more than the default "
         f"(default: {lms.MAX_TOKENS}; 512 for a GGUF file, and OpenAI's own limit for its reasoning models)",
@@ -116,7 +127,7 @@ def add_lm(parser: argparse._ActionsContainer, *, by_role: bool = False) -> None
     parser.add_argument(
         "--lm-timeout",
         dest="lm_args",
-        type=_timeout,
+        type=lambda text: ("timeout", _seconds(text)),
         action="append",
         metavar="SECONDS",
         help="give up a try at an LM call when its server has been silent for so long; there are 4 tries, unless "
@@ -125,11 +136,15 @@ def add_lm(parser: argparse._ActionsContainer, *, by_role: bool = False) -> None
     parser.add_argument(
         "--lm-total",
         dest="lm_args",
-        type=_total,
+        type=lambda text: ("total", _seconds(text)),
         action="append",
         metavar="SECONDS",
         help=f"end an LM call after so long, with all its tries, however slowly its server sends (default: {TOTAL:g})",
     )
+
+
+def _add_form(parser: argparse._ActionsContainer) -> None:
+    """Add the flags for the form of prompts and replies, and where these come from."""
     parser.add_argument(
         "--adapter",
         choices=NAMES,
@@ -272,35 +287,19 @@ def say_sample(spec: str) -> None:
         say("retriever: sample (the packaged corpus of a few hundred abstracts; --retriever or ODQA_RETRIEVER chooses)")
 
 
-def _temperature(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1.0
-    if not 0 <= value < math.inf:
-        raise argparse.ArgumentTypeError(f"a temperature is a number from 0 on, not {text}")
-    return value
+def _number(kind: type, least: float, what: str) -> Callable[[str], Any]:
+    """The type of an argument that is a number from `least` on; `what` says so."""
 
+    def parse(text: str) -> Any:
+        try:
+            value = kind(text)
+        except ValueError:
+            value = math.nan
+        if not least <= value:
+            raise argparse.ArgumentTypeError(f"{what}, not {text}")
+        return value
 
-def _tokens(text: str) -> int:
-    if not text.isascii() or not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"the length of a reply is a whole number of tokens from 1 on, not {text}")
-    return int(text)
-
-
-def _timeout(text: str) -> tuple[str, float]:
-    return "timeout", _seconds(text)
-
-
-def _total(text: str) -> tuple[str, float]:
-    return "total", _seconds(text)
-
-
-def _seconds(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"a time-out is a number of seconds, not {text}") from None
+    return parse
 
 
 def assignment(text: str) -> tuple[str, Any]:
@@ -312,3 +311,6 @@ def assignment(text: str) -> tuple[str, Any]:
         return name, json.loads(value.lower() if value in ("True", "False") else value)
     except ValueError:
         return name, value
+
+
+_seconds = _number(float, -math.inf, "a time-out is a number of seconds")

@@ -4,7 +4,9 @@ import argparse
 import inspect
 import json
 import logging
+import shutil
 import sys
+import textwrap
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -25,15 +27,22 @@ from programs.commands.flags import (
     make,
     set_answerer,
 )
-from programs.commands.way import NEXT, way
 from programs.instruments.answerer import Answerer
-from programs.instruments.cost import PredictorNames, measured
+from programs.instruments.cost import Cost, PredictorNames, measured
 from programs.instruments.live import Live, Step
 from programs.instruments.plan import QUESTIONS, plan, promise
-from programs.instruments.words import Words, no_answer
-from retrieval import UsageError
+from programs.instruments.words import Words, no_answer, spent
+from retrieval import Passage, UsageError
 
-__all__ = ["main", "make_parser"]
+__all__ = ["NEXT", "main", "make_parser"]
+
+NEXT = """\
+This was the extractive reader, not a language model: it copies what the passages say, or declines.
+To ask one: export OPENAI_API_KEY=…, or start Ollama, or --lm gguf:FILE (see docs/local_models.md)."""
+"""What to do next, in two lines, where the extractive reader was asked."""
+
+
+_LONGEST = 3  # lines of a query, of those that a method writes
 
 
 def main(
@@ -117,7 +126,7 @@ def _answer(program: type[dspy.Module], args: argparse.Namespace) -> None:
     if not prediction.answer:
         say(no_answer(args.question, retriever, args.retriever, cost))
     if watched:
-        output(f"\n{way(prediction, cost)}\n", flush=True)
+        output(f"\n{_way(prediction, cost)}\n", flush=True)
     if lm.model.startswith("extractive/"):
         say(NEXT)
 
@@ -145,6 +154,28 @@ def _plan(program: type[dspy.Module], args: argparse.Namespace) -> None:
         "nothing. A token is taken as 4 characters. An LM's replies are longer than the reader's, above all when it "
         "reasons."
     )
+
+
+def _way(prediction: dspy.Prediction, cost: Cost) -> str:
+    """The way to an answer, from the fields that all methods share: queries, passages kept and dropped, cost."""
+    kept = {passage.id for passage in prediction.evidence}
+    lines = [_entry("query", query) for query in prediction.queries]
+    lines += [_entry("kept" if passage.id in kept else "dropped", _name(passage)) for passage in prediction.passages]
+    found = {passage.id for passage in prediction.passages}
+    lines += [_entry("written", passage.text) for passage in prediction.evidence if passage.id not in found]
+    return "\n".join([*lines, _entry("cost", spent(cost))])
+
+
+def _name(passage: Passage) -> str:
+    return passage.title or passage.text
+
+
+def _entry(label: str, text: str) -> str:
+    """A line with a label in front; long texts are wrapped under each other and cut."""
+    width = max(40, shutil.get_terminal_size().columns)
+    first, rest = f"  {label:9}", " " * 11
+    form = textwrap.TextWrapper(width, first, rest, max_lines=_LONGEST, placeholder=" …")
+    return form.fill(" ".join(text.split()))
 
 
 @contextmanager

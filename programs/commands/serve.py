@@ -26,6 +26,20 @@ _RUNS = "runs"
 _REPLIES = 1_000  # of those in DSPy's cache on disk, so many are in memory too; DSPy would keep a million
 _HTTP = ("host", "port", "allow_host", "max_body", "runs")
 
+_LIMITS: tuple[tuple[str, type, float | None, str | None, str], ...] = (  # flag, type, default, metavar, help
+    ("--at-once", int, 64, None, "most questions in flight; others get 503 (default: %(default)s)"),
+    ("--timeout", float, 300.0, None, "seconds until a question gets 504 (default: %(default)s)"),
+    ("--question-calls", int, 1000, "N", "most LM calls of one question, whatever its settings; then 400 "
+     "(default: %(default)s)"),
+    ("--question-tokens", int, 1_000_000, "N", "most tokens of one question, of its prompts, replies and passages, 4 "
+     "characters each; then 400 (default: %(default)s)"),
+    ("--max-calls", int, None, "N", "most LM calls a day, by UTC; then 429"),
+    ("--max-usd", float, None, "USD", "most US dollars a day, by UTC; then 429"),
+    ("--max-body", int, 2**20, "BYTES", "largest body of a request (default: %(default)s)"),
+    ("--grace", float, 30.0, None, "seconds that questions in flight have when the server stops (default: "
+     "%(default)s)"),
+)  # fmt: skip
+
 
 def main(argv: Sequence[str] | None = None) -> NoReturn:
     """Run the command line and exit."""
@@ -108,38 +122,8 @@ def _add_server(server: argparse._ActionsContainer) -> None:
         metavar="NAME",
         help="a further name under which requests may call the server, such as that of a proxy",
     )
-    server.add_argument(
-        "--at-once", type=int, default=64, help="most questions in flight; others get 503 (default: %(default)s)"
-    )
-    server.add_argument(
-        "--timeout", type=float, default=300.0, help="seconds until a question gets 504 (default: %(default)s)"
-    )
-    server.add_argument(
-        "--question-calls",
-        type=int,
-        default=1000,
-        metavar="N",
-        help="most LM calls of one question, whatever its settings; then 400 (default: %(default)s)",
-    )
-    server.add_argument(
-        "--question-tokens",
-        type=int,
-        default=1_000_000,
-        metavar="N",
-        help="most tokens of one question, of its prompts, replies and passages, 4 characters each; then 400 "
-        "(default: %(default)s)",
-    )
-    server.add_argument("--max-calls", type=int, metavar="N", help="most LM calls a day, by UTC; then 429")
-    server.add_argument("--max-usd", type=float, metavar="USD", help="most US dollars a day, by UTC; then 429")
-    server.add_argument(
-        "--max-body", type=int, default=2**20, metavar="BYTES", help="largest body of a request (default: %(default)s)"
-    )
-    server.add_argument(
-        "--grace",
-        type=float,
-        default=30.0,
-        help="seconds that questions in flight have when the server stops (default: %(default)s)",
-    )
+    for flag, kind, default, metavar, help_ in _LIMITS:
+        server.add_argument(flag, type=kind, default=default, metavar=metavar, help=help_)
     server.add_argument(
         "--rewrite",
         action=argparse.BooleanOptionalAction,
@@ -195,7 +179,7 @@ def _serve(args: argparse.Namespace, served: Mapping[str, Answerer | None]) -> N
         methods = Methods(
             served or usual_first(),
             states={name: Path(answerer.state.file) for name, answerer in answerers.items() if answerer.state}
-            | _states(args.state),
+            | {method: Path(file) for method, file in args.state},
             settings=_settings(args.set, answerers),
             programs={name: answerer.program for name, answerer in answerers.items()},
         )
@@ -233,10 +217,6 @@ def _retrievers(given: Sequence[str]) -> dict[str, Retriever | None]:
             raise UsageError(f"two retrievers have the name {name!r}: give one another, as NAME=SPEC")
         loaded[name] = None if spec == "none" else retrieval.load(spec)
     return loaded
-
-
-def _states(pairs: Sequence[tuple[str, str]]) -> dict[str, Path]:
-    return {method: Path(file) for method, file in pairs}
 
 
 def _settings(pairs: Sequence[tuple[str, str]], answerers: Mapping[str, Answerer]) -> dict[str, dict[str, Any]]:

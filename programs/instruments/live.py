@@ -1,5 +1,7 @@
 """What happens to a question, told step by step while it happens."""
 
+import json
+import re
 import threading
 import time
 from collections.abc import Callable
@@ -7,16 +9,16 @@ from dataclasses import asdict
 from functools import partial
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, model_serializer
+from pydantic import model_serializer
 
 from odqa.bridge import Call, Watcher, prompt_of, said_in
 from programs.instruments.cost import Cost, PredictorNames, Reply, reply_to
-from programs.instruments.trace import Answer, Dropped, Kept, Query, Statement, Turn
-from programs.instruments.written import AnswerSoFar
+from programs.instruments.trace import Answer, Dropped, Frozen, Kept, Query, Statement, Turn
 from retrieval import Passage, Retriever
 
 __all__ = [
     "AloneQuestion",
+    "AnswerSoFar",
     "Asked",
     "Live",
     "PassageShown",
@@ -30,11 +32,12 @@ __all__ = [
 ]
 
 
-class _Step(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+_BEGINS = re.compile(r"\[\[ ## answer ## \]\]\s*(?P<chat>)|<answer>\s*(?P<xml>)|\"answer\"\s*:\s*\"(?P<json>)")
+_ENDS = {"chat": re.compile(r"\s*\[\["), "xml": re.compile(r"\s*</")}
+_PART = {"chat": re.compile(r"\s*\[?$"), "xml": re.compile(r"\s*<?$")}  # what may become the end, or is no part of it
 
 
-class PassageShown(_Step):
+class PassageShown(Frozen):
     """A passage, as clients see it."""
 
     id: str
@@ -43,14 +46,14 @@ class PassageShown(_Step):
     score: float | None
 
 
-class AloneQuestion(_Step):
+class AloneQuestion(Frozen):
     """The last question of a conversation was made to stand alone; it is asked in this form."""
 
     kind: Literal["question"] = "question"
     text: str
 
 
-class Passages(_Step):
+class Passages(Frozen):
     """A query found passages."""
 
     kind: Literal["passages"] = "passages"
@@ -60,7 +63,7 @@ class Passages(_Step):
     """Best first; None where the search failed."""
 
 
-class Prompt(_Step):
+class Prompt(Frozen):
     """What a predictor was shown and what it replied."""
 
     predictor: str
@@ -70,7 +73,7 @@ class Prompt(_Step):
     output_tokens: int
 
 
-class Asked(_Step):
+class Asked(Frozen):
     """An LM call ended."""
 
     kind: Literal["call"] = "call"
@@ -91,14 +94,14 @@ class Source(Kept):
     """Whether it says the answer, or a statement that names it: see `programs.serving.support`."""
 
 
-class Written(_Step):
+class Written(Frozen):
     """The next words of the answer, while it is written; the whole of it follows as `Answer`."""
 
     kind: Literal["text"] = "text"
     text: str
 
 
-class Spending(_Step):
+class Spending(Frozen):
     """What the whole question cost."""
 
     kind: Literal["cost"] = "cost"
@@ -117,6 +120,34 @@ Step = AloneQuestion | Query | Passages | Asked | Written | Turn | Source | Drop
 def shown(passage: Passage) -> PassageShown:
     """The passage, as clients see it."""
     return PassageShown(id=passage.id, title=passage.title, text=passage.text, score=passage.score)
+
+
+class AnswerSoFar:
+    """Takes a reply piece by piece, and gives what each piece adds to the field `answer`."""
+
+    def __init__(self) -> None:
+        self._reply = ""
+        self._given = ""
+
+    def __call__(self, piece: str) -> str:
+        """What the piece adds to the answer; empty where it adds nothing that is sure to belong to it."""
+        self._reply += piece
+        begins = _BEGINS.search(self._reply)
+        if begins is None or begins.lastgroup is None:
+            return ""
+        answer = _so_far(self._reply[begins.end() :], begins.lastgroup)
+        added = answer[len(self._given) :]
+        self._given += added
+        return added
+
+
+def _so_far(text: str, form: str) -> str:
+    if form == "json":
+        said = re.match(r'(?:[^"\\]|\\(?:u[0-9a-fA-F]{4}|[^u]))*', text)
+        whole = re.sub(r"(?:\\u[dD][89abAB][0-9a-fA-F]{2})$", "", said[0] if said else "")  # half of a character
+        return str(json.loads(f'"{whole}"', strict=False))
+    ends = _ENDS[form].search(text) or _PART[form].search(text)
+    return text[: ends.start()] if ends else text
 
 
 class Live(Watcher):

@@ -7,26 +7,71 @@ knowledge of any program.
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from math import inf
 from typing import Annotated, Any, Literal, TypeVar
 
 import dspy
 from pydantic import BaseModel, ConfigDict, Field
 
+from odqa.bridge import Watcher, watching
 from programs.instruments.cost import Cost
-from programs.instruments.searches import Search
 from programs.steps.result import Filtered, Lists, PerPassage, Ranking, Reading, Statements, Turns
 from programs.steps.text import as_text
-from retrieval import Passage
+from retrieval import Passage, Retriever
 
-__all__ = ["Answer", "Call", "Dropped", "Found", "Kept", "Query", "Statement", "Step", "Trace", "Turn", "trace"]
+__all__ = [
+    "Answer", "Call", "Dropped", "Found", "Frozen", "Kept", "Query", "Search", "Statement", "Step", "Trace", "Turn",
+    "observed", "trace",
+]  # fmt: skip
 
 
-class _Step(BaseModel):
+@dataclass(slots=True)
+class Search:
+    """One query sent to a retriever."""
+
+    query: str
+    found: list[Passage] | None = None
+    """None where the search failed or did not end."""
+
+
+@contextmanager
+def observed() -> Iterator[list[Search]]:
+    """Keep the searches made inside the block, in the order in which they begin.
+
+    Holds for searches in threads that carry the context along, as `programs.steps.side_by_side.side_by_side` does.
+    """
+    observer = _Observer()
+    with watching(observer):
+        yield observer.searches
+
+
+class _Observer(Watcher):
+    """Many threads add to its list; they only use `append`, which is safe."""
+
+    def __init__(self) -> None:
+        self.searches: list[Search] = []
+        self._running: dict[str, Search] = {}
+
+    def on_module_start(self, call_id: str, instance: Any, inputs: dict[str, Any]) -> None:
+        if isinstance(instance, Retriever):
+            self._running[call_id] = search = Search(inputs["query"])
+            self.searches.append(search)
+
+    def on_module_end(self, call_id: str, outputs: Any, exception: BaseException | None = None) -> None:
+        search = self._running.pop(call_id, None)
+        if search is not None:
+            search.found = outputs
+
+
+class Frozen(BaseModel):
+    """A record that does not change, and has no other fields than its own."""
+
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class Query(_Step):
+class Query(Frozen):
     """A query was sent to a retriever."""
 
     kind: Literal["query"] = "query"
@@ -35,7 +80,7 @@ class Query(_Step):
     text: str
 
 
-class Found(_Step):
+class Found(Frozen):
     """A query found passages."""
 
     kind: Literal["found"] = "found"
@@ -45,7 +90,7 @@ class Found(_Step):
     """Ids, best first; None where the search failed."""
 
 
-class Call(_Step):
+class Call(Frozen):
     """A predictor asked an LM."""
 
     kind: Literal["call"] = "call"
@@ -56,7 +101,7 @@ class Call(_Step):
     output_tokens: int
 
 
-class Turn(_Step):
+class Turn(Frozen):
     """A round of a loop."""
 
     kind: Literal["turn"] = "turn"
@@ -66,7 +111,7 @@ class Turn(_Step):
     """Ids of the passages that an LM read in this round; None where the program does not report them."""
 
 
-class Kept(_Step):
+class Kept(Frozen):
     """A passage led to the answer."""
 
     kind: Literal["kept"] = "kept"
@@ -77,7 +122,7 @@ class Kept(_Step):
     """What the program says of it; may be empty."""
 
 
-class Dropped(_Step):
+class Dropped(Frozen):
     """A passage that was found did not lead to the answer."""
 
     kind: Literal["dropped"] = "dropped"
@@ -85,7 +130,7 @@ class Dropped(_Step):
     why: str
 
 
-class Statement(_Step):
+class Statement(Frozen):
     """The program states a fact, and the passages that it rests on."""
 
     kind: Literal["statement"] = "statement"
@@ -93,26 +138,24 @@ class Statement(_Step):
     passages: tuple[str, ...]
 
 
-class Answer(_Step):
+class Answer(Frozen):
     """The program answered."""
 
     kind: Literal["answer"] = "answer"
     text: str
 
 
-_Kind = TypeVar("_Kind", bound=_Step)
+_Kind = TypeVar("_Kind", bound=Frozen)
 
 Step = Annotated[Query | Found | Call | Turn | Kept | Dropped | Statement | Answer, Field(discriminator="kind")]
 
 
-class Trace(BaseModel):
+class Trace(Frozen):
     """The steps of one question, by kind: each query with what it found, the calls by predictor, turns, what became of
     each passage, statements, the answer. Within a kind they are in order, the calls in that of the predictors' names.
 
     A program that does not report its evidence has no steps of the kinds kept and dropped. A question that failed has
     queries, what they found, and calls only."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     steps: tuple[Step, ...] = ()
 
@@ -130,7 +173,7 @@ def trace(program: dspy.Module, searches: Sequence[Search], cost: Cost, predicti
 
     Args:
         program: What was asked. Its attribute `reads`, if it has one, says how its own fields are to be read.
-        searches: What it searched, as `programs.instruments.searches.observed` saw it.
+        searches: What it searched, as `observed` saw it.
         cost: What it cost, as `programs.instruments.cost.measured` saw it.
         prediction: What it returned; None where the question failed.
     """

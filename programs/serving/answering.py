@@ -13,8 +13,7 @@ from odqa.bridge import bound, watching, within
 from odqa.errors import there_are
 from programs.instruments.cost import Cost, measured
 from programs.instruments.live import AloneQuestion, Asked, Live, Source, Spending, Step, Written, shown
-from programs.instruments.searches import observed
-from programs.instruments.trace import Answer, Call, Found, Kept, Query, Statement, Trace, trace
+from programs.instruments.trace import Answer, Call, Found, Kept, Query, Statement, Trace, observed, trace
 from programs.instruments.words import no_answer
 from programs.serving.conversation import StandAlone, Turn
 from programs.serving.limits import Day, Limits, Places, Spent

@@ -18,8 +18,7 @@ import lms
 import retrieval
 from programs import load, names
 from programs.blendfilter import BlendFilter
-from programs.commands.method import main, make_parser
-from programs.commands.way import NEXT
+from programs.commands.method import NEXT, main, make_parser
 from programs.direct import Direct
 from programs.instruments.adapters import load_adapter
 from programs.instruments.state import save_state

@@ -8,8 +8,7 @@ from eval.metrics import em
 from eval.records.record import Row
 from eval.runs.runner import evaluate
 from eval.runs.store import read
-from programs.instruments.searches import observed
-from programs.instruments.trace import Found, Query
+from programs.instruments.trace import Found, Query, observed
 from programs.steps.result import result
 from programs.steps.side_by_side import side_by_side
 from retrieval import Memory, Passage, RetrievalError, Retriever

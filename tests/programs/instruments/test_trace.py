@@ -4,8 +4,7 @@ import dspy
 import pytest
 
 from programs.instruments.cost import Cost, Spent
-from programs.instruments.searches import Search
-from programs.instruments.trace import Answer, Call, Dropped, Found, Kept, Query, Statement, Trace, Turn, trace
+from programs.instruments.trace import Answer, Call, Dropped, Found, Kept, Query, Search, Statement, Trace, Turn, trace
 from programs.steps.result import Filtered, Lists, PerPassage, Ranking, Reading, Statements, Turns, result
 from retrieval import Passage
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from programs.instruments.written import AnswerSoFar
+from programs.instruments.live import AnswerSoFar
 
 
 def pieces(reply: str, size: int) -> list[str]:
