@@ -142,6 +142,14 @@ class Point:
     low: float
     """Where the interval of the score begins."""
     high: float
+    way: Sequence[tuple[float, float]] = ()
+    """Costs and scores that it had before: a line leads along them."""
+    dropped: bool = False
+    """Whether it left a race: it is on no front."""
+
+    @property
+    def hollow(self) -> bool:
+        return bool(self.kind) or self.dropped
 
 
 def front(points: Sequence[Point]) -> list[Point]:
@@ -157,18 +165,21 @@ def front(points: Sequence[Point]) -> list[Point]:
     return sorted((p for p in points if not any(beats(other, p) for other in points)), key=lambda p: p.cost)
 
 
-def chart(points: Sequence[Point], *, across: str, up: str) -> Drawing:
+def chart(points: Sequence[Point], *, across: str, up: str, fronts: bool = True) -> Drawing:
     """The points with the intervals of their scores, and the front of each kind that has several points.
 
     Args:
         points: At least one.
         across: What the costs are.
         up: What the scores are.
+        fronts: Whether the fronts are drawn.
     """
-    costs = [point.cost for point in points]
+    before = [place for point in points for place in point.way]
+    costs = [*(point.cost for point in points), *(cost for cost, _ in before)]
+    ends = [*(end for point in points for end in (point.low, point.high)), *(score for _, score in before)]
     log = min(costs) > 0 and max(costs) / min(costs) > _LOGARITHMIC
     marked = _decades(min(costs), max(costs)) if log else _steps(max(costs))
-    scores = _percents(min(point.low for point in points), max(point.high for point in points))
+    scores = _percents(min(ends), max(ends))
 
     def x(cost: float) -> float:
         first, last, value = (math.log(v) if log else v for v in (marked[0], marked[-1], cost))
@@ -182,7 +193,7 @@ def chart(points: Sequence[Point], *, across: str, up: str) -> Drawing:
     marks = [
         *_rules([(x(cost), f"{cost:g}") for cost in marked], [(y(score), f"{100 * score:.0f}") for score in scores]),
         _element("text", name, x=_RIGHT, y=_HIGH - 8, text_anchor="end"),
-        *_fronts(points, x, y),
+        *(_fronts([point for point in points if not point.dropped], x, y) if fronts else []),
         *_marks(points, x, y),
     ]
     return Drawing(title, _WIDE, _HIGH, Markup("\n").join(marks))
@@ -212,29 +223,45 @@ def _fronts(points: Sequence[Point], x: Callable[[float], float], y: Callable[[f
             places = [(x(best[0].cost), y(best[0].score))]
             for before, point in pairwise(best):
                 places += [(x(point.cost), y(before.score)), (x(point.cost), y(point.score))]
-            corners = " ".join(f"{left},{top}" for left, top in [*places, (_RIGHT, y(best[-1].score))])
-            marks.append(_element("polyline", class_="front", points=corners))
+            places.append((_RIGHT, y(best[-1].score)))
+            marks.append(_element("polyline", class_="front", points=_corners(places)))
     return marks
+
+
+def _corners(places: Sequence[tuple[float, float]]) -> str:
+    return " ".join(f"{left},{top}" for left, top in places)
+
+
+def _along(ways: Sequence[Sequence[tuple[float, float]]]) -> list[tuple[float, float]]:
+    """Places on the lines, close enough that no name fits between them."""
+    parts = [(*one, *other, math.ceil(math.dist(one, other) / 6)) for way in ways for one, other in pairwise(way)]
+    return [(x + (u - x) * n / count, y + (v - y) * n / count) for x, y, u, v, count in parts for n in range(count)]
 
 
 def _marks(points: Sequence[Point], x: Callable[[float], float], y: Callable[[float], float]) -> list[Markup]:
     """The intervals of the scores; before them the markers with their names."""
     below, above = [], []
-    names = _name_places([(point.name, x(point.cost), y(point.score)) for point in points])
-    for p, (left, base, far) in zip(points, names, strict=True):
-        at, top = x(p.cost), y(p.score)
-        below.append(_element("line", class_=f"thin c{p.number % _COLOURS}", x1=at, x2=at, y1=y(p.low), y2=y(p.high)))
+    ways = [[(x(cost), y(score)) for cost, score in [*p.way, (p.cost, p.score)]] for p in points]
+    names = _name_places([(p.name, *way[-1]) for p, way in zip(points, ways, strict=True)], _along(ways))
+    for p, way, (left, base, far) in zip(points, ways, names, strict=True):
+        at, top = way[-1]
+        colour = f"c{p.number % _COLOURS}"
+        below.append(_element("line", class_=f"thin {colour}", x1=at, x2=at, y1=y(p.low), y2=y(p.high)))
+        if p.way:
+            below.append(_element("polyline", class_=f"whisker {colour}", points=_corners(way)))
         if far:
             below.append(_element("line", class_="leader", x1=at, x2=left + 7, y1=top, y2=base - 4))
-        above.append(_marker(p.number, at, top, bool(p.kind)))
+        above.append(_marker(p.number, at, top, p.hollow))
         above.append(_element("text", p.name, class_="name", x=left, y=base))
     return below + above
 
 
-def _name_places(marks: Sequence[tuple[str, float, float]]) -> list[tuple[float, float, bool]]:
-    """A place for each name, near to its mark and clear of all marks and of the other names; and whether it is so far
-    away that a line must lead to it."""
-    taken = [(x - 7, y - 7, x + 7, y + 7) for _, x, y in marks]
+def _name_places(
+    marks: Sequence[tuple[str, float, float]], lines: Sequence[tuple[float, float]] = ()
+) -> list[tuple[float, float, bool]]:
+    """A place for each name, near to its mark and clear of all marks, of the other names and of places on lines; and
+    whether it is so far away that a line must lead to it."""
+    taken = [(x - 7, y - 7, x + 7, y + 7) for _, x, y in marks] + [(x, y, x, y) for x, y in lines]
     chosen = []
     for name, x, y in marks:
         wide = _LETTER * len(name) + 2

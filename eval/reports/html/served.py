@@ -1,13 +1,17 @@
-"""The runs of a directory over HTTP: what there is, how far a run is, reports, a leaderboard, and two runs compared.
+"""The runs of a directory over HTTP: what there is, how far a run is, reports, a leaderboard, and two runs compared;
+and the races of `odqa choose`.
 
-    GET /v1/runs                        all runs at a glance
+    GET /v1/runs                        all runs at a glance, but for those of a race's candidates
     GET /v1/runs/NAME                   one, with its figures so far
     GET /v1/runs/NAME/report            the page of `odqa eval report`
     GET /v1/leaderboard                 means with intervals, by questions and method
     GET /v1/compare?a=NAME&b=NAME       what `odqa eval compare --json` prints; with &format=html the page of both
+    GET /v1/races                       all races at a glance
+    GET /v1/races/NAME                  the record of one; see `eval.choosing.record`
+    GET /v1/races/NAME/report           its page
 
-A run's name is its path in the directory. It is looked up among the runs that are there, so that nothing else can be
-read. The figures are those of `eval.figures`.
+The name of a run or a race is its path in the directory. It is looked up among those that are there, so that nothing
+else can be read. The figures are those of `eval.figures`.
 """
 
 import asyncio
@@ -20,6 +24,7 @@ from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel
 
+from eval.choosing.record import FILE, Price, Race, read_race
 from eval.figures.comparison import compare
 from eval.figures.settings import ABSENT, differing, settings
 from eval.figures.summary import Figures, Score, summarise
@@ -28,6 +33,8 @@ from eval.records.run import Run
 from eval.records.standing import standing
 from eval.reports.formats import heading
 from eval.reports.html.page import page
+from eval.reports.html.race import race_page
+from eval.reports.race import PRICES, Entrant, entrants, left, money, price_cells, state_of
 from eval.runs.found import find_runs
 from eval.runs.store import Glance, glance, read
 from retrieval import UsageError
@@ -107,9 +114,23 @@ def run_routes(folder: str | Path) -> list[BaseRoute]:
             case other:
                 raise HTTPException(400, f"the format is json or html, not {other!r}")
 
+    async def all_races(_: Request) -> Response:
+        """All races at a glance."""
+        return json_reply({"races": await aside(_all_races, folder)})
+
+    async def one_race(request: Request) -> Response:
+        """The record of a race; with /report behind its name, its page."""
+        name, races = request.path_params["name"], await aside(_races, folder)
+        if name in races:
+            return json_reply(jsonable(await aside(read_race, races[name])))
+        path = _named(races, name.removesuffix(_REPORT), "race")
+        return _page(await aside(lambda: race_page(read_race(path)).html))
+
     return [
         Endpoint("/v1/runs", all_runs),
         Endpoint("/v1/runs/{name:path}", one, kinds=["application/json", "text/html"]),
+        Endpoint("/v1/races", all_races),
+        Endpoint("/v1/races/{name:path}", one_race, kinds=["application/json", "text/html"]),
         Endpoint("/v1/leaderboard", leaderboard),
         Endpoint("/v1/compare", compared, query=Comparison, kinds=["application/json", "text/html"]),
     ]
@@ -124,10 +145,14 @@ def _name(folder: str | Path, path: Path) -> str:
     return path.resolve().name if inside == "." else inside
 
 
-def _named(runs: Mapping[str, Path], name: str) -> Path:
-    if name not in runs:
-        raise HTTPException(404, f"there is no run {name!r}; /v1/runs lists those that are there")
-    return runs[name]
+def _races(folder: str | Path) -> dict[str, Path]:
+    return {_name(folder, path.parent): path.parent for path in sorted(Path(folder).rglob(FILE))}
+
+
+def _named(found: Mapping[str, Path], name: str, what: str = "run") -> Path:
+    if name not in found:
+        raise HTTPException(404, f"there is no {what} {name!r}; /v1/{what}s lists those that are there")
+    return found[name]
 
 
 def _read(paths: Sequence[Path], names: Sequence[str]) -> list[Run]:
@@ -139,8 +164,11 @@ def _report(paths: Sequence[Path], names: Sequence[str]) -> str:
 
 
 def _glances(folder: str | Path) -> Iterator[tuple[str, Glance | UsageError]]:
-    """Each run by its name, and of one that is damaged why it cannot be read."""
+    """Each run by its name, and of one that is damaged why it cannot be read; not those of a race's candidates."""
+    races = _races(folder).values()
     for path in find_runs(folder):
+        if any(path.is_relative_to(race) for race in races):
+            continue
         try:
             yield _name(folder, path), glance(path)
         except UsageError as error:
@@ -200,6 +228,41 @@ def _figures(total: Figures | None) -> dict[str, Any]:
 
 def _score(metric: str, score: Score) -> dict[str, Any]:
     return {"heading": heading(metric), **jsonable(score)}
+
+
+def _all_races(folder: str | Path) -> list[dict[str, Any]]:
+    found = []
+    for name, path in _races(folder).items():
+        try:
+            found.append({"name": name, **_race(read_race(path))})
+        except UsageError as error:
+            found.append({"name": name, "error": str(error)})
+    return found
+
+
+def _race(race: Race) -> dict[str, Any]:
+    return {
+        "task": race.task,
+        "goal": heading(race.goal),
+        "state": state_of(race),
+        "finished": race.state in ("finished", "stopped"),
+        "started": race.started,
+        "paid": money(race),
+        "recommended": race.recommended and race.recommended.said,
+        "candidates": [_candidate(entrant, race.prices or ("calls",)) for entrant in entrants(race)],
+    }
+
+
+def _candidate(entrant: Entrant, by: Sequence[Price]) -> dict[str, Any]:
+    """A candidate, with the prices by which the front is made; null where its first block is not over."""
+    last = entrant.standing
+    return {
+        "name": entrant.name,
+        "questions": last.questions if last else 0,
+        "score": last and {"mean": last.score, "low": last.low, "high": last.high},
+        "prices": last and dict(zip((PRICES[price] for price in by), price_cells(last.prices, by), strict=True)),
+        "dropped": entrant.drop and f"{left(entrant)}: {entrant.drop.said}",
+    }
 
 
 def _leaderboard(folder: str | Path) -> dict[str, Any]:

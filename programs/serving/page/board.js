@@ -16,7 +16,7 @@ export function scored(score, heading = "") {
   return make("div", { class: "scored" }, heading ? make("span", { class: "quiet" }, `${heading} `) : null, interval(score), drawn(score));
 }
 
-export const report_of = (name) => report_link(`/v1/runs/${name.split("/").map(encodeURIComponent).join("/")}/report`, "Report", name);
+export const report_of = (name, kind = "runs") => report_link(`/v1/${kind}/${name.split("/").map(encodeURIComponent).join("/")}/report`, "Report", name);
 
 // A link carries no token: where one is needed, the report is downloaded instead. It needs no network to be read.
 export function report_link(address, words, name) {

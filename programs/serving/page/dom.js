@@ -60,6 +60,14 @@ export function unfold(head, content, about = {}) {
   return details;
 }
 
+// New content; the focus stays in the place where it is.
+export function redraw(place, elements) {
+  const fields = () => [...place.querySelectorAll("a, button, input")];
+  const focused = fields().indexOf(document.activeElement);
+  place.replaceChildren(...elements);
+  fields()[focused]?.focus();
+}
+
 let last = 0;
 export const unique = (stem) => `${stem}-${(last += 1)}`;
 

@@ -1,7 +1,8 @@
 // Runs: what there is, how far it is, and what came of it; any two compared.
 
 import { board, cards, cell, report_link, report_of, scored, standing } from "./board.js";
-import { button, dollars, get, make, plural, said, whole } from "./dom.js";
+import { button, dollars, get, make, plural, redraw, said, whole } from "./dom.js";
+import { races_of } from "./races.js";
 import { ServerError, json } from "./server.js";
 
 const SOON = 2000; // milliseconds until the next look while a run is under way
@@ -18,7 +19,8 @@ export class Runs {
     this.empty = make("div", { class: "card empty", hidden: true });
     this.compared = make("p", { class: "quiet" });
     this.board = make("div", {});
-    get("runs").append(make("h1", {}, "Runs"), this.status, this.empty, this.compared, this.table, this.board);
+    this.races = make("div", {});
+    get("runs").append(make("h1", {}, "Runs"), this.status, this.empty, this.races, this.compared, this.table, this.board);
   }
 
   // Looks again and again, as long as the view is shown.
@@ -26,15 +28,15 @@ export class Runs {
     clearTimeout(this.timer);
     let wait = LATER;
     try {
-      const { runs } = await json("/v1/runs");
-      this.draw(runs);
-      if (runs.some(({ finished, error }) => !finished && !error)) wait = SOON;
+      const [{ runs }, { races }] = await Promise.all([json("/v1/runs"), json("/v1/races")]);
+      this.draw(runs, races);
+      if ([...runs, ...races].some(({ finished, error }) => !finished && !error)) wait = SOON;
       const done = JSON.stringify(runs.filter(({ finished }) => finished).map(({ name, answered }) => [name, answered]));
       if (done !== this.done) this.board.replaceChildren(...board(await json("/v1/leaderboard")));
       this.done = done;
     } catch (error) {
       if (!(error instanceof ServerError)) throw error;
-      this.table.hidden = this.compared.hidden = true;
+      this.table.hidden = this.compared.hidden = this.races.hidden = true;
       this.empty.hidden = false;
       if (error.status === 404) this.empty.replaceChildren(make("h2", {}, "This server shows no runs"), make("p", {}, "Start it with ", make("code", {}, "--runs DIR"), ", the directory that runs are in."));
       else this.empty.replaceChildren(make("h2", {}, "The runs cannot be shown"), make("p", { class: "bad" }, error.message), button("Try again", () => this.show()));
@@ -44,20 +46,20 @@ export class Runs {
   }
 
   // Nothing is drawn anew while nothing has changed, so that the focus stays where it is.
-  draw(runs) {
-    const text = JSON.stringify(runs);
+  draw(runs, races) {
+    const text = JSON.stringify([runs, races]);
     if (text === this.text) return;
     this.text = text;
     const under_way = runs.filter(({ finished, error }) => !finished && !error).length;
     this.status.textContent = runs.length ? `${plural(runs.length, "run")}${under_way ? `, ${under_way} not finished` : ""}` : "";
     this.table.hidden = !runs.length;
-    this.empty.hidden = runs.length > 0;
+    this.races.hidden = false;
+    this.empty.hidden = runs.length + races.length > 0;
+    redraw(this.races, races_of(races));
     this.empty.replaceChildren(make("h2", {}, "There are no runs yet"), make("p", {}, "Make one, and it is shown here while it is under way:"), make("pre", {}, "odqa eval run sample --program blendfilter"));
-    const focused = [...this.body.querySelectorAll("a, button, input")].indexOf(document.activeElement);
     const latest = [...runs].sort((one, other) => (other.started ?? "").localeCompare(one.started ?? ""));
     this.picked = this.picked.filter((name) => runs.some((run) => run.name === name));
-    this.body.replaceChildren(...latest.map((run) => this.row(run)));
-    this.body.querySelectorAll("a, button, input")[focused]?.focus();
+    redraw(this.body, latest.map((run) => this.row(run)));
     this.compare();
     this.compared.hidden = runs.length < 2;
   }

@@ -73,6 +73,7 @@ def test_help_says_what_the_file_has(provider: Provider, tmp_path: Path) -> None
     assert "(default: 17)" in " ".join(run(tmp_path, "ask", "@answerer.toml", "--help").stdout.split())
 
 
+@pytest.mark.needs("uvicorn")
 @pytest.mark.parametrize("words", ["ask @a.toml x", "serve @a.toml", "eval sample --program=@a.toml"])
 def test_a_mistake_in_the_file_is_one_line(words: str, tmp_path: Path) -> None:
     (tmp_path / "a.toml").write_text('program = "direct"\nsettings = { kk = 3 }', encoding="utf-8")
@@ -82,8 +83,8 @@ def test_a_mistake_in_the_file_is_one_line(words: str, tmp_path: Path) -> None:
     assert done.stderr.count("\n") == 1
 
 
+@pytest.mark.needs("uvicorn")
 def test_the_server_has_the_answerer_as_a_model_with_the_name_of_its_file(provider: Provider, tmp_path: Path) -> None:
-    pytest.importorskip("uvicorn", reason="the answers server needs the extra `serve`")
     written(tmp_path, provider)
     command = [sys.executable, "-m", "odqa", "serve", "@answerer.toml", "cot", "--port", "0", "--set", "answerer.k=2"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=tmp_path) as process:
@@ -107,6 +108,7 @@ def test_the_server_has_the_answerer_as_a_model_with_the_name_of_its_file(provid
     assert {body["temperature"] for body in provider.bodies} == {0.25}
 
 
+@pytest.mark.needs("uvicorn")
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -117,7 +119,6 @@ def test_the_server_has_the_answerer_as_a_model_with_the_name_of_its_file(provid
 def test_what_cannot_be_served_together_is_named(
     words: list[str], message: str, provider: Provider, tmp_path: Path
 ) -> None:
-    pytest.importorskip("uvicorn", reason="the answers server needs the extra `serve`")
     text = written(tmp_path, provider).read_text(encoding="utf-8")
     for name in ("other.toml", "direct.toml"):
         (tmp_path / name).write_text(text, encoding="utf-8")

@@ -11,10 +11,12 @@ import pytest
 from support.answers_server import TABLE, answering_with, serving
 from support.browser import Browser, Keys, a_browser
 from support.patience import PATIENCE
+from support.races import a_race
 from support.runs_on_disk import add_rows, begin_run, end_run, make_run
 from support.scripted import Function, Slow, engine_lm
 
 import lms
+from eval.choosing.record import write_race
 from eval.reports.html.served import run_routes
 from lms.extractive import ExtractiveReader
 from programs import load
@@ -290,6 +292,27 @@ def test_the_progress_of_a_run_is_seen_and_two_clicks_compare(browser: Browser, 
     browser.open(browser.run("document.querySelector('#runs > p a').href"))
     browser.wait("'ready' in document.documentElement.dataset")
     assert browser.count("details.entry") == 20
+    opened(browser, url)
+
+
+def test_a_race_is_seen_while_it_is_under_way(browser: Browser, url: str, runs: Path) -> None:
+    race = a_race(state="racing")
+    (runs / "choose").mkdir()
+    write_race(runs / "choose", race.model_copy(update={"looks": race.looks[:1], "drops": (), "recommended": None}))
+    opened(browser, url, "#runs")
+    browser.wait("document.querySelectorAll('[data-race=choose] tbody tr').length === 3")
+    assert browser.text("[data-race=choose] p") == "under way, 10 of 20 questions were raced, for 124 LM calls"
+    assert browser.texts("[data-race=choose] tbody th") == ["cot", "direct", "ircot"]
+    browser.run("document.querySelector('[data-race=choose] tbody a').focus()")
+    write_race(runs / "choose", race)
+    browser.wait("document.querySelector('[data-race=choose]').textContent.includes('dropped after 20 questions')")
+    assert browser.run("document.activeElement.getAttribute('aria-label')") == "Report: choose/runs/cot"
+    write_race(runs / "choose", a_race())
+    browser.wait("!document.querySelector('[data-race=choose] table')")
+    assert browser.texts("[data-race=choose] p")[1] == "cot has the best score."
+    browser.open(browser.run("document.querySelector('[data-race=choose] a').href"))
+    assert browser.text("h1") == "Methods for quiz.csv"
+    assert browser.complaints() == []
     opened(browser, url)
 
 

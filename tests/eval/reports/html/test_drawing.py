@@ -1,3 +1,4 @@
+from dataclasses import replace
 from itertools import combinations, pairwise
 from typing import Any
 from xml.etree.ElementTree import Element, fromstring
@@ -108,3 +109,29 @@ def test_an_interval_is_where_it_should_be() -> None:
     assert [each.get("d") for each in having(drawing, "zero")] == ["M108.0 0v16"]
     assert [each.get("d") for each in having(drawing, "grid")] == [f"M{x} 0v16" for x in (6.0, 57.0, 159.0, 210.0)]
     assert [text for _, text in Axis(-0.3, 0.3, signed=True).ticks()] == ["-30", "-15", "0", "+15", "+30"]
+
+
+def test_what_left_a_race_is_hollow_and_on_no_front() -> None:
+    some = [point("a", 1, 0.2), point("b", 2, 0.4), replace(point("c", 1, 0.9), dropped=True)]
+    drawing = drawn(some)
+    assert ["hollow" in str(each.get("class")) for each in having(drawing, "mark")] == [False, False, True]
+    (stairs,) = having(drawing, "front")
+    a, b = markers(drawing)[:2]
+    assert str(stairs.get("points")).startswith(f"{a[0]},{a[1]} {b[0]},{a[1]}")
+    without = fromstring(chart(some, across="s", up="EM", fronts=False).on_page())
+    assert not having(without, "front")
+
+
+def test_a_line_leads_along_where_a_point_was_and_its_name_stands_clear_of_it() -> None:
+    drawing = drawn([replace(point("a name", 30, 0.5), way=[(10, 0.9), (20, 0.1)])])
+    (way,) = having(drawing, "whisker")
+    places = [tuple(map(float, place.split(","))) for place in str(way.get("points")).split()]
+    assert places[-1] == markers(drawing)[0]
+    assert [x for x, _ in places] == sorted({x for x, _ in places})
+    assert all(LEFT <= x <= RIGHT and TOP <= y <= BOTTOM for x, y in places)
+    (name,) = having(drawing, "name")
+    left, base = number(name, "x"), number(name, "y")
+    right = left + 7 * len("a name")
+    for (x, y), (u, v) in pairwise(places):
+        along = [(x + (u - x) * n / 500, y + (v - y) * n / 500) for n in range(500)]
+        assert not any(left < a < right and base - 8 < b < base for a, b in along)

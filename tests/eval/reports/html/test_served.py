@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
+from support.races import a_race
 from support.records import a_row
 from support.runs_on_disk import add_rows, begin_run, end_run, make_run
 
+from eval.choosing.record import write_race
 from eval.reports.html.served import run_routes
 from eval.runs.store import read
 from retrieval import UsageError
@@ -125,6 +127,30 @@ def test_nothing_but_the_runs_can_be_read(client: TestClient, runs: Path, name: 
     make_run(runs.parent / "secret", 1)
     for path in (f"/v1/runs/{name}", f"/v1/runs/{name}/report", f"/v1/compare?a=first&b={name}"):
         assert client.get(path).status_code == 404
+
+
+def test_a_race_is_seen_with_its_candidates_and_their_runs_are_no_lines_of_their_own(
+    client: TestClient, runs: Path
+) -> None:
+    make_run(runs / "race" / "runs" / "cot", 1, program="cot")
+    write_race(runs / "race", a_race(state="racing"))
+    (runs / "broken").mkdir()
+    (runs / "broken" / "race.json").write_text("{}")
+    broken, race = client.get("/v1/races").json()["races"]
+    assert (broken["name"], race["name"], race["finished"], race["goal"]) == ("broken", "race", False, "EM")
+    assert "race.json is damaged" in broken["error"]
+    assert race["recommended"] == "cot has the best score."
+    cot, _, ircot = race["candidates"]
+    assert (cot["name"], cot["questions"], cot["prices"], cot["dropped"]) == ("cot", 20, {"tokens": "300"}, None)
+    assert cot["score"] == {"mean": 0.6, "low": pytest.approx(0.4), "high": 0.8}
+    assert ircot["dropped"] == "dropped after 20 questions: cot is better and costs no more (p = 0.030)"
+    assert client.get("/v1/races/race").json()["order"][0] == "q0"
+    assert "<h1>Methods for quiz.csv</h1>" in client.get("/v1/races/race/report").text
+    for name in ("first", "..", "race/runs", "%2e%2e/secret"):
+        assert client.get(f"/v1/races/{name}").status_code == 404
+
+    assert "race/runs/cot" not in client.get("/v1/runs").text + client.get("/v1/leaderboard").text
+    assert client.get("/v1/runs/race/runs/cot").json()["program"] == "cot"
 
 
 def test_what_utf8_cannot_hold_does_not_hide_a_run(client: TestClient, runs: Path) -> None:
