@@ -20,7 +20,7 @@ def test_the_text_has_how_the_candidates_stand_who_was_dropped_and_why_and_what_
     parts = race_table(a_race()).split("\n\n")
     assert parts[0] == "quiz.csv, EM: finished, 20 of 20 questions were raced, for 124 LM calls."
     assert parts[1] == "cot has the best score."
-    head, cot, direct, ircot = parts[2].splitlines()
+    head, cot, _, ircot = parts[2].splitlines()
     assert head.split("  ")[0] == "raced"
     assert "tokens  LM calls  calls in a row  seconds" in head  # first that by which the front is made
     assert "US dollars" not in head  # no price is known

@@ -82,7 +82,7 @@ def test_the_command_writes_the_page_of_a_race_alone(tmp_path: Path, capsys: pyt
         (tmp_path / name).mkdir()
         write_race(tmp_path / name, a_race())
     out = tmp_path / "race.html"
-    words = ["report", str(tmp_path / "race"), "--out", str(out)]
+    words = ["report", "--out", str(out), str(tmp_path / "race")]
     assert exit_code(main, [*words, "--title", "Which one?", "--tables", str(tmp_path / "tables")]) == 0
     assert out.read_text(encoding="utf-8") == race_page(a_race(), "Which one?").html
     assert (tmp_path / "tables" / "way.svg").is_file()
