@@ -119,7 +119,7 @@ def test_nothing_in_a_file_is_executed(tmp_path: Path) -> None:
     with sqlite3.connect(file) as rows:
         rows.execute("UPDATE points SET point = ?", (pickle.dumps(Hostile(tmp_path / "executed")),))
     rows.close()
-    with pytest.raises(RetrievalError, match=r"is damaged, or may not be written to: its rows name pathlib.Path"):
+    with pytest.raises(RetrievalError, match=r"is damaged, or may not be written to: its rows name pathlib\."):
         Qdrant(tmp_path / "index")
     meta = tmp_path / "index" / "meta.json"
     (tmp_path / "index" / "collection" / "passages").rename(tmp_path / "index" / "elsewhere")
