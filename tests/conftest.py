@@ -33,6 +33,8 @@ os.environ["OMP_NUM_THREADS"] = "1"
 for name in ("ODQA_LM", "ODQA_API_BASE", "ODQA_RETRIEVER", "OPENAI_API_KEY"):
     os.environ.pop(name, None)
 
+LONGEST_ID = 40  # characters of a parameter in the name of a test
+
 signal.signal(signal.SIGINT, signal.default_int_handler)
 settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any machine")
@@ -73,6 +75,18 @@ def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> 
     if lacking(file_needs(module_path)):
         return LackingModule.from_parent(parent, path=module_path)
     return None
+
+
+def pytest_make_parametrize_id(val: object) -> str | None:
+    """Long texts have the id of their beginning; None leaves the id to pytest."""
+    written = ascii(val).removeprefix("b")[1:-1] if isinstance(val, str | bytes) else ""
+    return f"{written[:LONGEST_ID]}..." if len(written) > LONGEST_ID else None
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The files that have slow tests come first, so that processes that share the work end at about the same time."""
+    slow = {item.path for item in items if item.get_closest_marker("slow")}
+    items.sort(key=lambda item: item.path not in slow)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

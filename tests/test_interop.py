@@ -70,6 +70,7 @@ def run(code: str, directory: Path) -> list[str]:
     return done.stdout.splitlines()
 
 
+@pytest.mark.slow
 def test_in_this_process(tmp_path: Path) -> None:
     sections = ("A tool of an agent", "MLflow", "LangChain, LlamaIndex, Haystack")
     code = [piece for section in sections for language, piece in pieces(section) if language == "python"]
@@ -85,6 +86,7 @@ def test_in_this_process(tmp_path: Path) -> None:
     assert run("\n".join(code), tmp_path) == [line for lines in answers.values() for line in lines]
 
 
+@pytest.mark.slow
 @pytest.mark.needs("mcp")
 def test_clients_of_the_server(tmp_path: Path) -> None:
     (_, command), (_, by_openai) = pieces("Clients of OpenAI's API")
@@ -109,6 +111,7 @@ async def by_stdio(server: dict[str, Any], directory: Path) -> None:
         assert answered.structured_content["answer"] == "Kirkkonummi"
 
 
+@pytest.mark.slow
 @pytest.mark.needs("dspy_cli")
 def test_dspy_cli(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     files = {}

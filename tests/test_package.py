@@ -81,6 +81,7 @@ def test_the_source_has_all_that_is_tracked(built: Path) -> None:
     assert {name.partition("/")[0] for name in files} <= {name.partition("/")[0] for name in [*tracked, "PKG-INFO"]}
 
 
+@pytest.mark.slow
 def test_the_commands_of_the_page_work_in_a_folder_that_has_modules_of_the_same_names(
     installed: Path, folder: Path
 ) -> None:

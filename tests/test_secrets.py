@@ -94,6 +94,7 @@ api_base = "{good}"
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", COMMANDS)
 def test_no_secret_is_printed_or_written(name: str, server: str, tmp_path: Path) -> None:
     arguments, code = COMMANDS[name]

@@ -11,7 +11,7 @@ import signal
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping
 from importlib.metadata import version
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple, TypeAlias
 from urllib.parse import quote, unquote
 
 import dspy
@@ -115,7 +115,7 @@ class _Tool(NamedTuple):
     call: Callable[[Any, ServerRequestContext], Awaitable[BaseModel]]
 
 
-_Page = types.PaginatedRequestParams | None
+_Page: TypeAlias = types.PaginatedRequestParams | None
 
 
 class _Protocol:

@@ -36,6 +36,7 @@ def read(model: Model, text: str) -> tuple[int, int]:
     return usage["prompt_tokens"], usage["prompt_tokens"] - usage["prompt_tokens_details"]["cached_tokens"]
 
 
+@pytest.mark.slow
 def test_each_kind_of_call_finds_its_own_beginning_again(path: Path) -> None:
     """Also where it is so small a part of the prompt that llama.cpp brings it back from nowhere else than a slot."""
     model = Model(path, 512, 1, 2, 1)
@@ -49,6 +50,7 @@ def test_each_kind_of_call_finds_its_own_beginning_again(path: Path) -> None:
         assert anew < 0.88 * tokens
 
 
+@pytest.mark.slow
 def test_threads_that_wait_for_each_other_give_their_core_away_soon(path: Path) -> None:
     """GNU's OpenMP says what it was told, when it is loaded; the process's own environment stays as it was."""
     load = f"import os; from lms.llama import Model; model = Model({str(path)!r}, 64, 1, 1, 1)"

@@ -52,6 +52,7 @@ def text_of(events: list[Any]) -> str:
     return "".join(event.delta.text for event in events if event.type == "delta")
 
 
+@pytest.mark.slow
 def test_it_replies_the_same_again_and_its_tokens_are_counted_and_cost_nothing(lm: dspy.LM) -> None:
     predict = dspy.Predict("question -> answer")
     with dspy.context(lm=lm, adapter=dspy.ChatAdapter(use_json_adapter_fallback=False)), measured() as cost:
@@ -191,6 +192,7 @@ def test_streamify_streams_a_field(lm: dspy.LM) -> None:
     assert prediction.title
 
 
+@pytest.mark.slow
 def test_a_reply_follows_the_schema_that_is_asked_for(lm: dspy.LM) -> None:
     class Judge(dspy.Signature):
         """Say which river is longer."""
@@ -307,6 +309,7 @@ def test_tools_are_refused(lm: dspy.LM) -> None:
         lm(asked)
 
 
+@pytest.mark.slow
 def test_a_question_on_the_command_line_is_answered_without_noise(spec: str) -> None:
     question = "Where was the designer of the Gateway Arch born?"
     shorter = (

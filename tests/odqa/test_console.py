@@ -127,6 +127,7 @@ def test_a_bar_takes_80_columns_of_a_terminal_that_reports_no_width() -> None:
     assert (done.stdout, len(bar), bar[:60]) == ("80\n", 79, "d" * 60)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("module", ["eval", "programs.blendfilter", "optimizers", "retrieval"])
 def test_help_imports_nothing_heavy(module: str) -> None:
     code = (

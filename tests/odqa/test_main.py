@@ -60,7 +60,10 @@ def test_an_index_is_built_and_searched(tmp_path: Path, capsys: pytest.CaptureFi
         (["eval", "compare"], "odqa eval compare: error: the following arguments are required: RUN"),
         (["ask", "nonsense"], "odqa ask: error: there is no program 'nonsense'"),
         (["ask", "direct"], "odqa ask direct: error: the following arguments are required: question"),
-        (["serve", "nonsense"], "odqa serve: error: there is no program 'nonsense'"),
+        pytest.param(
+            *(["serve", "nonsense"], "odqa serve: error: there is no program 'nonsense'"),
+            marks=pytest.mark.needs("uvicorn"),
+        ),
         (["optimize"], "odqa optimize: error: the following arguments are required: PROGRAM"),
         (["completion"], "odqa completion: error: the following arguments are required: shell"),
     ],

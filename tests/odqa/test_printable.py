@@ -1,5 +1,6 @@
 import json
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,6 +14,7 @@ def test_what_is_not_seen_or_changes_what_is_seen_is_written_out() -> None:
     assert printable("two\nlines\tand a tab, é, 中, 👍") == "two\nlines\tand a tab, é, 中, 👍"
 
 
+@pytest.mark.slow
 @given(st.recursive(st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)))
 def test_json_stays_the_same(value: object) -> None:
     assert json.loads(printable(json.dumps(value, ensure_ascii=False))) == value

@@ -183,6 +183,7 @@ def compiled_run(lm: dspy.LM, program: dspy.Module) -> dspy.Prediction:
         return program(question=HELD_OUT[0].question)
 
 
+@pytest.mark.slow
 def test_the_code_in_the_documentation_runs(tmp_path: Path) -> None:
     page = (Path(__file__).parents[2] / "docs" / "drop_in.md").read_text(encoding="utf-8")
     pieces = re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)

@@ -160,6 +160,7 @@ def test_interrupted_it_ends_at_once_and_goes_on(commands: Commands, provider: P
     assert (tmp_path / "cut.json").read_bytes() == state
 
 
+@pytest.mark.slow
 def test_a_provider_that_refuses_ends_it_with_exit_2_and_it_goes_on(
     commands: Commands, provider: Provider, tmp_path: Path
 ) -> None:

@@ -30,6 +30,7 @@ def run(*words: str, at: Path) -> subprocess.CompletedProcess[str]:
 COMMON = ("direct", "--task", "sample", "--train", "6", "--dev", "4", "--run", "run")
 
 
+@pytest.mark.slow
 def test_from_flags_to_a_state_file_and_a_report(tmp_path: Path) -> None:
     done = run(
         *COMMON,
@@ -58,6 +59,7 @@ def test_from_flags_to_a_state_file_and_a_report(tmp_path: Path) -> None:
     assert "answer\n  part: " in done.stdout
 
 
+@pytest.mark.slow
 def test_talk_goes_to_stderr_without_bars_and_a_state_that_cannot_be_is_refused(tmp_path: Path) -> None:
     done = run(*COMMON, "--recipe", "bootstrap_few_shot", at=tmp_path)
     assert done.returncode == 0, done.stderr

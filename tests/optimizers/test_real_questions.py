@@ -39,6 +39,7 @@ def compiled(
     return compiling.compiled(recipe, program, learner, directory, train=train, held_out=held_out, **more), learner
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("recipe", "kind", "part"),
     [("bootstrap_few_shot", BlendFilter, "select.predict"), ("bootstrap_few_shot", MIGRES, "extract")],
@@ -67,6 +68,7 @@ def test_the_filter_learns_by_its_own_objective_from_what_is_said_of_it(retrieve
     assert outcome.program.answer.dump_state() == BlendFilter(retriever).answer.dump_state()
 
 
+@pytest.mark.slow
 def test_queries_learn_from_what_they_did_not_find(retriever: Retriever, tmp_path: Path) -> None:
     outcome, _ = compiled("gepa", MIGRES(retriever), tmp_path, only=["detect", "subquery"])
     assert KEYS["queries"] in outcome.program.subquery.signature.instructions

@@ -22,6 +22,7 @@ DATA = Path(__file__).parents[3] / "shared" / "data"
 pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason="needs the question sets of ../shared/data")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "corpus", "r5", "a"),
     [

@@ -164,6 +164,7 @@ def check(program: dspy.Module, engine: Arbitrary, adapter: dspy.Adapter) -> Non
         assert all("[[ ##" not in text for text in shown.values())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("adapter", [ChatAdapter, JSONAdapter, XMLAdapter])
 @pytest.mark.parametrize("make", METHODS, ids=lambda make: f"{make.func.__name__}{sorted(make.keywords.items())}")
 # Without shrinking: it would spend minutes on a seed, which has no smaller form.

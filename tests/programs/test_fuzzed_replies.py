@@ -17,6 +17,7 @@ def fuzz() -> ModuleType:
     return module
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("adapter", ["chat", "json", "xml"])
 def test_no_reply_escapes_and_some_cannot_be_read(fuzz: ModuleType, adapter: str) -> None:
     count = fuzz.fuzz(adapter, names(), replies=250, seed=1, long=0.05)

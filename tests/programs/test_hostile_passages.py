@@ -54,6 +54,7 @@ def test_shown_as_they_are_most_of_them_would_rule_the_reader_and_numbered_none_
     assert not [passage for passage in HOSTILE_PASSAGES if obeys(number([passage]), adapter)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("adapter", ADAPTERS)
 @pytest.mark.parametrize("name", names())
 def test_no_program_lets_a_passage_change_a_field(name: str, adapter: type[dspy.Adapter]) -> None:

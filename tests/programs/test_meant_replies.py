@@ -37,6 +37,7 @@ def ask(
         return load(method)(retriever, **settings)(question=QUESTION), cost
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("adapter", [ChatAdapter, JSONAdapter, XMLAdapter])
 @pytest.mark.parametrize(("method", "settings"), methods())
 def test_what_was_meant_is_what_counts(method: str, settings: dict[str, Any], adapter: type[dspy.Adapter]) -> None:
@@ -55,6 +56,7 @@ def test_what_cannot_be_meant_is_counted(method: str, settings: dict[str, Any], 
     assert cost.unparsable > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("adapter", [ChatAdapter, JSONAdapter, XMLAdapter])
 @pytest.mark.parametrize("piece", ["(", "[", "{", "1 ", "- a\n"])
 @pytest.mark.parametrize("method", ["blendfilter", "migres"])

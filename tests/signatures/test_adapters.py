@@ -351,6 +351,7 @@ RUNAWAYS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("adapter", ADAPTERS, ids=lambda adapter: type(adapter).__name__)
 @pytest.mark.parametrize(
     "piece", [*RUNAWAYS, "* ", "#", "\n", " ", "```", '{"answer": "a"} ', "<", "&", "a ", "<think>"]

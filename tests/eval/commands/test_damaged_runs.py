@@ -93,6 +93,7 @@ def first_part(path: Path) -> tuple[bytes, bytes]:
     return first, b"\n" + rest
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", [*DAMAGE, "a directory", "a pipe"])
 @pytest.mark.parametrize("file", FILES)
 def test_damage_is_one_line_for_every_subcommand(

@@ -29,6 +29,7 @@ def test_a_state_and_demonstrations_exclude_each_other(tmp_path: Path, capsys: p
     assert "give --state or --demonstrations, not both" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_from_the_command_to_the_files(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "eval", "sample", "--program", "blendfilter", "--limit", "6", "--k", "3"],

@@ -192,6 +192,7 @@ def test_an_interrupted_set_shows_what_it_has(
     assert talk.endswith("interrupted; to continue, repeat the command\n")
 
 
+@pytest.mark.slow
 def test_a_set_that_was_killed_goes_on_and_pays_for_nothing_twice(provider: Provider, tmp_path: Path) -> None:
     words = [sys.executable, "-m", "eval", "set", "my.toml", "--threads", "1"]
     process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

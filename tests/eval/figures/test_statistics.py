@@ -43,6 +43,7 @@ def like_difference(rng: np.random.Generator, n: int) -> list[float]:
     return list(rng.choice([-1, -0.4, 0, 0.5, 1], n, p=[0.03, 0.03, 0.84, 0.04, 0.06]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("method", "draw", "truth", "n"),
     [
@@ -74,6 +75,7 @@ def of_three(seen: Sequence[float]) -> tuple[float, float]:
     return mean_interval([(mean(part), *interval(part)) for part in parts])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [30, 300])
 def test_the_interval_of_a_mean_of_means_has_the_truth_in_it_as_often_as_it_says(n: int) -> None:
     rng = np.random.default_rng(7)
@@ -83,10 +85,11 @@ def test_the_interval_of_a_mean_of_means_has_the_truth_in_it_as_often_as_it_says
     assert 0.91 <= covered <= 1.0
 
 
+@pytest.mark.slow
 def test_the_interval_of_a_gain_has_the_truth_in_it_as_often_as_it_says() -> None:
     rng = np.random.default_rng(7)
     seen = []
-    for _ in range(120):
+    for _ in range(40):
         base, better = np.array(binary(rng, 150)), np.array(binary(rng, 150))
         ends = gain_interval(np.maximum(base, better).tolist(), base.tolist())
         assert ends is not None

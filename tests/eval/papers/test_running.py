@@ -464,6 +464,7 @@ def test_an_oracle_corpus_has_a_retriever_of_its_own(data: Path, tmp_path: Path)
     }
 
 
+@pytest.mark.slow
 def test_a_judge_and_weights_have_to_be_given(sample: Retriever, tmp_path: Path) -> None:
     data = tmp_path / "data"
     data.mkdir()

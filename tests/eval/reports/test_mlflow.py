@@ -100,6 +100,7 @@ def check_tree(trace: Trace) -> Span:
     return root
 
 
+@pytest.mark.slow
 def test_a_question_is_one_trace_of_program_predictors_lm_calls_and_searches(traced: str) -> None:
     program = BlendFilter(Memory(PASSAGES), k=2)
     with dspy.context(lm=lms.load("extractive")), measured() as cost:
@@ -124,6 +125,7 @@ def test_a_question_is_one_trace_of_program_predictors_lm_calls_and_searches(tra
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.leaves_sockets
 def test_a_trace_has_no_secret_of_the_lm(experiment: str, untraced: None) -> None:
     trace_to(mlflow.get_experiment(experiment).name)

@@ -384,6 +384,7 @@ def wait_for_rows(directory: Path, count: int) -> None:
         time.sleep(0.01)
 
 
+@pytest.mark.slow
 def test_rows_survive_a_kill_and_nothing_is_asked_twice(tmp_path: Path) -> None:
     directory = tmp_path / "run"
     with started(directory, 3, "abcdef", "ce") as process:

@@ -26,6 +26,7 @@ def test_demonstrations_change_nothing(lm: dspy.LM) -> None:
     assert program(**asked).toDict() == plain.toDict()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text", ["a" * 1_000_000, "Ada Quill " * 100_000, "The " * 200_000, "[1] A | b. C\n" * 5_000, "." * 500_000]
 )
@@ -49,6 +50,7 @@ def test_a_saved_reader_loads() -> None:
     assert again("Is the Orm a river?") == [""]
 
 
+@pytest.mark.slow
 def test_replies_do_not_depend_on_the_process() -> None:
     asked = {"context": CONTEXT, "question": "Where was the director of The Lighthouse Keeper born?"}
     code = (

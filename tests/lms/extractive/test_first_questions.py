@@ -17,6 +17,7 @@ QUESTIONS = Path(__file__).parents[2] / "data" / "first_questions.jsonl"
 ROWS = [json.loads(line) for line in QUESTIONS.read_text(encoding="utf-8").splitlines()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("split", ["development", "held-out", "plain"])
 def test_what_it_answers_is_right_and_what_it_cannot_know_it_declines(split: str) -> None:
     rows = [row for row in ROWS if row["split"] == split]

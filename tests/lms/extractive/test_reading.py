@@ -85,6 +85,7 @@ def test_the_passage_of_the_answer_is_relevant() -> None:
     assert 3 in reader.relevant(may_be_none=True)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not DATA.is_dir(), reason="needs ../shared/data")
 @pytest.mark.parametrize(("name", "least"), [("hotpotqa", 0.15), ("nq", 0.05), ("popqa", 0.5), ("strategyqa", 0.1)])
 def test_it_is_of_use_on_real_questions(name: str, least: float) -> None:

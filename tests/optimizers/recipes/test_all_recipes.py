@@ -41,6 +41,7 @@ def gains(recipe: str, learner: LearningLM, tmp_path: Path, kind: type[dspy.Modu
     return outcome.before.total.scores["em"].mean, outcome.after.total.scores["em"].mean
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [BlendFilter, MIGRES])
 @pytest.mark.parametrize("recipe", SETTINGS)
 def test_it_gains_and_equal_seeds_give_the_same_file(recipe: str, kind: type[dspy.Module], tmp_path: Path) -> None:
@@ -50,6 +51,7 @@ def test_it_gains_and_equal_seeds_give_the_same_file(recipe: str, kind: type[dsp
         assert (tmp_path / "one" / "state.json").read_bytes() == (tmp_path / "two" / "state.json").read_bytes()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("recipe", SETTINGS)
 def test_with_an_lm_that_never_learns_it_gains_nothing(recipe: str, tmp_path: Path) -> None:
     assert gains(recipe, LearningLM("Person 1", deaf=True), tmp_path, MIGRES) == (0.0, 0.0)
@@ -71,6 +73,7 @@ def test_programs_that_search_in_turns_gain_by_what_they_are_shown_or_told(
     assert (predictor.signature.instructions == KEY) == (recipe == "gepa") != bool(predictor.demos)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("recipe", ["labeled_few_shot", "bootstrap_few_shot"])
 @pytest.mark.parametrize("name", sorted(set(programs.names()) - {"blendfilter", "migres"}))
 def test_every_other_program_compiles_with_the_cheapest_recipes(name: str, recipe: str, tmp_path: Path) -> None:

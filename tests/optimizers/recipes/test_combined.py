@@ -7,6 +7,7 @@ from support.learning_lm import KEY, TABLE, LearningLM
 from programs.blendfilter import BlendFilter
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("instructions", "asked"), [("copro", "proposed_instruction"), ("gepa", "new_instruction")])
 def test_the_named_recipe_writes_the_instructions(instructions: str, asked: str, tmp_path: Path) -> None:
     learner, settings = LearningLM(), {"instructions": instructions}

@@ -116,6 +116,7 @@ def test_the_server_has_the_answerer_as_a_model_with_the_name_of_its_file(provid
         (["@direct.toml", "direct"], "'direct' is served twice"),
     ],
 )
+@pytest.mark.needs("uvicorn")
 def test_what_cannot_be_served_together_is_named(
     words: list[str], message: str, provider: Provider, tmp_path: Path
 ) -> None:

@@ -61,6 +61,7 @@ def on_a_terminal(*args: str) -> str:
     return shown.decode().replace("\r\n", "\n")
 
 
+@pytest.mark.slow
 def test_on_a_terminal_the_answer_comes_with_the_way_to_it() -> None:
     shown = on_a_terminal("blendfilter", QUESTIONS[0], "--lm", "extractive")
     lines = shown.split("\r\x1b[K")[-1].splitlines()
@@ -72,6 +73,7 @@ def test_on_a_terminal_the_answer_comes_with_the_way_to_it() -> None:
     assert NEXT in shown
 
 
+@pytest.mark.slow
 def test_on_a_terminal_the_steps_are_seen_as_they_happen() -> None:
     shown = on_a_terminal("direct", QUESTIONS[0], "--lm", "extractive", "--k", "2")
     lines = [line.partition("s  ")[2] for line in shown.split("\r\x1b[K")[1:]]
@@ -82,11 +84,13 @@ def test_on_a_terminal_the_steps_are_seen_as_they_happen() -> None:
     assert "  cost     1 LM call, 1 search, " in shown
 
 
+@pytest.mark.slow
 def test_a_step_goes_by_the_name_of_what_was_asked_and_not_by_dspys_part_of_it() -> None:
     shown = on_a_terminal("cot", QUESTIONS[0], "--lm", "extractive")
     assert "s  Asked: answer (" in shown
 
 
+@pytest.mark.slow
 def test_without_a_name_the_usual_method_answers_and_says_so() -> None:
     for words in ([QUESTIONS[0], "--lm", "extractive"], ["--lm", "extractive", QUESTIONS[0]]):
         done = run(*words, module="programs")
@@ -102,6 +106,7 @@ def test_a_misspelt_name_is_met_with_the_name_that_is_meant() -> None:
     assert done.stderr.count("\n") == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", [["-"], ["direct", "-"]])
 def test_a_question_comes_from_stdin(words: list[str]) -> None:
     command = [sys.executable, "-m", "programs", *words, "--lm", "extractive", "--quiet"]
@@ -109,12 +114,14 @@ def test_a_question_comes_from_stdin(words: list[str]) -> None:
     assert (done.returncode, done.stdout) == (0, "Oreste Baratieri\n")
 
 
+@pytest.mark.slow
 def test_quiet_prints_the_answer_alone() -> None:
     done = run(QUESTIONS[0], "--quiet")
     assert (done.stdout, done.stderr) == ("Oreste Baratieri\n", "")
     assert on_a_terminal("blendfilter", QUESTIONS[0], "--quiet") == "Oreste Baratieri\n"
 
 
+@pytest.mark.slow
 def test_without_an_answer_it_says_what_the_corpus_knows() -> None:
     done = run("Who directed Jaws?", "--lm", "extractive")
     assert (done.returncode, done.stdout) == (0, "\n")
@@ -140,6 +147,7 @@ def test_a_server_without_a_key_needs_none_set() -> None:
     assert done.stdout == "an answer\n"
 
 
+@pytest.mark.slow
 def test_a_state_of_another_adapter_is_used_and_said_to_be(tmp_path: Path) -> None:
     with dspy.context(adapter=load_adapter("json")):
         save_state(BlendFilter(Memory([])), tmp_path / "state.json", {})
@@ -168,6 +176,7 @@ def test_the_trace_is_one_json_object() -> None:
     assert trace["cost"]["seconds"] > 0
 
 
+@pytest.mark.slow
 def test_flags_change_settings_and_the_environment_changes_defaults(tmp_path: Path) -> None:
     corpus = tmp_path / "corpus.jsonl"
     corpus.write_text('{"id": "1", "title": "Zorx", "text": "Zorx is a planet found in 2190 by Ada Quill."}\n')
@@ -204,6 +213,7 @@ def test_help_says_what_each_setting_of_blendfilter_does_and_its_default() -> No
     assert "--hops INT" in text
 
 
+@pytest.mark.slow
 def test_a_method_answers_by_its_name() -> None:
     done = run("blendfilter", QUESTIONS[0], "--quiet", module="programs")
     assert done.stdout == "Oreste Baratieri\n"
@@ -265,6 +275,7 @@ def test_a_state_of_another_program_is_refused(tmp_path: Path) -> None:
     assert "is a state of Direct, not of BlendFilter" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_state_changes_what_the_lm_is_asked(tmp_path: Path) -> None:
     program = BlendFilter(Memory([]))
     demo = {

@@ -70,6 +70,7 @@ def server() -> Iterator[str]:
         yield provider.url
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("engine", "again"), [("lm15", (1, 1, 7, 3)), ("litellm", (1, 1, 7, 3))])
 @pytest.mark.leaves_sockets
 def test_a_cached_reply_counts_with_the_tokens_it_cost_when_first_paid(

@@ -50,6 +50,7 @@ def test_any_question_can_be_asked_lone_surrogates_too(question: str) -> None:
         assert ask(dspy.Predict(Act), question=question + "\ud800").text == "t"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("adapter", [None, dspy.ChatAdapter(), dspy.JSONAdapter(), dspy.XMLAdapter()])
 @pytest.mark.parametrize("said", ["[" * 5000, "{" * 5000, '{"a":' * 5000, "9" * 5000, '{"numbers": ' + "9" * 5000])
 def test_whatever_an_adapter_raises_while_it_reads_is_unparsable(adapter: dspy.Adapter | None, said: str) -> None:

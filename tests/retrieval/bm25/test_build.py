@@ -40,6 +40,7 @@ def plain(passages: list[Passage], query: str, stemmer: str | None, **parameters
     return sorted(found, key=lambda pair: -pair[1])
 
 
+@pytest.mark.slow
 @given(
     texts=st.lists(TEXTS, min_size=1, max_size=30).filter(lambda texts: {"run", "42"} & set(" ".join(texts).split())),
     titles=st.sampled_from(["", "cat", "the runs"]),
@@ -178,6 +179,7 @@ def what_opens_after_kills(here: Path, old: Path) -> tuple[list[list[int] | None
     return [found.pop("index", None) for found in opened], [other for found in opened for other in found.values()]
 
 
+@pytest.mark.slow
 def test_a_killed_build_leaves_no_half_index_that_opens(tmp_path: Path) -> None:
     index, others = what_opens_after_kills(tmp_path / "here", tmp_path / "none")
     assert index.count(None) >= 20
@@ -186,6 +188,7 @@ def test_a_killed_build_leaves_no_half_index_that_opens(tmp_path: Path) -> None:
     assert all(other == NEW for other in others)
 
 
+@pytest.mark.slow
 def test_a_killed_replacement_leaves_the_old_index_or_the_new(tmp_path: Path) -> None:
     BM25.build([Passage("1", "common"), Passage("2", "common")], tmp_path / "old")
     index, others = what_opens_after_kills(tmp_path / "here", tmp_path / "old")

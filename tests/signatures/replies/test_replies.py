@@ -315,6 +315,7 @@ RUNAWAYS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "piece",
     [

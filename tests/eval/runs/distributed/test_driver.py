@@ -174,6 +174,7 @@ run("prog", lambda: evaluate(TwoCalls(Memory([Passage("1", "text")])), examples,
 """
 
 
+@pytest.mark.slow
 def test_an_interrupt_finishes_what_is_in_flight_and_leaves_no_process(tmp_path: Path) -> None:
     with short_folder() as folder:
         environment = {**os.environ, "RAY_TMPDIR": str(folder), "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
@@ -207,6 +208,7 @@ def processes_with(argument: str) -> list[str]:
     return found
 
 
+@pytest.mark.slow
 def test_what_workers_cannot_do_is_said_before_anything_is_asked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

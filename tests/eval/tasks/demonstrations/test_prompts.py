@@ -26,6 +26,7 @@ def variants(name: str) -> list[dspy.Module]:
     return [program(WORLD, **some) for some in [{}, *changed]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", programs.names())
 def test_no_prompt_says_that_something_is_not_supplied(name: str, kind: str) -> None:
