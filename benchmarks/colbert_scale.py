@@ -43,11 +43,8 @@ CHECKPOINT = Path(__file__).parents[1] / "tests" / "support" / "colbert_checkpoi
 CHUNK = 25_000
 STAGES = {
     "encode": "encode_queries",
-    "centroids": "nearness",
-    "probe": "_nearest",
-    "candidates": "_candidates",
-    "ranking": "_centroid_scores",
-    "vectors and MaxSim": "_scores",
+    "candidates and their ranking": "candidates",
+    "vectors and MaxSim": "rank",
 }
 
 
@@ -153,13 +150,11 @@ def drop(path: Path) -> None:
             os.posix_fadvise(opened.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 
 
-def ours(out: Path, compiled: bool) -> tuple[Any, dict[str, list[float]]]:
+def ours(out: Path) -> tuple[Any, dict[str, list[float]]]:
     """Our index, and the seconds of the stages, which grow with each search."""
-    from retrieval.colbert import ColBERT, scoring
+    from retrieval.colbert import ColBERT
 
     index = ColBERT(out, device="cpu")
-    if not compiled:
-        index._scorer = scoring.Scorer(index._storage)
     seconds: dict[str, list[float]] = defaultdict(list)
 
     def timed(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
@@ -204,7 +199,7 @@ def measure(out: Path, asked: Sequence[str], who: str, ks: Sequence[int]) -> dic
     if who == "colbert-ai":
         index = colbert_ai(out)
     else:
-        index, seconds = ours(out, who == "compiled")
+        index, seconds = ours(out)
     row: dict[str, Any] = {"threads": torch.get_num_threads(), "open s": time.perf_counter() - begin}
     row |= {f"MB when open, {what}": size for what, size in memory().items()}
     drop(out)
@@ -239,7 +234,7 @@ def best(shape: Path, asked: Sequence[str], who: str) -> tuple[list[set[int]], f
     if who == "colbert-ai":
         search = colbert_ai(shape)
     else:
-        index = ColBERT(shape, device="cpu", exact=True) if who == "exact" else ours(shape, who == "compiled")[0]
+        index = ColBERT(shape, device="cpu", exact=True) if who == "exact" else ours(shape)[0]
         rows = {index.passage(row).id: row for row in range(len(index))}
 
         def search(query: str, k: int) -> list[int]:
@@ -286,7 +281,7 @@ def main() -> None:
     parser.add_argument("--small", action="store_true", help="everything else by itself, in less than a minute")
     parser.add_argument("--shape", type=Path, help="a real index of ours")
     parser.add_argument("--sizes", type=int, nargs="+", default=[100_000, 1_000_000], help="(default: %(default)s)")
-    parser.add_argument("--who", nargs="+", default=["compiled", "torch", "colbert-ai"], help="(default: all)")
+    parser.add_argument("--who", nargs="+", default=["ours", "colbert-ai"], help="(default: all)")
     parser.add_argument("--most", type=int, default=1_000_000, help="colbert-ai up to this size (default: %(default)s)")
     parser.add_argument("--queries", type=int, default=200, help="(default: %(default)s)")
     parser.add_argument("--dir", type=Path, help="for the indexes, which are deleted (default: a temporary directory)")
@@ -299,7 +294,7 @@ def main() -> None:
         run, everyone = alone, arguments.who
         if arguments.small:
             shape, sizes, count, ks = work / "shape", [20_000], 32, (20,)
-            run, everyone = here, ["compiled", "torch"]  # what colbert-ai compiles takes minutes
+            run, everyone = here, ["ours"]  # what colbert-ai compiles takes minutes
             run(write_shape, shape)
         asked = queries(shape, count)
         exact, _ = run(best, shape, asked, "exact")

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from odqa.errors import UsageError
+from odqa.extras import needing
 from odqa.http import one_line
 
 __all__ = ["Workers", "connected", "gpus_each", "import_ray", "workers_in"]
@@ -41,10 +42,8 @@ def import_ray() -> Any:
         UsageError: the extra is not installed.
     """
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # Ray has no other way to be told: it would report its use
-    try:
+    with needing("ray"):
         import ray
-    except ModuleNotFoundError as error:
-        raise UsageError(f"{error.name} is not installed, get it by: pip install 'dspy-odqa[ray]'") from error
     return ray
 
 

@@ -14,7 +14,16 @@ from odqa.deadlines import left
 from odqa.errors import UsageError
 from odqa.secrets import keep_secret
 
-__all__ = ["TRY_AGAIN", "asked_wait", "bounded", "one_line", "parse_url", "seconds_to_wait", "status_text"]
+__all__ = [
+    "TRY_AGAIN",
+    "LargeReply",
+    "asked_wait",
+    "bounded",
+    "one_line",
+    "parse_url",
+    "seconds_to_wait",
+    "status_text",
+]
 
 TRY_AGAIN = {408, 429, 500, 502, 503, 504}
 """Status codes after which the same request may succeed later."""
@@ -77,16 +86,37 @@ def one_line(value: Any) -> str:
     return " ".join(str(value).split())[:200]
 
 
-def bounded(client: httpx.Client) -> httpx.Client:
+class LargeReply(httpx.RequestError):
+    """A reply has more bytes than are read."""
+
+
+def bounded(client: httpx.Client, most: int, *, of_redirects: bool = False) -> httpx.Client:
     """The client, which waits for no bytes beyond the end of a block of `odqa.deadlines.until`: neither for those of a
     reply's body nor for those of its head, of redirects or of proxies.
 
     HTTPX bounds each wait and not their sum, and has no place for another network. So this sets it in the pools of
     connections of HTTPCore, which has.
+
+    Args:
+        client: The client.
+        most: Bytes of a reply, unpacked, and of the body of a redirect; with more, a request raises `LargeReply`.
+        of_redirects: Whether only those of redirects are bounded, for a client that streams what it asks for.
     """
     for transport in (client._transport, *client._mounts.values()):
         if isinstance(transport, httpx.HTTPTransport):
             transport._pool._network_backend = _Network(transport._pool._network_backend)
+
+    def read(response: httpx.Response) -> None:
+        if of_redirects and not response.has_redirect_location:
+            return
+        body = bytearray()
+        for chunk in response.iter_bytes():
+            body += chunk
+            if len(body) > most:
+                raise LargeReply(f"sent more than {most:,} bytes", request=response.request)
+        response._content = bytes(body)
+
+    client.event_hooks = {"response": [read]}
     return client
 
 

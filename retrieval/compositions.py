@@ -26,16 +26,18 @@ Only `type`, the retrievers, the scorer and the index are needed. Paths of index
 relative to the directory of the file that names them.
 """
 
-import tomllib
+import inspect
 from collections.abc import Callable
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 
 from odqa.errors import UsageError
-from odqa.files import read_whole, resolved
+from odqa.files import resolved
+from odqa.reading import read_toml
 from retrieval import known_item
 from retrieval.base import Retriever
 from retrieval.ranking.fuse import Fused, interpolate, reciprocal_rank_fusion
@@ -48,15 +50,11 @@ Spec = str | dict[str, Any]
 
 
 def load_composition(path: str | Path, open_spec: Callable[[str], Retriever]) -> Retriever:
-    """Open the retriever that a TOML file describes.
-
-    Args:
-        path: The file.
-        open_spec: Opens the specs in the file that do not name TOML files; their paths are resolved already.
+    """Open the retriever that a TOML file describes. `open_spec` opens the specs in it that name no TOML files.
 
     Raises:
-        UsageError: the file cannot be read, is not of the form above or contains itself; the message names the file
-            and the key.
+        UsageError: the file cannot be read, is not of the form above or contains itself; the message names the file and
+            the key.
         OdqaError: whatever `open_spec` raises.
     """
     return _File(Path(path), open_spec, ()).load()
@@ -97,41 +95,20 @@ class _Reranking(_Table):
     depth: Annotated[int, Field(ge=1)] = 50
 
 
-class _ColBERT(_Table):
-    """`retrieval.colbert.ColBERT` checks the settings."""
+class _Index(_Table):
+    """The settings are those of the class that opens the index, which checks them."""
 
-    type: Literal["colbert"]
+    type: str
     index: str
-    checkpoint: str | None = None
-    collection: str | None = None
-    device: str | None = None
-    query_maxlen: int | None = None
-    ncells: int | None = None
-    centroid_score_threshold: float | None = None
-    ndocs: int | None = None
-    exact: bool | None = None
 
 
-class _HippoRAG(_Table):
-    """`retrieval.hipporag.HippoRAG` checks the settings."""
-
-    type: Literal["hipporag"]
-    index: str
-    model: str | None = None
-    device: str | None = None
-    facts: int | None = None
-    passage_weight: float | None = None
-    damping: float | None = None
-    filter: bool | None = None
-
-
-_TABLES: dict[Any, type[_ReciprocalRank | _Interpolation | _Reranking | _ColBERT | _HippoRAG]] = {
+_TABLES: dict[Any, type[_ReciprocalRank | _Interpolation | _Reranking]] = {
     "rrf": _ReciprocalRank,
     "interpolate": _Interpolation,
     "rerank": _Reranking,
-    "colbert": _ColBERT,
-    "hipporag": _HippoRAG,
 }
+_INDEXES = {"colbert": "ColBERT", "hipporag": "HippoRAG"}
+"""The classes of `retrieval.TYPE` that open indexes."""
 _PROBLEMS = {"extra_forbidden": "there is no such key", "missing": "this key is needed"}
 
 
@@ -147,32 +124,25 @@ class _File:
 
     def load(self) -> Retriever:
         try:
-            return self._open_table(self._table(), "")
+            return self._open_table(read_toml(self.path), "")
         except RecursionError:
             raise UsageError(f"{self.path} is nested too deeply") from None
-
-    def _table(self) -> dict[str, Any]:
-        try:
-            return tomllib.loads(read_whole(self.path).decode())
-        except OSError as error:
-            raise UsageError(f"cannot read {self.path}: {error.strerror}") from error
-        except ValueError as error:  # no TOML, or no UTF-8
-            raise UsageError(f"{self.path} is no TOML file: {error}") from error
 
     def _open_table(self, table: dict[str, Any], place: str) -> Retriever:
         """The retriever that a table describes. `place` is the path of keys to the table, with a dot after each key."""
         kind = table.get("type")
-        if not isinstance(kind, str) or kind not in _TABLES:
-            raise UsageError(f"{self.path}: {place}type must be one of {', '.join(_TABLES)}, not {kind!r}")
+        if not isinstance(kind, str) or kind not in _TABLES | _INDEXES:
+            raise UsageError(f"{self.path}: {place}type must be one of {', '.join(_TABLES | _INDEXES)}, not {kind!r}")
+        opened = getattr(import_module(f"retrieval.{kind}"), _INDEXES[kind]) if kind in _INDEXES else None
         try:
-            settings = _TABLES[kind].model_validate(table)
+            settings = (_settings_of(opened) if opened else _TABLES[kind]).model_validate(table)
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
             key = ".".join(str(part) for part in first["loc"] if part not in ("str", "dict[str,any]"))
             problem = _PROBLEMS.get(first["type"], first["msg"])
             raise UsageError(f"{self.path}: {place}{key}: {problem}") from error
-        if isinstance(settings, _ColBERT | _HippoRAG):
-            return self._open_index(settings)
+        if opened:
+            return self._open_index(opened, settings)
         if isinstance(settings, _Reranking):
             retriever = self._open(settings.retriever, f"{place}retriever.")
             name, _, model = settings.scorer.partition(":")
@@ -198,17 +168,12 @@ class _File:
             return _File(folder / spec, self._open_spec, self._files).load()
         return self._open_spec(with_path(spec, lambda path: str(folder / path)))
 
-    def _open_index(self, settings: _ColBERT | _HippoRAG) -> Retriever:
-        folder, options = self.path.parent, settings.model_dump(exclude={"type", "index"}, exclude_none=True)
+    def _open_index(self, opened: Any, settings: Any) -> Retriever:
+        folder, options = self.path.parent, settings.model_dump(exclude={"type", "index"}, exclude_unset=True)
         options |= {name: self._model(options[name]) for name in ("checkpoint", "model") if options.get(name)}
         if options.get("collection"):
             options["collection"] = folder / options["collection"]
-        opened: Any
-        if isinstance(settings, _ColBERT):
-            from retrieval.colbert import ColBERT as opened
-        else:
-            from retrieval.hipporag import HippoRAG as opened
-        index = opened(folder / settings.index, **options)
+        index: Any = opened(folder / settings.index, **options)
         known_item.check_index(index, str(self.path))
         return index  # type: ignore[no-any-return]
 
@@ -216,3 +181,10 @@ class _File:
         """The path of a model if that is a directory, else its name on the hub."""
         path = self.path.parent / name
         return str(path) if path.is_dir() else name
+
+
+def _settings_of(opened: Any) -> type[Any]:
+    """The table of an index: its directory, and the settings that its class takes by name."""
+    parameters = inspect.signature(opened).parameters.values()
+    settings: dict[str, Any] = {p.name: (p.annotation, p.default) for p in parameters if p.kind is p.KEYWORD_ONLY}
+    return create_model("Index", __base__=_Index, **settings)

@@ -27,8 +27,6 @@ def read_description(directory: Path, name: str, kind: str, version: int) -> dic
     """Read what `write_description` wrote, and check the sizes of the files.
 
     Args:
-        directory: The directory of the index.
-        name: The name of the file that describes it.
         kind: What errors call the index, such as "BM25".
         version: The format that the caller can read; the description has it under "format".
 

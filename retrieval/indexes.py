@@ -136,10 +136,7 @@ class LineWriter:
 
 
 def store_passages(directory: Path, passages: Iterable[Passage]) -> str:
-    """Write the corpus of an index, which `Corpus` reads.
-
-    Returns:
-        A digest of all passages.
+    """Write the corpus of an index, which `Corpus` reads, and give a digest of all passages.
 
     Raises:
         UsageError: a passage cannot be written, or there is none.
@@ -282,12 +279,8 @@ def stamp(directory: Path, name: str) -> tuple[int, int]:
 
 @contextmanager
 def updating(directory: Path, name: str, opened: tuple[int, int]) -> Iterator[Path]:
-    """Like `building`, gives the working directory in which a changed index is built.
-
-    Args:
-        directory: The directory of the index.
-        name: The name of the file that describes it.
-        opened: The index's `stamp` when it was opened.
+    """Like `building`, gives the working directory in which a changed index is built; `opened` is its `stamp` of
+    when it was opened.
 
     Raises:
         UsageError: another process is changing the index, or has changed it since.
@@ -300,13 +293,7 @@ def updating(directory: Path, name: str, opened: tuple[int, int]) -> Iterator[Pa
 
 
 def check_target(out: Path, description: str, kind: str, overwrite: bool) -> None:
-    """Check that an index may be written to `out`.
-
-    Args:
-        out: The directory of the new index.
-        description: The name of the file that describes an index of this kind.
-        kind: What errors call the index, such as "BM25".
-        overwrite: Whether an index of the same kind may be replaced.
+    """Check that an index of this kind may be written to `out`; `description` is the file that describes one.
 
     Raises:
         UsageError: there is something in `out` that must not be replaced.

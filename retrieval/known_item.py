@@ -39,13 +39,9 @@ class Index(Protocol):
 def check_index(index: Index, name: str) -> None:
     """Search for five passages, spread over the index, with the beginning of a sentence of each.
 
-    Logs a warning if fewer than half are among the first ten; any passage that has the same words counts. It is no
-    error, because approximate search or a weak model misses a passage now and then. Passages without a sentence of
-    five words are left out.
-
-    Args:
-        index: What to search.
-        name: What the warning calls it.
+    Logs a warning, which calls the index `name`, if fewer than half are among the first ten; any passage that has the
+    same words counts. It is no error, because approximate search or a weak model misses a passage now and then.
+    Passages without a sentence of five words are left out.
 
     Raises:
         RetrievalError: a search failed.

@@ -3,7 +3,7 @@
 import functools
 import importlib
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from threading import Lock
@@ -14,13 +14,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from odqa.errors import OdqaError, UsageError
+from odqa.extras import needing
 
 __all__ = [
+    "Classifier",
     "LanguageModel",
     "import_package",
     "in_one_line",
-    "load_classifier",
     "loading",
+    "open_named",
     "refuse_code",
     "same_vectors",
     "shared",
@@ -38,10 +40,8 @@ def import_package(name: str) -> Any:
     Raises:
         UsageError: it is not installed.
     """
-    try:
+    with needing("dense"):
         return importlib.import_module(name)
-    except ModuleNotFoundError as error:
-        raise UsageError(f"{error.name} is not installed, get it by: pip install 'dspy-odqa[dense]'") from error
 
 
 @contextmanager
@@ -93,9 +93,6 @@ def refuse_code(model: str) -> None:
 
     Of a directory such code is run unasked; of a model of the hub, what is installed here under that name.
 
-    Args:
-        model: Its directory or its name on the hub.
-
     Raises:
         UsageError: it names one, or it is damaged.
     """
@@ -136,15 +133,45 @@ def without_surrogates(text: str) -> str:
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
-def load_classifier(model: str, device: str | None) -> Any:
-    """A sentence-transformers `CrossEncoder` whose scores are the model's raw logits.
+def open_named(spec: str, what: str, forms: Mapping[str, Callable[..., _Loaded]]) -> _Loaded:
+    """Open what a short text names, such as ``nli:MODEL``.
+
+    Args:
+        what: What errors call it, such as "scorer".
+        forms: The texts there are, with what makes each; one with a colon is called with what follows it.
 
     Raises:
-        UsageError: the extra is not installed or the model cannot be loaded.
+        UsageError: there is no such form, or it cannot be opened.
     """
-    library = import_package("sentence_transformers")
-    with loading(model):
-        return library.CrossEncoder(model, device=device, activation_fn=import_package("torch").nn.Identity())
+    name, colon, model = spec.partition(":")
+    for form, make in forms.items():
+        if form.partition(":")[:2] == (name, colon) and bool(colon) == bool(model):
+            return make(model) if colon else make()
+    *others, last = forms
+    raise UsageError(f"unknown {what} {spec!r}: use {', '.join(others)} or {last}")
+
+
+class Classifier:
+    """A sequence classifier that reads two texts together, and cuts off what it cannot read. Safe for many threads.
+
+    Its arguments and errors are those of `LanguageModel`. `labels` are the names of the model's labels, by number.
+    """
+
+    def __init__(self, model: str, *, batch_size: int, device: str | None) -> None:
+        library, activation = import_package("sentence_transformers"), import_package("torch").nn.Identity()
+        with loading(model):
+            self._model = library.CrossEncoder(model, device=device, activation_fn=activation)
+        self.labels = {int(n): str(label) for n, label in self._model.config.id2label.items()}
+        self._batch_size = batch_size
+        self._lock = Lock()  # tokenizers are not for several threads at once
+
+    def read(self, pairs: Sequence[tuple[str, str]], *, softmax: bool = False) -> Any:
+        """For each pair the logits of the labels, or their probabilities; a single number where there is one label."""
+        texts = [(without_surrogates(first), without_surrogates(second)) for first, second in pairs]
+        with self._lock:
+            return self._model.predict(
+                texts, batch_size=self._batch_size, apply_softmax=softmax, show_progress_bar=False
+            )
 
 
 class LanguageModel:

@@ -3,13 +3,12 @@
 from typing import Any
 
 from odqa.errors import UsageError
+from odqa.extras import needing
 from retrieval.foreign import AnyRetriever, as_retriever
 from retrieval.specs import load
 
-try:
+with needing(package="haystack-ai"):
     from haystack import Document, component, default_to_dict
-except ImportError as error:
-    raise UsageError(f"{error.name} is not installed, get it by: pip install haystack-ai") from error
 
 __all__ = ["HaystackRetriever"]
 

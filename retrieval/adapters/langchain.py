@@ -5,16 +5,14 @@ from typing import Any
 
 from pydantic import Field, field_validator
 
-from odqa.errors import UsageError
+from odqa.extras import needing
 from retrieval.base import Retriever
 from retrieval.foreign import as_retriever
 
-try:
+with needing(package="langchain-core"):
     from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
     from langchain_core.documents import Document
     from langchain_core.retrievers import BaseRetriever
-except ImportError as error:
-    raise UsageError(f"{error.name} is not installed, get it by: pip install langchain-core") from error
 
 __all__ = ["LangChainRetriever"]
 

@@ -3,14 +3,12 @@
 import asyncio
 from typing import Any
 
-from odqa.errors import UsageError
+from odqa.extras import needing
 from retrieval.foreign import AnyRetriever, as_retriever
 
-try:
+with needing(package="llama-index-core"):
     from llama_index.core.retrievers import BaseRetriever
     from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
-except ImportError as error:
-    raise UsageError(f"{error.name} is not installed, get it by: pip install llama-index-core") from error
 
 __all__ = ["LlamaIndexRetriever"]
 

@@ -36,14 +36,8 @@ def open_array(path: Path, dtype: DTypeLike, *shape: int) -> BinaryIO:
 
 
 class BoundsWriter:
-    """Writes the bounds while the columns are scored.
-
-    Args:
-        directory: The directory of the index.
-        frequencies: In how many passages each column has a score.
-        idf: What no score of each column exceeds.
-        passages: Number of passages.
-    """
+    """Writes the bounds while the columns are scored. `frequencies` says in how many passages each column has a
+    score, `idf` what no score of it exceeds."""
 
     def __init__(
         self, directory: Path, frequencies: NDArray[np.int64], idf: NDArray[np.float32], passages: int
@@ -83,12 +77,7 @@ class BoundsWriter:
 
 
 class Bounds:
-    """The bounds of an index, memory-mapped.
-
-    Args:
-        directory: The directory of the index.
-        step: What a bound of 1 stands for.
-        passages: Number of passages.
+    """The bounds of an index, memory-mapped; `step` is what a bound of 1 stands for.
 
     Raises:
         RetrievalError: a file is damaged.

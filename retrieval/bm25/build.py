@@ -57,12 +57,9 @@ def write_index(
     progress: Progress,
     whole: Statistics | None = None,
 ) -> None:
-    """Write all files of an index into an empty directory.
+    """Write all files of an index into an empty directory; see `retrieval.bm25.BM25.build`.
 
     Args:
-        passages: See `retrieval.bm25.BM25.build`; likewise `k1`, `b` and `progress`.
-        directory: The directory, which must be there.
-        analyser: Turns texts into tokens.
         whole: What is known of the index that this is a part of; by default these passages are all.
 
     Raises:
@@ -153,15 +150,8 @@ class _Postings:
         self._columns, self._sizes = array("i"), array("i")
 
     def score(self, tokens: Sequence[str], k1: float, b: float, progress: Progress, whole: Statistics | None) -> float:
-        """Write bm25s's matrix of scores, passages by tokens, with its bounds, and remove the postings.
-
-        Args:
-            tokens: The tokens of the columns, in order.
-            k1, b, progress, whole: See `write_index`.
-
-        Returns:
-            The step of the bounds.
-        """
+        """Write bm25s's matrix of scores, passages by tokens, with its bounds, and remove the postings; gives the
+        step of the bounds. `tokens` are those of the columns, in order."""
         if self._sizes:
             self._flush()
         width = len(tokens)

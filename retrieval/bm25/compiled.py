@@ -1,11 +1,12 @@
-"""What the compiled search of BM25 is made of: its arrays by name, looking for a row, and the heap of the best rows."""
+"""What the compiled search of BM25 is made of: its arrays by name, and looking for a row."""
 
-from collections.abc import Callable
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
+
+from retrieval.compiled import compiled, push
 
 __all__ = [
     "Bounds",
@@ -16,11 +17,9 @@ __all__ = [
     "Matrix",
     "Sizes",
     "Sums",
-    "compiled",
     "first_from",
     "gallop",
     "inlined",
-    "push",
     "push_all",
 ]
 
@@ -84,13 +83,6 @@ class Sums(NamedTuple):
     """For one row, its score in each column."""
 
 
-def compiled(function: Callable[..., Any]) -> Any:
-    try:
-        return njit(nogil=True, cache=True)(function)
-    except RuntimeError:  # numba has no place where it could keep what it compiled
-        return njit(nogil=True)(function)
-
-
 inlined = njit(nogil=True, inline="always")  # for what runs for each row: its many arguments cost more than its work
 
 
@@ -116,36 +108,6 @@ def gallop(rows: Ints, begin: int, end: int, row: int) -> int:
         begin += step
         step <<= 1
     return begin
-
-
-@compiled
-def _behind(score: float, row: int, other_score: float, other_row: int) -> bool:
-    return score < other_score or (score == other_score and row > other_row)
-
-
-@compiled
-def push(best_scores: Floats, best: Ints, size: int, score: float, row: int) -> int:
-    """Put a row on the heap of the best, whose worst is at the top; the heap's new size."""
-    if size < len(best):
-        place = size
-        while place > 0 and _behind(score, row, best_scores[(place - 1) >> 1], best[(place - 1) >> 1]):
-            best_scores[place], best[place] = best_scores[(place - 1) >> 1], best[(place - 1) >> 1]
-            place = (place - 1) >> 1
-        best_scores[place], best[place] = score, row
-        return size + 1
-    if not _behind(best_scores[0], best[0], score, row):
-        return size
-    place = 0
-    while 2 * place + 1 < size:
-        child = 2 * place + 1
-        if child + 1 < size and _behind(best_scores[child + 1], best[child + 1], best_scores[child], best[child]):
-            child += 1
-        if not _behind(best_scores[child], best[child], score, row):
-            break
-        best_scores[place], best[place] = best_scores[child], best[child]
-        place = child
-    best_scores[place], best[place] = score, row
-    return size
 
 
 @compiled

@@ -28,13 +28,12 @@ from retrieval.bm25.compiled import (
     Matrix,
     Sizes,
     Sums,
-    compiled,
     first_from,
     gallop,
     inlined,
-    push,
     push_all,
 )
+from retrieval.compiled import compiled, push
 
 __all__ = ["Bounds", "Matrix", "Sizes", "best_rows", "is_compiled"]
 

@@ -16,12 +16,7 @@ METHOD = "lucene"
 
 
 def rarity(frequencies: NDArray[np.int64], passages: int) -> NDArray[np.float32]:
-    """The inverse document frequency (idf) of tokens.
-
-    Args:
-        frequencies: In how many passages each token is.
-        passages: How many there are.
-    """
+    """The inverse document frequency (idf) of tokens, from how many of the passages have each."""
     score = _select_idf_scorer(METHOD)
     different, inverse = np.unique(frequencies, return_inverse=True)
     return np.array([score(int(n), N=passages) for n in different], np.float32)[inverse]
@@ -30,14 +25,7 @@ def rarity(frequencies: NDArray[np.int64], passages: int) -> NDArray[np.float32]
 def saturation(
     counts: NDArray[np.float32], lengths: NDArray[np.int64], mean_length: float, k1: float, b: float
 ) -> NDArray[Any]:
-    """The term frequency component of scores.
-
-    Args:
-        counts: How often a passage has a token.
-        lengths: The lengths of the same passages, in tokens.
-        mean_length: The mean length of all passages.
-        k1, b: See `retrieval.bm25.BM25.build`.
-    """
+    """The term frequency component of scores, from how often passages have a token, and their lengths in tokens."""
     found: NDArray[Any] = _select_tfc_scorer(METHOD)(counts, l_d=lengths, l_avg=mean_length, k1=k1, b=b)
     return found
 

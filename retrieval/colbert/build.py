@@ -215,16 +215,8 @@ def chunks_of(rows: range) -> list[range]:
 def write_chunk(
     path: Path, n: int, offset: int, codes: torch.Tensor, residuals: torch.Tensor, lengths: Sequence[int]
 ) -> None:
-    """Write chunk `n` of an index.
-
-    Args:
-        path: The directory of the index.
-        n: The chunk's number.
-        offset: Its first row.
-        codes: The centroids of its tokens.
-        residuals: What the vectors of its tokens differ by from them: tokens x bytes.
-        lengths: Tokens of each passage.
-    """
+    """Write chunk `n` of an index, whose first row is `offset`: the centroids of its tokens, what their vectors
+    differ by from them (tokens x bytes), and the number of tokens of each passage."""
     save(path / f"{n}.codes.pt", codes)
     save(path / f"{n}.residuals.pt", residuals)
     write_whole(path / f"doclens.{n}.json", json.dumps(lengths))
@@ -248,14 +240,9 @@ def save(path: Path, tensors: object) -> None:
 
 
 def write_inverted_lists(path: Path, chunks: Sequence[range], partitions: int) -> None:
-    """Write which passages have a token at each centroid.
+    """Write which passages have a token at each of the centroids, of which there are `partitions`.
 
     Only one chunk is in memory at a time. So there are two passes: one counts, one puts each passage in its place.
-
-    Args:
-        path: The directory of the index.
-        chunks: The rows of each chunk.
-        partitions: How many centroids there are.
     """
     sizes = np.zeros(partitions, np.int64)
     for n, rows in enumerate(chunks):

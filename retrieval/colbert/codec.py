@@ -36,8 +36,7 @@ class Codec(ResidualCodec):
         self.device, self.on_device = device, self.centroids.to(device)
         self.packed = self.dim * bits // 8  # bytes of a residual
         if self.bucket_weights is not None:  # what each byte of a residual stands for
-            numbers = self.bucket_weights[self.decompression_lookup_table[self.reversed_bit_map.long()].long()]
-            self.numbers = numbers.to(device)
+            self.numbers = self.bucket_weights[self.decompression_lookup_table[self.reversed_bit_map.long()].long()]
 
     @classmethod
     def load_from(cls, path: Path, bits: int, device: torch.device) -> "Codec":
@@ -53,11 +52,15 @@ class Codec(ResidualCodec):
         parts = embs.split(max(1, 2**27 // len(centroids)))
         return torch.cat([(part.to(centroids) @ centroids.T).argmax(1).cpu() for part in parts])
 
+    def nearness(self, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+        """The cosine of each centroid and each of some vectors: centroids x vectors."""
+        found: NDArray[np.float32] = (self.on_device @ torch.from_numpy(vectors).to(self.device).T).cpu().numpy()
+        return found
+
     def vectors(self, codes: NDArray[Any], residuals: NDArray[Any]) -> torch.Tensor:
-        """The vectors that codes and residuals stand for, on the device."""
-        of, packed = torch.from_numpy(codes).to(self.device), torch.from_numpy(residuals).to(self.device, torch.int32)
-        vectors = torch.nn.functional.embedding(packed, self.numbers).flatten(1)
-        vectors += self.on_device.index_select(0, of)
+        """The vectors that codes and residuals stand for."""
+        vectors = torch.nn.functional.embedding(torch.from_numpy(residuals).int(), self.numbers).flatten(1)
+        vectors += self.centroids.index_select(0, torch.from_numpy(codes))
         return torch.nn.functional.normalize(vectors, dim=-1, out=vectors)
 
 

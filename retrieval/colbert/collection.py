@@ -21,13 +21,8 @@ logger = logging.getLogger(__name__)
 class Collection:
     """The passages of a collection, memory-mapped. Their ids are their numbers.
 
-    Where each line begins is kept in a file beside the collection, so that only the first opening reads all of it.
-
-    Args:
-        path: The file.
-
-    Raises:
-        RetrievalError: the file is damaged; also when a damaged line is read.
+    Where each line begins is kept in a file beside the collection, so that only the first opening reads all of it. A
+    damaged line raises RetrievalError when it is read.
     """
 
     def __init__(self, path: Path) -> None:
@@ -73,8 +68,7 @@ def open_passages(index: Path, recorded: object, collection: str | Path | None) 
 
     Args:
         index: The directory of the index.
-        recorded: The collection that the index names: a path on the machine where colbert-ai made it, or something
-            else if colbert-ai was given a list.
+        recorded: What the index names: a path where colbert-ai made it, or something else if that was given a list.
         collection: The collection to use instead.
 
     Raises:

@@ -8,6 +8,9 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from odqa.errors import UsageError
 from retrieval.colbert.libraries import (
     ColBERTConfig,
@@ -22,34 +25,42 @@ from retrieval.colbert.libraries import (
 from retrieval.known_item import is_checking
 from retrieval.models import in_one_line, without_surrogates
 
-__all__ = ["Checkpoint", "find_checkpoint", "find_device"]
+__all__ = ["Checkpoint", "find_device"]
 
 logger = logging.getLogger(__name__)
+
+_PROBE_TEXT = "The quick brown fox jumps over the lazy dog."
 
 
 class Checkpoint:
     """A ColBERT checkpoint: texts in, a unit vector per token out. Safe for many threads.
 
     Args:
-        checkpoint: Its directory.
+        checkpoint: Its directory or Hugging Face name; it is downloaded unless it is in the cache.
         device: Where to encode.
         longest_query: Tokens at which a query is cut; by default the length that shorter ones are filled up to.
         trusted: Whether code that the checkpoint brings may be run, as colbert-ai always does.
         settings: Settings of colbert-ai's `ColBERTConfig`, in place of the checkpoint's own.
 
+    Attributes:
+        name: The checkpoint, found from any working directory.
+        dim: Numbers of a vector.
+
     Raises:
-        UsageError: the checkpoint cannot be loaded, brings code and is not trusted, or a length is out of range.
+        UsageError: the checkpoint cannot be found or loaded, brings code and is not trusted, or a length is out of
+            range.
     """
 
     def __init__(
         self,
-        checkpoint: Path,
+        checkpoint: str | Path,
         device: torch.device,
         *,
         longest_query: int | None = None,
         trusted: bool = True,
         **settings: Any,
     ) -> None:
+        self.name, checkpoint = _find(checkpoint)
         self.path, self.device = checkpoint, device
         if not all((checkpoint / name).is_file() for name in ("artifact.metadata", "config.json")):
             raise UsageError(f"{checkpoint} is no ColBERT checkpoint: it needs an artifact.metadata and a config.json")
@@ -73,7 +84,7 @@ class Checkpoint:
         self._lock = Lock()  # tokenizers are not for several threads at once
         self._has_cut = False
 
-    def encode_queries(self, texts: Sequence[str]) -> list[torch.Tensor]:
+    def encode_queries(self, texts: Sequence[str]) -> list[NDArray[np.float32]]:
         """The vectors of each query: tokens x numbers. Queries of the same length are encoded together."""
         texts = [without_surrogates(text) for text in texts]
         with self._lock:
@@ -94,10 +105,10 @@ class Checkpoint:
             for length, some in rows.items():
                 self._queries.query_maxlen = length
                 inputs.append((some, *self._queries.tensorize([texts[row] for row in some])))
-        vectors: dict[int, torch.Tensor] = {}
+        vectors: dict[int, NDArray[np.float32]] = {}
         with self._running():
             for some, ids, mask in inputs:
-                vectors |= zip(some, self._model.query(ids, mask).float(), strict=True)
+                vectors |= zip(some, self._model.query(ids, mask).float().cpu().numpy(), strict=True)
         return [vectors[row] for row in range(len(texts))]
 
     def encode_passages(self, texts: Sequence[str], batch_size: int) -> tuple[torch.Tensor, list[int]]:
@@ -117,6 +128,12 @@ class Checkpoint:
                 parts[row] = part
         return torch.cat(parts), [len(part) for part in parts]
 
+    def probe(self) -> NDArray[np.float32]:
+        """The means of the vectors of a fixed text, as a query and as a passage. They tell whether a checkpoint is the
+        same as before."""
+        (query,), (passage, _) = self.encode_queries([_PROBE_TEXT]), self.encode_passages([_PROBE_TEXT], 1)
+        return np.concatenate([query.mean(0), passage.float().numpy().mean(0)])
+
     @contextmanager
     def _running(self) -> Iterator[None]:
         kind = self.device.type
@@ -135,14 +152,8 @@ def _refuse_code(checkpoint: Path) -> None:
         )
 
 
-def find_checkpoint(checkpoint: str | Path) -> tuple[str, Path]:
-    """The name by which a checkpoint is found from any working directory, and its directory.
-
-    A checkpoint of the hub is downloaded unless it is in the cache.
-
-    Raises:
-        UsageError: there is no such checkpoint, or it cannot be downloaded.
-    """
+def _find(checkpoint: str | Path) -> tuple[str, Path]:
+    """The name by which a checkpoint is found from any working directory, and its directory."""
     if Path(checkpoint).is_dir():
         directory = Path(checkpoint).resolve()
         return str(directory), directory

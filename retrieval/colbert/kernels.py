@@ -1,12 +1,14 @@
 """The slow steps of a ColBERT search as compiled loops, which run side by side in threads.
 
-They need numba, the extra `fast`. Each is compiled when it first runs, and kept for later processes. None checks where
-it reads but for what a damaged file could get wrong.
+None checks where it reads but for what a damaged file could get wrong.
 """
 
+from functools import partial
+
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from retrieval.compiled import compiled, push
 
 __all__ = ["best_candidates", "maxsim", "maxsim_of_centroids", "nearest_centroids"]
 
@@ -15,20 +17,14 @@ _BLOCK = 1 << 15  # passages whose votes are counted at a time: they fit a core'
 _NONE = np.float32(-9999.0)  # of a passage without tokens, below all others
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def nearest_centroids(
     nearness: NDArray[np.float32], first: int, tokens: int, count: int
 ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-    """For each token of a query its nearest centroids, nearest first; of equally near ones the lower number.
+    """For each token of a query its `count` nearest centroids, nearest first, and how near they are: tokens x count.
 
-    Args:
-        nearness: Centroids x tokens of several queries.
-        first: The query's first token.
-        tokens: How many it has.
-        count: How many centroids; at most all.
-
-    Returns:
-        The centroids and how near they are, tokens x count.
+    Of equally near ones the lower number counts. `nearness` is centroids x tokens of several queries, of which this
+    query has so many from `first` on.
     """
     cells = np.zeros((tokens, count), np.int64)
     found = np.full((tokens, count), -np.inf, np.float32)
@@ -53,27 +49,7 @@ def nearest_centroids(
     return cells, found
 
 
-@njit(cache=True, nogil=True)
-def _below(scores: NDArray[np.float32], rows: NDArray[np.int64], one: int, other: int) -> bool:
-    return bool(scores[one] < scores[other] or (scores[one] == scores[other] and rows[one] > rows[other]))
-
-
-@njit(cache=True, nogil=True)
-def _sink(scores: NDArray[np.float32], rows: NDArray[np.int64], size: int, place: int) -> None:
-    """Restore the heap, whose worst is on top, from `place` downwards."""
-    while True:
-        worst = place
-        for child in range(2 * place + 1, min(2 * place + 3, size)):
-            if _below(scores, rows, child, worst):
-                worst = child
-        if worst == place:
-            return
-        scores[place], scores[worst] = scores[worst], scores[place]
-        rows[place], rows[worst] = rows[worst], rows[place]
-        place = worst
-
-
-@njit(cache=True, nogil=True)
+@compiled
 def best_candidates(
     ivf: NDArray[np.int32],
     begins: NDArray[np.int64],
@@ -87,8 +63,7 @@ def best_candidates(
 
     Args:
         ivf: The passages of all centroids; those of one centroid are in order.
-        begins: Where in it the list of each probed centroid begins.
-        ends: Where it ends.
+        begins, ends: Where in it the list of each probed centroid begins and ends.
         tokens: The query's token that probes the centroid; a token's lists follow each other, the nearest first.
         gains: What the token gives the passages of the list, none below 0.
         passages: How many there are.
@@ -114,27 +89,15 @@ def best_candidates(
                 seen[row] = token
                 place += 1
             places[n] = place
-        lowest = best[0] if size == limit else np.float32(0)
         for row in range(stop - start):
-            if sums[row] < lowest or seen[row] == 0:
-                continue
-            if size < limit:
-                best[size], rows[size] = sums[row], start + row
-                size += 1
-                if size == limit:
-                    for place in range(limit // 2 - 1, -1, -1):
-                        _sink(best, rows, limit, place)
-                    lowest = best[0]
-            elif sums[row] > lowest:  # a later row is no better than an equal one
-                best[0], rows[0] = sums[row], start + row
-                _sink(best, rows, limit, 0)
-                lowest = best[0]
+            if seen[row] and (size < limit or sums[row] > best[0]):  # rows ascend: an equal one is no better
+                size = push(best, rows, size, sums[row], start + row)
         sums[:] = 0
         seen[:] = 0
     return rows[:size], best[:size]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def maxsim_of_centroids(
     codes: NDArray[np.int32],
     begins: NDArray[np.int64],
@@ -144,16 +107,12 @@ def maxsim_of_centroids(
     scores: NDArray[np.float32],
     tokens: int,
 ) -> bool:
-    """MaxSim of passages when centroids stand for their tokens.
+    """Fill `scores` with MaxSim of passages when centroids stand for their tokens.
 
     Args:
         codes: The centroids of a chunk's tokens.
-        begins: The first token of each passage.
-        lengths: The number of its tokens.
-        nearness: Centroids x tokens of several queries.
-        first: The query's first token.
-        scores: Is filled with the passages' scores.
-        tokens: How many the query has.
+        begins, lengths: The first token of each passage, and the number of its tokens.
+        nearness, first, tokens: See `nearest_centroids`.
 
     Returns:
         Whether all codes are of centroids that there are; if not, the scores are not filled.
@@ -171,7 +130,7 @@ def maxsim_of_centroids(
     return True
 
 
-@njit(cache=True, nogil=True, fastmath=_REORDERED)
+@partial(compiled, fastmath=_REORDERED)
 def maxsim(
     codes: NDArray[np.int32],
     residuals: NDArray[np.uint8],
@@ -182,14 +141,13 @@ def maxsim(
     query: NDArray[np.float32],
     scores: NDArray[np.float32],
 ) -> bool:
-    """MaxSim of passages, whose vectors are made one passage at a time and never leave the core's cache.
+    """Fill `scores` with MaxSim of passages, whose vectors are made one at a time and never leave the core's cache.
 
     Args:
-        codes, begins, lengths, scores: See `maxsim_of_centroids`; likewise what is returned.
+        codes, begins, lengths: See `maxsim_of_centroids`; likewise what is returned.
         residuals: The residuals of the chunk's tokens, tokens x bytes.
-        centroids: Centroids x numbers.
+        centroids, query: Centroids and tokens x numbers.
         numbers: What each byte of a residual stands for: 256 x numbers per byte.
-        query: Tokens x numbers.
     """
     tokens, dim = query.shape
     width = numbers.shape[1]

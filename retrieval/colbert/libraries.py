@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from odqa.errors import UsageError
+from odqa.extras import needing
 
 
 @contextmanager
@@ -31,19 +31,17 @@ def _contained() -> Iterator[None]:
         os.environ.update(environment)
 
 
-try:
-    with _contained():
-        import faiss
-        import torch
-        from colbert.indexing.codecs.residual import ResidualCodec
-        from colbert.infra import ColBERTConfig
-        from colbert.modeling.colbert import ColBERT as Model
-        from colbert.modeling.hf_colbert import class_factory
-        from colbert.modeling.tokenization import DocTokenizer, QueryTokenizer
-        from huggingface_hub import snapshot_download
-        from huggingface_hub.errors import HFValidationError
-except ModuleNotFoundError as error:
-    raise UsageError(f"{error.name} is not installed, get it by: pip install 'dspy-odqa[colbert]'") from error
+with needing("colbert"), _contained():
+    import faiss
+    import numba  # noqa: F401  # for the kernels
+    import torch
+    from colbert.indexing.codecs.residual import ResidualCodec
+    from colbert.infra import ColBERTConfig
+    from colbert.modeling.colbert import ColBERT as Model
+    from colbert.modeling.hf_colbert import class_factory
+    from colbert.modeling.tokenization import DocTokenizer, QueryTokenizer
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HFValidationError
 
 __all__ = [
     "ColBERTConfig",

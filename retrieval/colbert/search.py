@@ -9,9 +9,6 @@ we open its. A search takes three steps:
 2. Ranking of the candidates by MaxSim, centroids standing for the tokens of a passage, as in PLAID.
 3. Scores: MaxSim over the vectors of the best ones.
 
-They are compiled loops where the extra `fast` is installed, and else, or on a GPU, done with torch: the ranking is the
-same.
-
     DIR/colbert.json              what the index is, and the size of each file; written last
         metadata.json             the same for colbert-ai
         centroids.pt, buckets.pt, avg_residual.pt
@@ -45,9 +42,8 @@ from retrieval.candidates import Candidates
 from retrieval.colbert.build import DESCRIPTION, FORMAT, METADATA, Builder
 from retrieval.colbert.codec import REMEDY
 from retrieval.colbert.collection import open_passages
-from retrieval.colbert.encoder import Checkpoint, find_checkpoint, find_device
-from retrieval.colbert.libraries import torch
-from retrieval.colbert.scoring import Pruning, best_scorer
+from retrieval.colbert.encoder import Checkpoint, find_device
+from retrieval.colbert.scoring import Pruning, Scorer
 from retrieval.colbert.storage import Storage
 from retrieval.descriptions import read_description
 from retrieval.indexes import Progress, building, building_directory, check_target
@@ -121,15 +117,15 @@ class ColBERT(BatchRetriever):
         config, chunks = _described(self.path)
         self._passages = open_passages(self.path, config.get("collection"), collection)
         self._storage = Storage(self.path, chunks, config["nbits"], on)
-        self._scorer = best_scorer(self._storage)
+        self._scorer = Scorer(self._storage)
         if len(self._passages) != len(self):
             raise UsageError(
                 f"the index in {self.path} has {len(self):,} passages, its collection {len(self._passages):,}: "
                 "name the collection that it was built from"
             )
         settings = {name: config[name] for name in _OF_QUERIES if config.get(name) is not None}
-        _, found = find_checkpoint(checkpoint or _recorded_checkpoint(config.get("checkpoint")))
-        self._checkpoint = Checkpoint(found, on, longest_query=query_maxlen, trusted=checkpoint is not None, **settings)
+        named = checkpoint or _recorded_checkpoint(config.get("checkpoint"))
+        self._checkpoint = Checkpoint(named, on, longest_query=query_maxlen, trusted=checkpoint is not None, **settings)
         if (dim := self._storage.codec.dim) != self._checkpoint.dim:
             raise UsageError(
                 f"{self.path} has vectors of {dim} numbers, the checkpoint makes {self._checkpoint.dim}: "
@@ -164,10 +160,9 @@ class ColBERT(BatchRetriever):
             asked: For each query the vectors of its tokens, tokens x numbers, and the rows of the passages, in order.
             k: How many passages at most.
         """
-        device = self._storage.codec.device
-        return self._named(self._scorer.rank([(torch.tensor(query, device=device), rows) for query, rows in asked], k))
+        return self._named(self._scorer.rank(asked, k))
 
-    def _encoded(self, queries: Sequence[str]) -> Iterator[list[torch.Tensor]]:
+    def _encoded(self, queries: Sequence[str]) -> Iterator[list[NDArray[np.float32]]]:
         for n in range(0, len(queries), _BATCH):
             yield self._checkpoint.encode_queries(queries[n : n + _BATCH])
 
@@ -226,16 +221,15 @@ class ColBERT(BatchRetriever):
                 "bits must be 1, 2, 4 or 8, and kmeans_niters and batch_size at least 1, "
                 f"not {bits}, {kmeans_niters} and {batch_size}"
             )
-        name, directory = find_checkpoint(checkpoint)
-        loaded = Checkpoint(directory, find_device(device), doc_maxlen=doc_maxlen)
+        loaded = Checkpoint(checkpoint, find_device(device), doc_maxlen=doc_maxlen)
         if loaded.dim % (8 * bits):
             raise UsageError(f"vectors of {loaded.dim} numbers do not fit {bits} bits each: use fewer bits")
-        config = {"checkpoint": name, "dim": loaded.dim, "nbits": bits, "doc_maxlen": doc_maxlen}
+        config = {"checkpoint": loaded.name, "dim": loaded.dim, "nbits": bits, "doc_maxlen": doc_maxlen}
         config |= {"kmeans_niters": kmeans_niters}
         with building(out) as work:
             builder = Builder(work, config, loaded, batch_size, progress, workers)
             replace_directory(out, builder.run(passages, resume))
-        return cls(out, checkpoint=directory, device=device)
+        return cls(out, checkpoint=loaded.path, device=device)
 
 
 def _described(path: Path) -> tuple[dict[str, Any], int]:

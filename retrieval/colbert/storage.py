@@ -1,6 +1,6 @@
 """The files of a ColBERT index that a search reads, memory-mapped."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -14,9 +14,7 @@ from retrieval.colbert.build import IVF
 from retrieval.colbert.codec import REMEDY, Codec, load_lengths, load_tensors
 from retrieval.colbert.libraries import torch
 
-__all__ = ["CODES", "Storage"]
-
-CODES = "codes of no centroid"
+__all__ = ["Storage"]
 
 
 class Storage:
@@ -79,30 +77,6 @@ class Storage:
             if begin < end:
                 yield chunk, slice(begin, end)
 
-    def codes_of(self, rows: NDArray[np.int64]) -> NDArray[np.int32]:
-        """The centroids of the tokens of some passages, whose rows are in order, one passage after the other.
-
-        Raises:
-            RetrievalError: the index is damaged.
-        """
-        codes = self._gather(self.codes, rows)
-        if len(codes) and not 0 <= codes.min() <= codes.max() < len(self.codec.centroids):
-            raise self.damage(CODES)
-        return codes
-
-    def residuals_of(self, rows: NDArray[np.int64]) -> NDArray[np.uint8]:
-        """The residuals of the same tokens: tokens x bytes."""
-        return self._gather(self.residuals, rows)
-
     def damage(self, what: str) -> RetrievalError:
         """The error to raise when a search comes by what cannot be."""
         return damage(self.path, f"it has {what}", REMEDY)
-
-    def _gather(self, chunks: Sequence[NDArray[Any]], rows: NDArray[np.int64]) -> NDArray[Any]:
-        spans = (
-            chunks[chunk][begin : begin + length]
-            for chunk, some in self.by_chunk(rows)
-            for begin, length in zip(self.begins[rows[some]].tolist(), self.lengths[rows[some]].tolist(), strict=True)
-        )
-        found: NDArray[Any] = np.concatenate(list(spans))
-        return found

@@ -2,28 +2,39 @@
 
 import argparse
 import json
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from odqa.console import output, progress_bar
 from retrieval.commands.index import bytes_of
 from retrieval.descriptions import verify
-from retrieval.shards.build import DESCRIPTION, directories_of
+from retrieval.shards.build import DESCRIPTION, shards_in, verify_shard
 
-__all__ = ["add_flags", "main"]
+__all__ = ["add_flags", "main", "parts_of"]
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
     """Add the flags of this subcommand."""
-    parser.add_argument("index", metavar="DIR", help="directory of an index, or of shards")
+    parser.add_argument("index", metavar="DIR", help="directory of an index, of shards, or of collections of Qdrant")
 
 
 def main(args: argparse.Namespace) -> None:
-    """Verify the index, or each shard."""
+    """Verify the index, each shard, or each collection of Qdrant."""
     path = Path(args.index)
-    directories = [directory for _, directory in directories_of(path)] if (path / DESCRIPTION).exists() else [path]
-    size = sum(bytes_of(directory)["bytes"] for directory in directories)
-    with progress_bar(desc="verifying", total=size, unit="B", unit_scale=True) as bar:
-        for directory in directories:
-            read = verify(directory, bar.update)
+    with progress_bar(desc="verifying", total=bytes_of(path)["bytes"], unit="B", unit_scale=True) as bar:
+        for directory, check in parts_of(path).items():
+            read = check(bar.update)
             with bar.external_write_mode():
                 output(json.dumps({"index": str(directory), "bytes": read}))
+
+
+def parts_of(path: Path) -> dict[Path, Callable[[Callable[[int], object]], int]]:
+    """What verifies each part of an index."""
+    if (path / DESCRIPTION).exists():
+        return {shard.directory: partial(verify_shard, shard) for shard in shards_in(path)}
+    if (path / "meta.json").exists() and (collections := sorted((path / "collection").iterdir())):
+        from retrieval.qdrant.checksums import verify_collection
+
+        return {folder: partial(verify_collection, path, folder.name) for folder in collections}
+    return {path: partial(verify, path)}

@@ -75,15 +75,20 @@ def read_hotpotqa17(archive: IO[bytes]) -> Iterator[Passage]:
 def _members(tar: IO[bytes] | gzip.GzipFile, suffix: str) -> Iterator[IO[bytes]]:
     """The files of a tar whose names end with `suffix`, as streams."""
     found = False
-    with tarfile.open(fileobj=tar, mode="r|") as members:
+    with tarfile.open(fileobj=tar, mode="r|", bufsize=tarfile.BLOCKSIZE) as members:  # reads no further than it says
         for member in members:
             if member.name.endswith(suffix) and (file := members.extractfile(member)) is not None:
                 found = True
                 yield file
     if not found:
         raise _BadRecord(f"it holds no {suffix} file")
-    while tar.read(_BLOCK):  # up to the checksum of the compressed stream
-        pass
+    end = 0
+    while block := tar.read(_BLOCK):  # up to the checksum of the compressed stream
+        end += len(block)
+        if block.strip(b"\0"):  # tarfile takes a damaged header for the end
+            raise _BadRecord("its tar is damaged")
+    if not end:
+        raise _BadRecord("the end of its tar is missing")
 
 
 def _fields(line: bytes) -> dict[str, Any]:
@@ -137,8 +142,7 @@ def unpack(
     """Write the passages of an archive to a file of gzipped JSON lines, whole or not at all.
 
     Args:
-        archive: The archive.
-        read_archive: Streams its records.
+        archive: The archive, whose records `read_archive` streams.
         records: How many it must have; None does not check.
         out: The file to write.
         progress: See `ByteProgress`.

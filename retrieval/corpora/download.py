@@ -11,15 +11,17 @@ import json
 import re
 import shutil
 import time
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import httpx
 
+from odqa.deadlines import until
 from odqa.errors import RetrievalError, UsageError
 from odqa.files import json_page, locked, read_whole, write_whole
-from odqa.http import TRY_AGAIN, asked_wait, one_line, parse_url, seconds_to_wait, status_text
+from odqa.http import TRY_AGAIN, asked_wait, bounded, one_line, parse_url, seconds_to_wait, status_text
 from retrieval.corpora.archives import ByteProgress, check_archive, unpack
 from retrieval.corpora.catalogue import SOURCES, HubFile, Source
 
@@ -29,6 +31,9 @@ _RETRIES = 4  # in a row without getting further; after progress the count start
 _BACKOFF = 1.0  # seconds before the first retry
 _LONGEST_WAIT = 60.0  # seconds between two attempts, whatever the server asks for
 _TIMEOUT = 30.0  # seconds that the server may take to connect, and may stay silent
+_HEAD = 120.0  # seconds that all redirects and the head of the reply may take
+_BLOCK = 2**20  # bytes of a redirect's body
+_LARGEST = 2**36  # bytes of a file of which nobody says how large it is, fifteen times those of the largest known
 
 
 @dataclass(frozen=True)
@@ -201,7 +206,8 @@ def _download_from_url(url: str, part: Path, size: int | None, progress: BytePro
     furthest, failures = _bytes_in(part), 0
     # Servers must not compress what is compressed: ranges count the bytes of the file as it is.
     headers = {"Accept-Encoding": "identity"}
-    with httpx.Client(auth=auth, timeout=_TIMEOUT, follow_redirects=True, headers=headers) as client:
+    client = httpx.Client(auth=auth, timeout=_TIMEOUT, follow_redirects=True, headers=headers)
+    with bounded(client, _BLOCK, of_redirects=True):
         while True:
             wait = 0.0
             try:
@@ -229,7 +235,9 @@ def _attempt(client: httpx.Client, url: httpx.URL, part: Path, size: int | None,
         return
     have = _bytes_in(part) if version else 0  # bytes to keep
     headers = {"Range": f"bytes={have}-", "If-Range": version} if have and version else {}
-    with client.stream("GET", url, headers=headers) as response:
+    with until(time.monotonic() + _HEAD):
+        response = client.send(client.build_request("GET", url, headers=headers), stream=True)
+    with closing(response):
         status = response.status_code
         first, total = _extent(response)
         if status in TRY_AGAIN:
@@ -243,14 +251,15 @@ def _attempt(client: httpx.Client, url: httpx.URL, part: Path, size: int | None,
         if size is not None and total not in (None, size):
             raise _Failed(f"the server's file has {total:,} bytes instead of {size:,}")
         have, expected = first or 0, size if size is not None else total
+        most = min(expected or _LARGEST, _LARGEST)
         with part.open("ab") as file:
             file.truncate(have)  # before the note changes: these bytes must not be taken for another file's
             if status == 200:
                 note.write_text(_version(response) or "", encoding="utf-8")
             for block in response.iter_raw():  # no block size: it would lose the last, shorter block when cut off
                 have += file.write(block)
-                if expected is not None and have > expected:
-                    raise _Failed(f"the server sends more than {expected:,} bytes")
+                if have > most:
+                    raise _Failed(f"the server sends more than {most:,} bytes")
                 progress("downloading", have, expected)
     if expected is not None and have < expected:
         raise _Interrupted(f"the server broke off after {have:,} of {expected:,} bytes")

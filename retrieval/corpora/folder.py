@@ -11,10 +11,13 @@ from urllib.parse import quote
 import regex
 
 from odqa.errors import UsageError
+from odqa.extras import needing
 from retrieval.corpora.formats import READERS, Columns, Document, Unreadable
-from retrieval.corpora.libraries import TextSplitter
 from retrieval.models import without_surrogates
 from retrieval.passage import Passage
+
+with needing("corpora"):
+    from semantic_text_splitter import TextSplitter
 
 __all__ = ["Folder"]
 

@@ -34,13 +34,8 @@ _BLOCK = 1 << 16  # vectors put into the graph at a time
 
 
 class Encoded(NamedTuple):
-    """Passages that are encoded already, in another index.
-
-    Attributes:
-        corpus: The passages of that index.
-        vectors: Gives the vectors of some of its rows.
-        rows: Those to take over, in order.
-    """
+    """Passages that are encoded already, in another index: its corpus, what gives the vectors of some of its rows,
+    and the rows to take over, in order."""
 
     corpus: Corpus
     vectors: Callable[[NDArray[np.int64]], NDArray[np.float32]]
@@ -48,13 +43,9 @@ class Encoded(NamedTuple):
 
 
 class Writer:
-    """Writes an index, and uses what an unfinished build left behind.
+    """Writes an index, and uses what an unfinished build left behind; see `retrieval.dense.Dense.build`.
 
-    Args:
-        work: The working directory of the build. Pieces that are encoded stay there.
-        encoder: Encodes the passages.
-        workers: Where to encode; by default here.
-        approximate, batch_size, resume: See `retrieval.dense.Dense.build`.
+    Pieces that are encoded stay in `work`, the working directory of the build.
     """
 
     def __init__(
@@ -77,14 +68,8 @@ class Writer:
         encoded: Encoded | None = None,
         progress: Progress = lambda parts, desc: parts,
     ) -> Path:
-        """Write the index.
-
-        Args:
-            passages: See `retrieval.dense.Dense.build`; likewise `progress`.
-            encoded: What stands before the passages and need not be encoded.
-
-        Returns:
-            The directory of the finished index, within the working directory.
+        """Write the index, and give its directory, within the working directory. What is `encoded` stands before the
+        passages.
 
         Raises:
             UsageError: a passage cannot be indexed, or there is none.

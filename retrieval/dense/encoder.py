@@ -123,16 +123,13 @@ class LoadedEncoder:
 def encoder_of_index(
     file: Path, description: Mapping[str, Any], model: str | None, device: str | None
 ) -> tuple[LoadedEncoder, int]:
-    """Load what the passages of an index were encoded with.
+    """Load what the passages of an index were encoded with; gives too how many numbers its vectors have.
 
     Args:
         file: The file that describes the index; the probe stands beside it.
         description: What the file says.
         model: Where its model is, if not where it was.
         device: See `retrieval.dense.Dense`.
-
-    Returns:
-        The encoder, and how many numbers its vectors have.
 
     Raises:
         UsageError: the model cannot be loaded, is another one, or is named by the index alone and would run code.

@@ -6,17 +6,16 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any
 
 import dspy
 import numpy as np
 from numpy.typing import NDArray
 
-from odqa.errors import UsageError
 from retrieval.dense.encoder import PROBE, LoadedEncoder
 from retrieval.descriptions import write_description
-from retrieval.hipporag.graph import Facts, Synonyms, collect, link
-from retrieval.hipporag.openie import Found, OpenIE, Replies, extract_all, identity, prompts
+from retrieval.hipporag.graph import Synonyms, collect, link
+from retrieval.hipporag.openie import OpenIE, Replies, extract_all, identity, prompts
 from retrieval.indexes import Corpus, LineWriter, checked_passages, store_passages
 from retrieval.models import import_package
 from retrieval.passage import Passage
@@ -31,7 +30,6 @@ __all__ = [
     "OPENIE",
     "PASSAGE_VECTORS",
     "REPLIES",
-    "Settings",
     "fact_text",
     "write_index",
 ]
@@ -49,44 +47,21 @@ _LEAST_LETTERS = 3  # of a phrase whose synonyms are looked for
 _BLOCK = 1024  # texts that are encoded, and phrases whose neighbours are looked for, at a time
 
 
-class Settings(NamedTuple):
-    """How an index is built; see `retrieval.hipporag.HippoRAG.build`."""
-
-    synonyms: float
-    lm_calls: int
-    max_calls: int | None
-    batch_size: int
-
-    def check(self) -> Self:
-        """Raise `UsageError` where one is out of range."""
-        synonyms, lm_calls, max_calls, batch_size = self
-        if min(batch_size, lm_calls, 1 if max_calls is None else max_calls) < 1 or not 0 < synonyms <= 1:
-            raise UsageError(
-                "a build needs batches of at least 1, an LM call at once and in all, and a cosine above 0 and up to 1, "
-                f"not {batch_size}, {lm_calls}, {max_calls} and {synonyms}"
-            )
-        return self
-
-
 def write_index(
     passages: Iterable[Passage],
     work: Path,
     encoder: LoadedEncoder,
     lm: dspy.LM,
     before: Path | None,
-    settings: Settings,
+    *,
+    synonyms: float,
+    lm_calls: int,
+    max_calls: int | None,
+    batch_size: int,
     progress: Callable[..., Any],
 ) -> Path:
-    """Write an index, using the replies that an unfinished build left behind.
-
-    Args:
-        passages: See `retrieval.hipporag.HippoRAG.build`; likewise the settings and `progress`.
-        work: The working directory of the build. The LM's replies stay there.
-        encoder: Encodes passages, facts and phrases.
-        before: The index that this one is to replace, whose replies are used too.
-
-    Returns:
-        The directory of the finished index, within `work`.
+    """Write an index into `work`, the working directory of a build, where the LM's replies stay; see
+    `retrieval.hipporag.HippoRAG.build`. The replies of the index `before`, which this one is to replace, are used too.
 
     Raises:
         UsageError: a passage cannot be indexed, or there is none.
@@ -97,14 +72,14 @@ def write_index(
     index.mkdir()
     digest = store_passages(index, checked_passages(passages))
     corpus = Corpus(index)
-    with Replies(work / REPLIES, before / OPENIE if before else None) as replies:
+    with Replies(work / REPLIES, before / OPENIE if before else None).writing() as replies:
         openie = OpenIE(lm, replies)
         found = extract_all(
             corpus,
             openie,
-            at_once=settings.lm_calls,
+            at_once=lm_calls,
             calls_before=replies.calls,
-            max_calls=settings.max_calls,
+            max_calls=max_calls,
             progress=progress,
         )
         _keep(replies, index / OPENIE, corpus, openie)
@@ -112,18 +87,22 @@ def write_index(
 
     def encode(out: Path, count: int, text: Callable[[int], Passage], what: str) -> NDArray[np.float32]:
         shown = partial(progress, desc=what, unit="block")
-        return _encode(out, count, text, encoder, settings.batch_size, shown)
+        return _encode(out, count, text, encoder, batch_size, shown)
 
     encode(index / PASSAGE_VECTORS, len(corpus), corpus.passage, "passages")
     encode(index / FACT_VECTORS, len(facts.triples), lambda n: Passage("", fact_text(facts.triples[n])), "facts")
     vectors = encode(work / "phrases.npy", len(facts.phrases), lambda n: Passage("", facts.phrases[n]), "phrases")
-    graph = link(facts, len(corpus), _synonyms(facts.phrases, vectors, settings.synonyms))
+    graph = link(facts, len(corpus), _synonyms(facts.phrases, vectors, synonyms))
     np.savez(index / GRAPH, allow_pickle=False, ends=facts.ends, **graph.arrays())
     with LineWriter(index / FACTS) as fact_file:
         for triple in facts.triples:
             fact_file.write(json.dumps(triple, ensure_ascii=False).encode() + b"\n")
     np.save(index / PROBE, encoder.probe())
-    write_description(index, DESCRIPTION, _description(digest, corpus, found, facts, encoder, lm, settings.synonyms))
+    about = {"format": FORMAT, "encoder": asdict(encoder.encoder), "lm": identity(lm)}
+    about |= {"prompts": prompts(NameEntities, ExtractTriples), "corpus": digest, "synonyms": synonyms}
+    about |= {"phrases": len(facts.phrases), "facts": len(facts.triples)}
+    about["unread"] = [corpus.passage(row).id for row, one in enumerate(found) if None in one]
+    write_description(index, DESCRIPTION, about)
     return index
 
 
@@ -132,31 +111,9 @@ def fact_text(triple: Sequence[str]) -> str:
     return " ".join(triple)
 
 
-def _description(
-    digest: str,
-    corpus: Corpus,
-    found: Sequence[Found],
-    facts: Facts,
-    encoder: LoadedEncoder,
-    lm: dspy.LM,
-    synonyms: float,
-) -> dict[str, Any]:
-    return {
-        "format": FORMAT,
-        "encoder": asdict(encoder.encoder),
-        "lm": identity(lm),
-        "prompts": prompts(NameEntities, ExtractTriples),
-        "corpus": digest,
-        "synonyms": synonyms,
-        "phrases": len(facts.phrases),
-        "facts": len(facts.triples),
-        "unread": [corpus.passage(row).id for row, one in enumerate(found) if None in one],
-    }
-
-
 def _keep(replies: Replies, out: Path, corpus: Corpus, openie: OpenIE) -> None:
     """Write the replies that the index is made of: another build over it need not pay for them."""
-    with Replies(out) as kept:
+    with Replies(out).writing() as kept:
         for row in range(len(corpus)):
             passage = corpus.passage(row)
             for key in openie.keys(passage):

@@ -16,7 +16,7 @@ import numpy as np
 import regex
 from numpy.typing import NDArray
 
-from odqa.errors import UsageError
+from odqa.extras import needing
 
 __all__ = ["Facts", "Graph", "Synonyms", "Triple", "collect", "link", "normalised"]
 
@@ -170,7 +170,5 @@ def _pairs(pairs: Iterable[Sequence[int]]) -> NDArray[np.int32]:
 
 
 def _scipy_sparse() -> Any:
-    try:
+    with needing("hipporag"):
         return importlib.import_module("scipy.sparse")
-    except ModuleNotFoundError as error:
-        raise UsageError(f"{error.name} is not installed, get it by: pip install 'dspy-odqa[hipporag]'") from error

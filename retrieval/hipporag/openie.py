@@ -18,7 +18,7 @@ from dspy.utils.exceptions import LMError
 
 from odqa.bridge import Call, Watcher, unbound, watching
 from odqa.errors import OdqaError
-from odqa.files import json_line, open_regular, undamaged
+from odqa.files import json_line, open_regular, undamaged, writing_lines
 from odqa.secrets import public
 from retrieval.asking import adapter_in_use, ask
 from retrieval.indexes import Corpus
@@ -45,19 +45,12 @@ class Replies:
     """The replies that there are, by a hash of their requests.
 
     A line of the file is {"key", "id", "found", "calls"}: the hash, the passage's id, what was read in the reply (null
-    if it could not be read), and how many LM calls it took. What a killed process left of a last line is cut off.
-
-    Args:
-        path: The file, which is added to.
-        before: The file of a finished index, whose readable replies are used too.
-
-    Raises:
-        RetrievalError: a file is damaged.
+    if it could not be read), and how many LM calls it took. The readable replies of `before`, the file of a finished
+    index, are used too. A damaged file raises RetrievalError.
     """
 
     def __init__(self, path: Path, before: Path | None = None) -> None:
         self._path = path
-        self._lock = threading.Lock()
         self._found: dict[str, Any] = {}
         self.calls = 0
         """LM calls that are paid for, without those of the finished index."""
@@ -67,13 +60,11 @@ class Replies:
             self._found[line["key"]] = line["found"]
             self.calls += line["calls"]
 
-    def __enter__(self) -> Self:
-        self._file = self._path.open("ab")
-        self._file.truncate(sum(map(len, _whole_lines(self._path))))
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._file.close()
+    @contextmanager
+    def writing(self) -> Iterator[Self]:
+        """Let replies be added in the block."""
+        with writing_lines(self._path) as self._write:
+            yield self
 
     def __contains__(self, key: str) -> bool:
         return key in self._found
@@ -83,20 +74,12 @@ class Replies:
 
     def add(self, key: str, id: str, found: Any, calls: int) -> None:
         """Write a reply to the disk."""
-        line = json_line({"key": key, "id": id, "found": found, "calls": calls})
-        with self._lock:
-            self._file.write(line)
-            self._file.flush()
-            self._found[key] = found
+        self._write(json_line({"key": key, "id": id, "found": found, "calls": calls}))
+        self._found[key] = found
 
 
 class OpenIE:
-    """Asks one LM about passages, or gives what it replied before. Safe for many threads.
-
-    Args:
-        lm: The LM.
-        replies: Those that there are.
-    """
+    """Asks one LM about passages, or gives what it replied before. Safe for many threads."""
 
     def __init__(self, lm: dspy.LM, replies: Replies) -> None:
         self._lm = lm
@@ -105,15 +88,8 @@ class OpenIE:
         self._entities, self._triples = dspy.Predict(NameEntities), dspy.Predict(ExtractTriples)
 
     def extract(self, passage: Passage, count: Callable[[], int] = lambda: 0) -> Found:
-        """The names and the triples of a passage.
-
-        Args:
-            passage: The passage.
-            count: How many LM calls this thread has made so far.
-
-        Raises:
-            LMError: the LM's provider could not answer.
-        """
+        """The names and the triples of a passage. `count` says how many LM calls this thread has made so far. Raises
+        LMError where the LM's provider could not answer."""
         text = text_of(passage)
         entities = self._ask(self._entities, "entities", passage.id, count, passage=text)
         named = as_lines(entities or [])
@@ -151,15 +127,8 @@ def extract_all(
     max_calls: int | None,
     progress: Callable[..., Any],
 ) -> list[Found]:
-    """Ask about every passage.
-
-    Args:
-        corpus: The passages.
-        openie: Asks about one.
-        at_once: LM calls under way at the same time, at least 1.
-        calls_before: LM calls that count for the limit already.
-        max_calls: When to stop; None for never.
-        progress: Shows how it goes.
+    """Ask about every passage, with at most `at_once` LM calls under way, and `calls_before` of `max_calls` made
+    already.
 
     Raises:
         Unfinished: the limit is reached, or the provider failed for some passages.

@@ -1,4 +1,4 @@
-"""Writing a collection: all passages are counted first, then encoded and sent in batches.
+"""Writing a collection, and changing it: all passages are counted first, then encoded and sent in batches.
 
 A point is a passage: its number is a UUID made of the passage's id, its payload is id, title, text and row, and it has
 a vector for each search. Points without vectors, which no search finds, hold the statistics of BM25: a passage that is
@@ -6,20 +6,32 @@ added later is weighed with them.
 """
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import chain, islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
-from uuid import NAMESPACE_URL, uuid5
+from uuid import NAMESPACE_URL, uuid4, uuid5
 
 from odqa.errors import RetrievalError, UsageError
 from retrieval.bm25 import Analyser
 from retrieval.bm25.weights import check_weights
 from retrieval.dense.encoder import LoadedEncoder
-from retrieval.indexes import CORPUS, Corpus, DuplicateId, LineWriter, Progress, checked_passages, passage_line
+from retrieval.indexes import (
+    CORPUS,
+    Corpus,
+    DuplicateId,
+    LineWriter,
+    Progress,
+    checked_passages,
+    passage_line,
+    refuse_missing,
+)
 from retrieval.models import without_surrogates
-from retrieval.passage import Passage
-from retrieval.qdrant.connection import Connection, models, values_of
+from retrieval.passage import Passage, joined
+from retrieval.qdrant.checksums import note_checksums, remove_checksums
+from retrieval.qdrant.connection import PASSAGES, Connection, models, values_of
 from retrieval.qdrant.description import (
     FORMAT,
     NAME,
@@ -34,36 +46,26 @@ from retrieval.qdrant.description import (
 from retrieval.qdrant.terms import Statistics, Tokens, tokens_of_probe
 
 if TYPE_CHECKING:
-    from retrieval.qdrant.late import LateEncoder
+    from retrieval.colbert.encoder import Checkpoint
 
-__all__ = ["DATATYPES", "PASSAGES", "CollectionWriter", "Settings", "Writer", "point_of", "read_statistics"]
+__all__ = ["DATATYPES", "CollectionWriter", "Settings", "update_collection"]
 
 DATATYPES = ("float16", "turbo8", "turbo4")
 """How a server may store the vectors of ColBERT; all that the encoder makes are of half precision."""
 
-PASSAGES = models.Filter(must=[models.FieldCondition(key="row", range=models.Range(gte=0))])
-"""The points that are passages."""
-
 _NAMESPACE = uuid5(NAMESPACE_URL, "dspy-odqa")
 _TOKENS = 5_000  # whose frequencies are in a point
+_POINTS = 256  # that are deleted or looked for in one request
 
 
-def point_of(id: str) -> str:
+def _point_of(id: str) -> str:
     """The number of the point of the passage with this id."""
     return str(uuid5(_NAMESPACE, without_surrogates(f"passage:{id}")))
 
 
 class Writer:
-    """Turns passages into points, and sends them.
-
-    Args:
-        connection: The collection.
-        bm25: Its part of the description.
-        statistics: What the weights are made of.
-        dense: Encodes passages for dense search, if the collection has it.
-        late: Likewise for ColBERT.
-        batch_size: Passages encoded at a time.
-    """
+    """Turns passages into points, and sends them. `statistics` are what BM25's weights are made of; `dense` and
+    `late` encode, if the collection has such vectors."""
 
     def __init__(
         self,
@@ -71,7 +73,7 @@ class Writer:
         bm25: BM25Part,
         statistics: Statistics,
         dense: LoadedEncoder | None,
-        late: "LateEncoder | None",
+        late: "Checkpoint | None",
         batch_size: int,
     ) -> None:
         self._connection, self._bm25, self._statistics = connection, bm25, statistics
@@ -84,7 +86,7 @@ class Writer:
         Raises:
             DuplicateId: it has another passage with the same id.
         """
-        ids = [point_of(passage.id) for passage in passages]
+        ids = [_point_of(passage.id) for passage in passages]
         found = self._connection.call("retrieve", ids=ids, with_payload=["id", "title", "text"])
         there = {id: (title, text) for id, title, text in (values_of(p, "id", "title", "text") for p in found)}
         for passage in passages:
@@ -105,11 +107,12 @@ class Writer:
             for found, vector in zip(vectors, self._dense.encode_passages(passages, self._batch_size), strict=True):
                 found["dense"] = vector.tolist()
         if self._late:
-            for found, table in zip(vectors, self._late.encode_passages(passages, self._batch_size), strict=True):
+            tokens, lengths = self._late.encode_passages(list(map(joined, passages)), self._batch_size)
+            for found, table in zip(vectors, tokens.float().split(lengths), strict=True):
                 found["colbert"] = table.tolist()
         points = [
             models.PointStruct(
-                id=point_of(passage.id),
+                id=_point_of(passage.id),
                 vector=vector,
                 payload={"id": passage.id, "title": passage.title, "text": passage.text, "row": row},
             )
@@ -144,13 +147,18 @@ class CollectionWriter:
     """Writes a collection; see `retrieval.qdrant.Qdrant.build`."""
 
     def __init__(
-        self, connection: Connection, settings: Settings, dense: LoadedEncoder | None, late: "LateEncoder | None"
+        self, connection: Connection, settings: Settings, dense: LoadedEncoder | None, late: "Checkpoint | None"
     ) -> None:
         self._connection, self._settings, self._dense, self._late = connection, settings, dense, late
 
     def write(self, passages: Iterable[Passage], *, resume: bool, overwrite: bool, progress: Progress) -> None:
-        connection, size = self._connection, self._settings.batch_size
+        connection = self._connection
         _check_target(connection, overwrite)
+        with _changing(connection):
+            self._write(passages, resume, progress)
+
+    def _write(self, passages: Iterable[Passage], resume: bool, progress: Progress) -> None:
+        connection, size = self._connection, self._settings.batch_size
         with TemporaryDirectory() as folder:
             digest, statistics = _count(passages, Path(folder), self._settings.analyser)
             description = self._describe(digest, statistics)
@@ -194,6 +202,16 @@ class CollectionWriter:
             dense=dense,
             colbert=late,
         )
+
+
+@contextmanager
+def _changing(connection: Connection) -> Iterator[None]:
+    """A directory has no checksums while a collection in it is changed in the block, nor after a block that raises."""
+    if connection.path:
+        remove_checksums(connection.path, connection.collection)
+    yield
+    if connection.path:
+        note_checksums(connection.path, connection.collection)
 
 
 def _check_target(connection: Connection, overwrite: bool) -> None:
@@ -262,7 +280,7 @@ def _begin(connection: Connection, description: Description, resume: bool, late_
     return False
 
 
-def read_statistics(connection: Connection, description: Description) -> Statistics:
+def _read_statistics(connection: Connection, description: Description) -> Statistics:
     """The statistics that the weights of BM25 were made of when the collection was built."""
     statistics = Statistics(description.counted, description.bm25.tokens)
     for n in range(-(-description.bm25.different // _TOKENS)):
@@ -281,3 +299,52 @@ def _write_statistics(connection: Connection, statistics: Statistics) -> None:
 
 def _part(n: int) -> str:
     return str(uuid5(_NAMESPACE, f"statistics:{n}"))
+
+
+def update_collection(
+    connection: Connection,
+    description: Description,
+    add: Iterable[Passage],
+    delete: Iterable[str],
+    dense: LoadedEncoder | None,
+    late: "Checkpoint | None",
+    batch_size: int,
+) -> None:
+    """Change a collection; see `retrieval.qdrant.Qdrant.update`."""
+    ids = list(dict.fromkeys(delete))
+    _check_there(connection, ids)
+    passages = checked_passages(add)
+    first = list(islice(passages, batch_size))
+    if ids and not first and len(ids) == connection.passages():
+        raise UsageError("there is nothing to index: no passage would be left")
+    # From the first change on it is another collection, also when the change is cut short.
+    description = description.model_copy(update={"corpus": f"changed:{uuid4().hex}"})
+    with _changing(connection):
+        connection.call("update_collection", metadata=description.metadata())
+        for begin in range(0, len(ids), _POINTS):
+            points = [_point_of(id) for id in ids[begin : begin + _POINTS]]
+            connection.call("delete", points_selector=models.PointIdsList(points=points), wait=True)
+        if first:
+            statistics = _read_statistics(connection, description)
+            writer = Writer(connection, description.bm25, statistics, dense, late, batch_size)
+            _add(connection, writer, chain(first, passages), batch_size)
+        connection.call("update_collection", metadata=description.metadata(passages=connection.passages()))
+
+
+def _check_there(connection: Connection, ids: Sequence[str]) -> None:
+    missing: list[str] = []
+    for begin in range(0, len(ids), _POINTS):
+        some = ids[begin : begin + _POINTS]
+        found = connection.call("retrieve", ids=[_point_of(id) for id in some], with_payload=["id"])
+        missing += sorted({*some} - {id for point in found for id in values_of(point, "id")})
+    refuse_missing(missing)
+
+
+def _add(connection: Connection, writer: Writer, passages: Iterator[Passage], batch_size: int) -> None:
+    order = models.OrderBy(key="row", direction=models.Direction.DESC)
+    last, _ = connection.call("scroll", scroll_filter=PASSAGES, order_by=order, limit=1, with_payload=["row"])
+    row = values_of(last[0], "row")[0] + 1 if last else 0
+    while some := list(islice(passages, batch_size)):
+        if missing := writer.missing(some):
+            writer.write(missing, range(row, row + len(missing)))
+            row += len(missing)

@@ -5,34 +5,34 @@ import json
 import pickle
 import re
 import sqlite3
-import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import partial
 from io import BytesIO
 from pathlib import Path
 from threading import Lock
-from typing import Any, NoReturn
+from typing import Any
 from weakref import WeakValueDictionary
 
-import httpx
-
-from odqa.errors import RetrievalError, UsageError
+from odqa.errors import OdqaError, RetrievalError, UsageError
+from odqa.extras import needing
 from odqa.files import read_whole, resolved
-from odqa.http import TRY_AGAIN, one_line, parse_url, seconds_to_wait, status_text
+from odqa.http import TRY_AGAIN, one_line, parse_url
 from retrieval.qdrant.address import is_url
+from retrieval.servers import Again, Server
 
-try:
+with needing("qdrant"):
     from qdrant_client import QdrantClient, models
     from qdrant_client.common.client_exceptions import QdrantException
     from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
     from qdrant_client.local import persistence
-except ModuleNotFoundError as error:
-    raise UsageError(f"{error.name} is not installed, get it by: pip install 'dspy-odqa[qdrant]'") from error
 
-__all__ = ["Connection", "models", "values_of"]
+__all__ = ["PASSAGES", "Connection", "models", "values_of"]
+
+PASSAGES = models.Filter(must=[models.FieldCondition(key="row", range=models.Range(gte=0))])
+"""The points that are passages."""
 
 _PAGE = 256  # points in one reply
-_LONGEST_WAIT = 30.0  # seconds between two attempts, whatever the server asks for
 _REFUSED = {401, 403}
 # What the rows of a directory may be made of. They are pickles, which could name anything that Python can import.
 _CLASSES = {
@@ -54,11 +54,7 @@ class Connection:
         location: URL of the server (``user:password@`` before the host is sent as basic authentication), or directory.
         collection: Name of the collection.
         api_key: Key of the server; None if it asks for none.
-        timeout: Seconds that an attempt may take to connect, and then to answer; rounded up.
-        retries: How often to try again after a failed connection, a timeout, a reply that breaks off, or a status
-            408, 429, 500, 502, 503 or 504.
-        backoff: Seconds before the first retry, doubled for each further one, less a random part of up to a half. If
-            the server asks for more (Retry-After), that counts; never more than 30.
+        timeout, retries, backoff: See `retrieval.servers.Server`.
         create: Whether a directory may be made.
 
     Raises:
@@ -78,28 +74,24 @@ class Connection:
         backoff: float = 0.5,
         create: bool = False,
     ) -> None:
-        if not (timeout > 0 and retries >= 0 and backoff >= 0):
-            raise UsageError(
-                f"timeout must be above 0, retries and backoff 0 or more, not {timeout}, {retries}, {backoff}"
-            )
         if _NO_NAME.search(collection):
             raise UsageError(f"no collection can have the name {collection!r}: use letters, digits, - and _")
         self.collection, self.embedded = collection, not is_url(str(location))
-        self._timeout, self._retries, self._backoff = timeout, retries, backoff
+        self.path: Path | None = None
+        self._server: Server | None = None
         if self.embedded:
-            self.path: Path | None = Path(location)
-            self._shown = str(location)
+            self.path = Path(location)
             self._client = _open_directory(self.path, create)
         else:
-            self.path = None
             url, auth = parse_url(str(location), "http://127.0.0.1:6333?collection=wiki")
-            self._shown = str(url)
+            self._server = Server("Qdrant", str(url), timeout=timeout, retries=retries, backoff=backoff)
             self._client = QdrantClient(
                 url=str(url).rstrip("/"), api_key=api_key, timeout=timeout, auth=auth, check_compatibility=False
             )
+            self._server.bound(self._client.http.client._client)
 
     def __str__(self) -> str:
-        return f"collection {self.collection!r} in {self._shown}"
+        return f"collection {self.collection!r} in {self._server.shown if self._server else self.path}"
 
     def exists(self) -> bool:
         return bool(self.call("collection_exists"))
@@ -108,17 +100,17 @@ class Connection:
         """What is known of the collection: the metadata that are kept with it; None if there is none."""
         return dict(self.call("get_collection").config.metadata or {}) if self.exists() else None
 
-    def scroll(self, only: models.Filter, fields: Sequence[str]) -> Iterator[Any]:
-        """Points, in no order.
+    def passages(self) -> int:
+        """How many passages it has."""
+        return int(self.call("count", count_filter=PASSAGES, exact=True).count)
 
-        Args:
-            only: Which points.
-            fields: What of their payloads.
-        """
+    def ids(self) -> Iterator[str]:
+        """The ids of all passages, in no order."""
         offset = None
         while True:
-            found, offset = self.call("scroll", scroll_filter=only, limit=_PAGE, offset=offset, with_payload=fields)
-            yield from found
+            found, offset = self.call("scroll", scroll_filter=PASSAGES, limit=_PAGE, offset=offset, with_payload=["id"])
+            for point in found:
+                yield from values_of(point, "id")
             if offset is None:
                 return
 
@@ -130,56 +122,36 @@ class Connection:
             RetrievalError: the server is down or too slow, refuses the request, or answers nonsense; a directory is
                 damaged or cannot be written to.
         """
-        function: Callable[..., Any] = getattr(self._client, name)
-        for attempt in range(self._retries + 1):
-            wait = 0.0
-            try:
-                return function(collection_name=self.collection, **arguments)
-            except QdrantException as error:  # 429 with a Retry-After; the client understands no dates there
-                problem = f"the server at {self._shown} answers {status_text(429)}"
-                wait = float(getattr(error, "retry_after_s", 0))
-            except UnexpectedResponse as error:
-                problem = self._refusal(error)
-                if error.status_code in _REFUSED:
-                    raise UsageError(
-                        f"{problem}: put the right API key into the environment variable QDRANT_API_KEY"
-                    ) from None
-                if error.status_code not in TRY_AGAIN:
-                    raise RetrievalError(problem) from None
-            except ResponseHandlingException as error:
-                problem = self._failure(error.source) or self._fail(error.source)
-            except (ValueError, LookupError, TypeError, AttributeError, AssertionError, RecursionError) as error:
-                # What the client stumbles over in a reply or in a directory: it checks only a part of either.
-                self._fail(error)
-            except sqlite3.Error as error:
-                raise RetrievalError(f"{self} cannot be read or written: {one_line(error)}") from error
-            if attempt < self._retries:
-                time.sleep(seconds_to_wait(attempt, self._backoff, wait, _LONGEST_WAIT))
-        raise RetrievalError(problem)
-
-    def _failure(self, source: Exception) -> str | None:
-        match source:
-            case httpx.ConnectError() | httpx.ConnectTimeout():
-                return f"no Qdrant server answers at {self._shown} ({one_line(source)})"
-            case httpx.TimeoutException():
-                return f"the server at {self._shown} did not answer within {self._timeout:g} s"
-            case httpx.TransportError():
-                return f"the server at {self._shown} broke off ({one_line(source)})"
-            case _:
-                return None
-
-    def _fail(self, error: Exception) -> NoReturn:
-        if self.embedded:
-            raise RetrievalError(f"{self} is damaged: build it again ({one_line(error)})") from error
-        raise RetrievalError(f"the server at {self._shown} answers nonsense; is it Qdrant?") from None
-
-    def _refusal(self, error: UnexpectedResponse) -> str:
+        call = partial(getattr(self._client, name), collection_name=self.collection, **arguments)
         try:
+            return self._server.ask(partial(_asked, self._server, call)) if self._server else call()
+        except (ValueError, LookupError, TypeError, AttributeError, AssertionError, RecursionError) as error:
+            # What the client stumbles over in a reply or in a directory: it checks only a part of either.
+            if isinstance(error, OdqaError):
+                raise
+            if self._server:
+                raise RetrievalError(f"the server at {self._server.shown} answers nonsense; is it Qdrant?") from None
+            raise RetrievalError(f"{self} is damaged: build it again ({one_line(error)})") from error
+        except sqlite3.Error as error:
+            raise RetrievalError(f"{self} cannot be read or written: {one_line(error)}") from error
+
+
+def _asked(server: Server, call: Callable[[], Any]) -> Any:
+    """What a call gives; the client's errors become those that `Server.ask` knows."""
+    try:
+        return call()
+    except QdrantException as error:  # 429 with a Retry-After; the client understands no dates there
+        raise Again(server.refusal(429, ""), float(getattr(error, "retry_after_s", 0))) from error
+    except UnexpectedResponse as error:
+        status, reason = error.status_code or 0, ""
+        with suppress(ValueError, TypeError, KeyError):
             reason = one_line(json.loads(error.content)["status"]["error"])
-        except (ValueError, TypeError, KeyError):
-            reason = ""
-        status = status_text(error.status_code or 0)
-        return f"the server at {self._shown} answers {status}" + (f": {reason}" if reason else "")
+        problem = server.refusal(status, reason)
+        if status in _REFUSED:
+            raise UsageError(f"{problem}: put the right API key into the environment variable QDRANT_API_KEY") from None
+        raise (Again(problem) if status in TRY_AGAIN else RetrievalError(problem)) from None
+    except ResponseHandlingException as error:
+        raise error.source from None
 
 
 @atexit.register

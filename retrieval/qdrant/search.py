@@ -26,15 +26,15 @@ from retrieval.indexes import Progress
 from retrieval.models import same_vectors
 from retrieval.passage import Passage
 from retrieval.qdrant.address import COLLECTION, SEARCHES
-from retrieval.qdrant.build import DATATYPES, PASSAGES, CollectionWriter, Settings
+from retrieval.qdrant.build import DATATYPES, CollectionWriter, Settings, update_collection
+from retrieval.qdrant.checksums import has_checksums, verify_collection
 from retrieval.qdrant.connection import Connection, models, values_of
 from retrieval.qdrant.description import built_with, read
 from retrieval.qdrant.terms import number_of, tokens_of_probe
-from retrieval.qdrant.update import update_collection
 from retrieval.ranking.fuse import reciprocal_rank_fusion
 
 if TYPE_CHECKING:
-    from retrieval.qdrant.late import LateEncoder
+    from retrieval.colbert.encoder import Checkpoint
 
 __all__ = ["Qdrant"]
 
@@ -97,7 +97,9 @@ class Qdrant(BatchRetriever):
         )
         self.path = self._connection.path
         self._description = read(self._connection)
-        if self._connection.embedded and self._description.passages and not len(self):
+        if self.path and has_checksums(self.path, collection):  # the client has read all of it too
+            verify_collection(self.path, collection)
+        elif self.path and self._description.passages and not len(self):
             raise RetrievalError(f"{self._connection} is damaged, its passages are gone: build it again")
         has = [name for name in ("bm25", "dense", "colbert") if getattr(self._description, name)]
         has += ["hybrid"] if "dense" in has else []
@@ -133,7 +135,7 @@ class Qdrant(BatchRetriever):
         self._check(same_vectors(part.probe, loaded.probe().ravel()), "model", loaded.encoder.model)
         return loaded
 
-    def _load_late(self) -> "LateEncoder":
+    def _load_late(self) -> "Checkpoint":
         part, named = self._description.colbert, self._checkpoint
         assert part
         late = _late_encoder(named or part.checkpoint, part.doc_maxlen, self._device, trusted=named is not None)
@@ -148,7 +150,7 @@ class Qdrant(BatchRetriever):
             )
 
     def __len__(self) -> int:
-        return int(self._connection.call("count", count_filter=PASSAGES, exact=True).count)
+        return self._connection.passages()
 
     def passage(self, row: int) -> Passage:
         """The passage in that row of the corpus, counted from 0, or in the next row that is not deleted."""
@@ -165,8 +167,7 @@ class Qdrant(BatchRetriever):
 
     def ids(self) -> Iterator[str]:
         """The ids of all passages, in no order."""
-        for point in self._connection.scroll(PASSAGES, ["id"]):
-            yield from values_of(point, "id")
+        return self._connection.ids()
 
     def search_batch(self, queries: Sequence[str], k: int) -> list[list[Passage]]:
         batches = [queries[n : n + _BATCH] for n in range(0, len(queries), _BATCH)]
@@ -320,10 +321,10 @@ class Qdrant(BatchRetriever):
         )
 
 
-def _late_encoder(checkpoint: str | Path, doc_maxlen: int, device: str | None, *, trusted: bool) -> "LateEncoder":
-    from retrieval.qdrant.late import LateEncoder  # which needs the extra `colbert`
+def _late_encoder(checkpoint: str | Path, doc_maxlen: int, device: str | None, *, trusted: bool) -> "Checkpoint":
+    from retrieval.colbert.encoder import Checkpoint, find_device  # which needs the extra `colbert`
 
-    return LateEncoder(checkpoint, doc_maxlen, device, trusted=trusted)
+    return Checkpoint(checkpoint, find_device(device), doc_maxlen=doc_maxlen, trusted=trusted)
 
 
 def _passage(point: Any, score: float | None = None) -> Passage:

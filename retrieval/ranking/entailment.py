@@ -4,11 +4,10 @@ import math
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from threading import Lock
 from typing import Any, Self
 
 from odqa.errors import UsageError
-from retrieval.models import LanguageModel, load_classifier, shared, without_surrogates
+from retrieval.models import Classifier, LanguageModel, open_named, shared
 from retrieval.ranking.words import content_words
 
 __all__ = ["NLI", "TRUE", "Entailment", "LexicalEntailment", "load_entailment"]
@@ -82,36 +81,24 @@ class NLI(Entailment):
     """
 
     def __init__(self, model: str, *, batch_size: int = 32, device: str | None = None) -> None:
-        self._model = load_classifier(model, device)
-        labels = {int(n): str(label) for n, label in self._model.config.id2label.items()}
+        self._model = Classifier(model, batch_size=batch_size, device=device)
+        labels = self._model.labels
         entailment = [n for n, label in labels.items() if label.lower() in ("entailment", "entail", "entails")]
         if len(entailment) != 1 or len(labels) < 2:
             raise UsageError(f"the model {model!r} has no label named entailment but {', '.join(labels.values())}")
         self._entailment = entailment[0]
-        self._batch_size = batch_size
-        self._lock = Lock()  # tokenizers are not for several threads at once
 
     def batch(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
-        texts = [(without_surrogates(premise), without_surrogates(hypothesis)) for premise, hypothesis in pairs]
-        with self._lock:
-            rows = self._model.predict(texts, batch_size=self._batch_size, apply_softmax=True, show_progress_bar=False)
-        return [float(row[self._entailment]) for row in rows]
+        return [float(row[self._entailment]) for row in self._model.read(pairs, softmax=True)]
 
 
 class TRUE(Entailment):
-    """The probability that a T5 model of the TRUE family writes 1, which means that the premise entails the hypothesis.
+    """The probability that a T5 model of the TRUE family writes 1, which means that the premise entails the
+    hypothesis.
 
     Honovich et al., "TRUE: Re-evaluating Factual Consistency Evaluation", NAACL 2022. MIGRES's checkpoint is
-    "google/t5_xxl_true_nli_mixture" (11 billion parameters).
-
-    Args:
-        model: Directory or hub name of an encoder-decoder model.
-        batch_size: Pairs judged at a time.
-        max_length: Most tokens of a pair; longer premises are cut off at their end.
-        device: Such as "cpu" or "cuda:1"; by default the best one there is.
-
-    Raises:
-        UsageError: the extra is not installed or the model cannot be loaded.
+    "google/t5_xxl_true_nli_mixture" (11 billion parameters). Arguments and errors are those of
+    `retrieval.models.LanguageModel`; longer premises are cut off at their end.
     """
 
     def __init__(self, model: str, *, batch_size: int = 8, max_length: int = 512, device: str | None = None) -> None:
@@ -133,10 +120,5 @@ def load_entailment(spec: str) -> Entailment:
     Raises:
         UsageError: no judge has that name, or it cannot be loaded.
     """
-    kinds: dict[str, Callable[[str], Entailment]] = {"nli": NLI, "true": TRUE}
-    name, _, model = spec.partition(":")
-    if spec == "lexical":
-        return LexicalEntailment()
-    if name in kinds and model:
-        return kinds[name](model)
-    raise UsageError(f"unknown entailment {spec!r}: use lexical, nli:MODEL or true:MODEL")
+    forms: dict[str, Callable[..., Entailment]] = {"lexical": LexicalEntailment, "nli:MODEL": NLI, "true:MODEL": TRUE}
+    return open_named(spec, "entailment", forms)

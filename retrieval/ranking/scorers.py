@@ -11,20 +11,13 @@ Texts are scored as the title followed by the text.
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from statistics import fmean
-from threading import Lock
 from typing import Any, Self
 
 from odqa.errors import UsageError
-from retrieval.models import LanguageModel, load_classifier, shared, without_surrogates
+from retrieval.models import Classifier, LanguageModel, open_named, shared
 from retrieval.ranking.words import content_words
 
-__all__ = [
-    "CrossEncoder",
-    "Lexical",
-    "QuestionLikelihood",
-    "Scorer",
-    "load_scorer",
-]
+__all__ = ["CrossEncoder", "Lexical", "QuestionLikelihood", "Scorer", "load_scorer"]
 
 
 class Scorer(ABC):
@@ -69,17 +62,12 @@ class CrossEncoder(Scorer):
     """
 
     def __init__(self, model: str = "BAAI/bge-reranker-base", *, batch_size: int = 32, device: str | None = None):
-        self._model = load_classifier(model, device)
-        if self._model.num_labels != 1:
-            raise UsageError(f"the model {model!r} has {self._model.num_labels} labels; a reranker has one")
-        self._batch_size = batch_size
-        self._lock = Lock()  # tokenizers are not for several threads at once
+        self._model = Classifier(model, batch_size=batch_size, device=device)
+        if (count := len(self._model.labels)) != 1:
+            raise UsageError(f"the model {model!r} has {count} labels; a reranker has one")
 
     def score(self, query: str, texts: Sequence[str]) -> list[float]:
-        pairs = [(without_surrogates(query), without_surrogates(text)) for text in texts]
-        with self._lock:
-            scores = self._model.predict(pairs, batch_size=self._batch_size, show_progress_bar=False)
-        return [float(score) for score in scores]
+        return [float(score) for score in self._model.read([(query, text) for text in texts])]
 
 
 class QuestionLikelihood(Scorer):
@@ -119,10 +107,6 @@ def load_scorer(spec: str) -> Scorer:
     Raises:
         UsageError: no scorer has that name, or it cannot be loaded.
     """
-    kinds: dict[str, Callable[[str], Scorer]] = {"cross-encoder": CrossEncoder, "upr": QuestionLikelihood}
-    name, _, model = spec.partition(":")
-    if spec == "lexical":
-        return Lexical()
-    if name in kinds and model:
-        return kinds[name](model)
-    raise UsageError(f"unknown scorer {spec!r}: use lexical, cross-encoder:MODEL or upr:MODEL")
+    forms: dict[str, Callable[..., Scorer]] = {"lexical": Lexical}
+    forms |= {"cross-encoder:MODEL": CrossEncoder, "upr:MODEL": QuestionLikelihood}
+    return open_named(spec, "scorer", forms)

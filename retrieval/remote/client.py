@@ -8,27 +8,24 @@ The protocol is that of `dspy.ColBERTv2`, and of the server that DSPy's tutorial
 `odqa serve-passages` starts such a server.
 """
 
-import time
 import weakref
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Annotated, Any, NamedTuple, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import httpx
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from odqa.deadlines import until
 from odqa.errors import RetrievalError, UsageError
-from odqa.http import TRY_AGAIN, asked_wait, bounded, one_line, parse_url, seconds_to_wait, status_text
+from odqa.http import TRY_AGAIN, asked_wait, one_line, parse_url
 from retrieval.base import Retriever
 from retrieval.passage import Passage, union
+from retrieval.servers import Again, Server
 
 __all__ = ["ColBERTv2"]
 
 _LARGEST_K = 100  # the protocol's
 _LONGEST_QUERY = 4_000  # characters; as many fit into a URL whatever they are, and encoders read far fewer
-_LARGEST_REPLY = 64 * 2**20  # bytes
-_LONGEST_WAIT = 30.0  # seconds between two attempts, whatever the server asks for
 _BATCH = 16  # queries in one request
 _SIDE_BY_SIDE = 8  # requests at once to a server without a batch endpoint
 _NO_BATCH = {404, 405, 501}
@@ -57,12 +54,6 @@ class _ErrorReply(BaseModel):
 _R = TypeVar("_R", _Reply, _BatchReply)
 
 
-class _Answer(NamedTuple):
-    status: int
-    retry_after: float  # seconds, 0.0 where the server does not say
-    body: bytes
-
-
 class ColBERTv2(Retriever):
     """Searches on a server that speaks the ColBERTv2 wire protocol, as `dspy.ColBERTv2` does.
 
@@ -76,11 +67,7 @@ class ColBERTv2(Retriever):
     Args:
         url: Where the server answers searches: ``http://127.0.0.1:8893``, ``http://host:8893/api/search``. A
             ``user:password@`` before the host is sent as basic authentication and kept out of every message.
-        timeout: Seconds that an attempt may take to connect, and then to answer.
-        retries: How often to try again after a failed connection, a timeout, a reply that breaks off, or a status
-            408, 429, 500, 502, 503 or 504.
-        backoff: Seconds before the first retry, doubled for each further one, less a random part of up to a half. If
-            the server asks for more (Retry-After), that counts; never more than 30.
+        timeout, retries, backoff: See `retrieval.servers.Server`.
 
     Raises:
         UsageError: the URL is malformed, a setting out of range, or (in searches) `k` above 100, the protocol's limit.
@@ -88,18 +75,13 @@ class ColBERTv2(Retriever):
     """
 
     def __init__(self, url: str, *, timeout: float = 10.0, retries: int = 3, backoff: float = 0.5) -> None:
-        if not (timeout > 0 and retries >= 0 and backoff >= 0):
-            raise UsageError(
-                f"timeout must be above 0, retries and backoff 0 or more, not {timeout}, {retries}, {backoff}"
-            )
         self._url, auth = parse_url(url, "http://127.0.0.1:8893")
-        self._shown = str(self._url.copy_with(query=None))  # a query may hold a key
         self._batch_url = self._url.copy_with(path=self._url.path.rstrip("/") + "/batch")
-        self._timeout = timeout
-        self._retries = retries
-        self._backoff = backoff
         self._has_batch = True  # until the server says otherwise
-        self._client = bounded(
+        self._shown = str(self._url.copy_with(query=None))  # a query may hold a key
+        start = "; start one with `odqa serve-passages bm25:DIR`"
+        self._server = Server("ColBERTv2", self._shown, start=start, timeout=timeout, retries=retries, backoff=backoff)
+        self._client = self._server.bound(
             httpx.Client(auth=auth, timeout=timeout, follow_redirects=True, limits=httpx.Limits(max_connections=None))
         )
         weakref.finalize(self, self._client.close)
@@ -115,7 +97,7 @@ class ColBERTv2(Retriever):
         while self._has_batch and len(found) < len(queries):
             part = [_sendable(query) for query in queries[len(found) : len(found) + _BATCH]]
             answer = self._ask("POST", self._batch_url, json={"queries": part, "k": k})
-            if answer.status in _NO_BATCH:
+            if answer.status_code in _NO_BATCH:
                 self._has_batch = False
                 break
             lists = self._read(answer, _BatchReply).topk
@@ -125,51 +107,23 @@ class ColBERTv2(Retriever):
         with ThreadPoolExecutor(_SIDE_BY_SIDE) as pool:
             return found + list(pool.map(lambda query: self.search(query, k), queries[len(found) :]))
 
-    def _ask(self, method: str, url: httpx.URL, **options: Any) -> _Answer:
+    def _ask(self, method: str, url: httpx.URL, **options: Any) -> httpx.Response:
         """The server's answer to a request, tried again where that may help."""
-        for attempt in range(self._retries + 1):
-            wait = 0.0
-            try:
-                answer = self._attempt(method, url, **options)
-            except (httpx.ConnectError, httpx.ConnectTimeout) as error:
-                problem = (
-                    f"no ColBERTv2 server answers at {self._shown} ({one_line(error)}); "
-                    "start one with `odqa serve-passages bm25:DIR`"
-                )
-            except httpx.TimeoutException:
-                problem = f"the server at {self._shown} did not answer within {self._timeout:g} s"
-            except httpx.TransportError as error:
-                problem = f"the server at {self._shown} broke off ({one_line(error)})"
-            except httpx.RequestError as error:
-                raise RetrievalError(f"the server at {self._shown} answers nonsense ({one_line(error)})") from error
-            else:
-                if answer.status not in TRY_AGAIN:
-                    return answer
-                problem = self._refusal(answer)
-                wait = answer.retry_after
-            if attempt < self._retries:
-                time.sleep(seconds_to_wait(attempt, self._backoff, wait, _LONGEST_WAIT))
-        raise RetrievalError(problem)
 
-    def _attempt(self, method: str, url: httpx.URL, **options: Any) -> _Answer:
-        """One request; the reply is read here because httpx bounds neither its size nor the time it takes in all."""
-        late = time.monotonic() + self._timeout
-        body = bytearray()
-        with until(late), self._client.stream(method, url, **options) as response:
-            for chunk in response.iter_bytes():
-                body += chunk
-                if len(body) > _LARGEST_REPLY:
-                    raise RetrievalError(f"the server at {self._shown} sent more than {_LARGEST_REPLY:,} bytes")
-                if time.monotonic() > late:
-                    raise httpx.ReadTimeout("the reply takes too long")
-        return _Answer(response.status_code, asked_wait(response.headers), bytes(body))
+        def attempt() -> httpx.Response:
+            answer = self._client.request(method, url, **options)
+            if answer.status_code in TRY_AGAIN:
+                raise Again(self._refusal(answer), asked_wait(answer.headers))
+            return answer
 
-    def _read(self, answer: _Answer, form: type[_R]) -> _R:
-        if answer.status != 200:
+        return self._server.ask(attempt)
+
+    def _read(self, answer: httpx.Response, form: type[_R]) -> _R:
+        if answer.status_code != 200:
             raise RetrievalError(self._refusal(answer))
         try:
-            refused = _ErrorReply.model_validate_json(answer.body)
-            reply = None if refused.error else form.model_validate_json(answer.body)
+            refused = _ErrorReply.model_validate_json(answer.content)
+            reply = None if refused.error else form.model_validate_json(answer.content)
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
             problem = ": ".join(filter(None, [".".join(map(str, first["loc"])), first["msg"]]))
@@ -180,12 +134,12 @@ class ColBERTv2(Retriever):
             raise RetrievalError(f"the server at {self._shown} reports an error: {one_line(refused.message)}")
         return reply
 
-    def _refusal(self, answer: _Answer) -> str:
+    def _refusal(self, answer: httpx.Response) -> str:
         try:
-            reason = one_line(_ErrorReply.model_validate_json(answer.body).message)
+            reason = one_line(_ErrorReply.model_validate_json(answer.content).message)
         except ValidationError:
             reason = ""
-        return f"the server at {self._shown} answers {status_text(answer.status)}" + (f": {reason}" if reason else "")
+        return self._server.refusal(answer.status_code, reason)
 
 
 def _check(k: int) -> None:

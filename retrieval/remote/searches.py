@@ -35,15 +35,7 @@ class _Search:
 
 
 class Searches:
-    """The queries that wait, and the one thread that searches for them.
-
-    Args:
-        retriever: What searches.
-        registry: Where to count.
-        batch: Most queries that are searched together.
-        waiting: Most queries that wait.
-        timeout: Seconds that a query waits for its answer.
-    """
+    """The queries that wait, and the one thread that searches for them; see `retrieval.remote.server.ServerLimits`."""
 
     def __init__(
         self, retriever: Retriever, registry: CollectorRegistry, *, batch: int, waiting: int, timeout: float

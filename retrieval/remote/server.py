@@ -21,9 +21,10 @@ from urllib.parse import parse_qsl
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from odqa.errors import UsageError
+from odqa.extras import needing
 from retrieval.base import Retriever
 
-try:
+with needing("serve"):
     import uvicorn
     from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
     from starlette.applications import Starlette
@@ -41,8 +42,6 @@ try:
     from retrieval.serving.openapi import Endpoint, described
     from retrieval.serving.pages import NoOtherPages, is_loopback, names_of
     from retrieval.serving.requests import as_json, first_fault, json_body
-except ModuleNotFoundError as error:
-    raise UsageError(f"{error.name} is not installed, get it by: pip install 'dspy-odqa[serve]'") from error
 
 __all__ = ["ServerLimits", "make_app", "serve", "uvicorn_config"]
 

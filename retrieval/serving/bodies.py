@@ -7,12 +7,7 @@ __all__ = ["BoundedBodies"]
 
 
 class BoundedBodies:
-    """ASGI middleware: whoever reads a body that is too large gets an HTTPException with 413.
-
-    Args:
-        app: The application.
-        most: Bytes that a body may have.
-    """
+    """ASGI middleware: whoever reads a body of more than so many bytes gets an HTTPException with 413."""
 
     def __init__(self, app: ASGIApp, most: int) -> None:
         self._app, self._most = app, most

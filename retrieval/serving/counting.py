@@ -9,13 +9,7 @@ __all__ = ["Counted"]
 
 
 class Counted:
-    """ASGI middleware that counts and times requests, by the path of their route.
-
-    Args:
-        app: The application.
-        registry: Where to count.
-        name: What the names of the counts begin with.
-    """
+    """ASGI middleware that counts and times requests, by the path of their route, in counts that begin with `name`."""
 
     def __init__(self, app: ASGIApp, registry: CollectorRegistry, name: str) -> None:
         self._app = app

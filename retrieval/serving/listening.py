@@ -7,15 +7,14 @@ import socket
 from contextlib import suppress
 
 from odqa.errors import UsageError
+from odqa.extras import needing
 from odqa.printable import written_out
 
-try:
+with needing("serve"):
     import uvicorn
     from starlette.types import ASGIApp
 
     from retrieval.serving.connections import bounded_protocol
-except ModuleNotFoundError as error:
-    raise UsageError(f"{error.name} is not installed, get it by: pip install 'dspy-odqa[serve]'") from error
 
 try:
     import resource
@@ -64,15 +63,7 @@ def _files() -> int:
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A socket that listens there.
-
-    Args:
-        host: Address.
-        port: Port; 0 takes a free one.
-
-    Raises:
-        UsageError: it cannot.
-    """
+    """A socket that listens there; port 0 takes a free one. Raises UsageError where that cannot be."""
     if not 0 <= port < 2**16:
         raise UsageError(f"a port is a number from 0 to 65535, not {port}")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
@@ -87,15 +78,8 @@ def listen(host: str, port: int) -> socket.socket:
 def run(server: uvicorn.Server, host: str, port: int, described: str) -> None:
     """Serve until SIGINT or SIGTERM; then stop listening, finish what is under way, and return.
 
-    For the main thread of a program, where signals arrive.
-
-    Args:
-        server: Has the application.
-        host, port: See `listen`; the log names the port.
-        described: What the log says of the server, after its address.
-
-    Raises:
-        UsageError: the host or port cannot be listened on.
+    For the main thread of a program, where signals arrive. The log names the port, and what is `described`. Raises
+    UsageError where the host or port cannot be listened on.
     """
     listener = listen(host, port)
     address = f"[{host}]" if ":" in host else host

@@ -16,12 +16,8 @@ __all__ = ["as_json", "first_fault", "json_body", "json_reply"]
 async def json_body(request: Request, seconds: float) -> bytes:
     """The body of a request, which says that it is JSON.
 
-    Args:
-        request: The request.
-        seconds: Time that it may take to arrive.
-
     Raises:
-        HTTPException: it does not arrive, or is not said to be JSON.
+        HTTPException: it does not arrive in so many seconds, or is not said to be JSON.
     """
     try:
         async with asyncio.timeout(seconds):

@@ -4,21 +4,23 @@ DIR/shards.json     format, kind of index, passages of each shard; written last
     0, 1, …         the shards: neighbouring passages, in the order of the whole
 """
 
+from collections.abc import Callable
 from hashlib import sha256
 from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from odqa.errors import UsageError
-from odqa.files import json_page, read_json, resolved, undamaged
+from odqa.files import damage, json_page, read_json, resolved, undamaged
+from retrieval.descriptions import verify
 from retrieval.indexes import Progress, built_at_once, check_target
 
-__all__ = ["DESCRIPTION", "directories_of", "split"]
+__all__ = ["AGAIN", "DESCRIPTION", "ShardOnDisk", "shards_in", "split", "verify_shard"]
 
 DESCRIPTION = "shards.json"
 FORMAT = 1
-_AGAIN = "split the index again"
+AGAIN = "split the index again"
 _KINDS = "bm25", "dense", "colbert"  # each has a module `split`, imported when it is needed
 
 
@@ -67,8 +69,17 @@ def split(
     return [out / directory.name for directory in directories]
 
 
-def directories_of(path: str | Path) -> list[tuple[str, Path]]:
-    """The shards in a directory, in order: the kind of each, and its directory.
+class ShardOnDisk(NamedTuple):
+    """What the description says of a shard."""
+
+    kind: str
+    directory: Path
+    passages: int
+    digest: str
+
+
+def shards_in(path: str | Path) -> list[ShardOnDisk]:
+    """The shards in a directory, in order.
 
     Raises:
         UsageError: there are none, or they are of another version's form.
@@ -77,11 +88,26 @@ def directories_of(path: str | Path) -> list[tuple[str, Path]]:
     description = Path(path) / DESCRIPTION
     if not description.exists():
         raise UsageError(f"there are no shards in {path}: make some with `odqa shard`")
-    about = read_json(description, _AGAIN)
-    with undamaged(description, _AGAIN):
+    about = read_json(description, AGAIN)
+    with undamaged(description, AGAIN):
         if about["format"] != FORMAT:
             raise UsageError(f"the shards in {path} are of format {about['format']}, this version reads {FORMAT}")
-        return [(str(about["kind"]), Path(path) / str(number)) for number in range(len(about["passages"]))]
+        return [
+            ShardOnDisk(str(about["kind"]), Path(path) / str(number), int(passages), str(digest))
+            for number, (passages, digest) in enumerate(zip(about["passages"], about["sha256"], strict=True))
+        ]
+
+
+def verify_shard(shard: ShardOnDisk, progress: Callable[[int], object] = lambda count: None) -> int:
+    """Verify a shard as `retrieval.descriptions.verify` does an index, and that it is of this split.
+
+    Raises:
+        RetrievalError: it is damaged, or of another index.
+    """
+    read = verify(shard.directory, progress)
+    if _digest(shard.directory) != shard.digest:
+        raise damage(shard.directory, "it is a shard of another index, or of another split", AGAIN)
+    return read
 
 
 def _digest(directory: Path) -> str:

@@ -7,10 +7,11 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from odqa.files import damage
 from retrieval.base import BatchRetriever, Retriever
 from retrieval.candidates import chosen
 from retrieval.passage import Passage
-from retrieval.shards.build import directories_of
+from retrieval.shards.build import AGAIN, shards_in
 
 __all__ = ["STAGED", "Shard", "Sharded", "open_shards"]
 
@@ -68,22 +69,21 @@ class Sharded(BatchRetriever):
 def open_shards(path: str | Path, load: Callable[[str], Retriever]) -> Sharded:
     """Open all shards in a directory in this process.
 
-    Args:
-        path: The directory.
-        load: Opens the retriever that a short text names.
-
     Raises:
         UsageError: there are none, or one cannot be opened.
         RetrievalError: one is damaged.
     """
-    directories = directories_of(path)
-    opened = [load(f"{kind}:{directory}") for kind, directory in directories]
+    shards = shards_in(path)
+    opened: list[Any] = [load(f"{shard.kind}:{shard.directory}") for shard in shards]
+    for shard, index in zip(shards, opened, strict=True):
+        if len(index) != shard.passages:
+            raise damage(shard.directory, f"it has {len(index)} passages instead of {shard.passages}", AGAIN)
     threads = ThreadPoolExecutor(len(opened), "shard")
 
-    def shard(retriever: Retriever) -> Shard:
+    def asked(retriever: Retriever) -> Shard:
         return lambda method, *args: threads.submit(getattr(retriever, method), *args).result
 
-    return Sharded([shard(retriever) for retriever in opened], staged=directories[0][0] in STAGED)
+    return Sharded([asked(retriever) for retriever in opened], staged=shards[0].kind in STAGED)
 
 
 def _best(lists: Iterable[list[Passage]], k: int) -> list[Passage]:

@@ -14,7 +14,7 @@ from odqa.cluster import connected
 from odqa.errors import OdqaError, RetrievalError, ShardError, UsageError
 from odqa.http import one_line
 from retrieval.base import Retriever
-from retrieval.shards.build import directories_of
+from retrieval.shards.build import shards_in
 from retrieval.shards.search import STAGED, Sharded
 from retrieval.specs import load
 
@@ -85,8 +85,8 @@ def _shards_of(spec: str) -> tuple[list[str], bool]:
     """The specs of the shards, and whether a search of them has stages."""
     scheme, _, path = spec.partition(":")
     if scheme == "shards":
-        directories = directories_of(path)
-        return [f"{kind}:{folder.resolve()}" for kind, folder in directories], directories[0][0] in STAGED
+        shards = shards_in(path)
+        return [f"{shard.kind}:{shard.directory.resolve()}" for shard in shards], shards[0].kind in STAGED
     if load(spec).asks_lm:
         raise UsageError(f"{spec} asks an LM, which processes of a Ray cluster are not told: serve it without --ray")
     return [spec], False

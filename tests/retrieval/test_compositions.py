@@ -115,7 +115,7 @@ def test_the_model_of_a_scorer_may_be_a_path_beside_the_file(file: Path) -> None
         ('type = "colbert"\nindex = "x"\nnprobe = 2', "nprobe: there is no such key"),
         ('type = "rrf"\nretrievers = [{type = "rrf"}]', r"retrievers\.0\.retrievers: this key is needed"),
         ('type = "rerank"\nscorer = "lexical"\nretriever = {}', r"retriever\.type must be one of"),
-        ("type = \n", r"is no TOML file: .*line 1"),
+        ("type = \n", r"is no TOML: .*line 1"),
         (f"type = {'[' * 9_999}", "is nested too deeply"),
     ],
 )
@@ -130,5 +130,5 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"cannot read .*none\.toml: No such file"):
         load_composition(tmp_path / "none.toml", Opener())
     (tmp_path / "latin.toml").write_bytes(b"# \xe9")
-    with pytest.raises(UsageError, match=r"latin\.toml is no TOML file"):
+    with pytest.raises(UsageError, match=r"latin\.toml is no TOML"):
         load_composition(tmp_path / "latin.toml", Opener())

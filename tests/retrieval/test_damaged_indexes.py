@@ -7,9 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from support.command_line import exit_code
-from support.damaged_indexes import attacked, found, with_other_files
+from support.damaged_indexes import attacked, found
 from support.hostile_pickle import Hostile
-from support.word_encoder import WordEncoder
 from support.word_passages import PASSAGES
 
 from retrieval import Passage, RetrievalError, UsageError
@@ -26,14 +25,6 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
-def test_a_damaged_index_of_bm25_is_said_or_answers(whole: Path, tmp_path: Path) -> None:
-    assert attacked(whole, tmp_path / "bm25", BM25) > 100
-
-
-def test_files_of_bm25_that_are_something_else_are_said(whole: Path, tmp_path: Path) -> None:
-    assert with_other_files(whole, tmp_path / "bm25", "bm25.json", BM25) > 80
-
-
 @pytest.mark.needs("numba")
 def test_compiled_code_stays_within_damaged_arrays(
     tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
@@ -43,21 +34,6 @@ def test_compiled_code_stays_within_damaged_arrays(
     whole = tmp_path_factory.mktemp("many") / "bm25"
     BM25.build([Passage(f"{p.id}-{n}", p.text, p.title) for n in range(20) for p in PASSAGES], whole)
     assert attacked(whole, tmp_path / "bm25", BM25) > 60
-
-
-@pytest.mark.needs("faiss")
-@pytest.mark.parametrize("approximate", [False, True])
-def test_a_damaged_dense_index_is_said_or_answers(
-    approximate: bool, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    import retrieval.dense as dense
-
-    for module in "encoder", "search":
-        monkeypatch.setattr(f"retrieval.dense.{module}.LoadedEncoder", WordEncoder)
-    whole = tmp_path_factory.mktemp("dense") / "index"
-    dense.Dense.build(PASSAGES, whole, encoder=dense.Encoder("words"), approximate=approximate)
-    assert attacked(whole, tmp_path / "index", dense.Dense) > 60
-    assert with_other_files(whole, tmp_path / "index", "dense.json", dense.Dense) > 50
 
 
 def test_an_index_is_verified(whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from retrieval import UsageError
-from retrieval.models import LanguageModel, import_package, load_classifier, loading, refuse_code, without_surrogates
+from retrieval.models import Classifier, LanguageModel, import_package, loading, refuse_code, without_surrogates
 
 
 def test_a_missing_package_is_named_with_the_way_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -29,7 +29,9 @@ def test_lone_surrogates_go() -> None:
 
 @pytest.mark.needs("sentence_transformers")
 def test_a_classifier_gives_raw_logits(tiny: Callable[..., str]) -> None:
-    scores = load_classifier(tiny("classifier", num_labels=1), "cpu").predict([("cat", "dog"), ("rome", "paris")])
+    scores = Classifier(tiny("classifier", num_labels=1), batch_size=32, device="cpu").read(
+        [("cat", "dog"), ("rome", "paris")]
+    )
     assert abs(scores).max() > 1
 
 
@@ -66,7 +68,7 @@ def test_a_model_of_the_hub_brings_no_classes_either(tmp_path: Path, monkeypatch
     "opened",
     [
         lambda path: LanguageModel(path, batch_size=1, max_length=32, device="cpu"),
-        lambda path: load_classifier(path, "cpu"),
+        lambda path: Classifier(path, batch_size=32, device="cpu"),
     ],
     ids=["language model", "classifier"],
 )

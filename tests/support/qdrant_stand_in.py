@@ -151,6 +151,15 @@ def hangs(handler: _Handler) -> None:
     handler.close_connection = True
 
 
+def drips(handler: _Handler) -> None:
+    """Sends a byte now and then, until the client has gone or the test is over."""
+    handler.send_response(200)
+    handler.send_header("Content-Length", "1000000")
+    handler.end_headers()
+    while not handler.server.end.wait(0.05):
+        handler.wfile.write(b" ")
+
+
 def hangs_up(handler: _Handler) -> None:
     handler.close_connection = True
 

@@ -5,17 +5,16 @@ import warnings
 from collections.abc import Iterable, Iterator
 from itertools import chain, groupby
 
+from odqa.extras import needing
 from retrieval.corpora.formats.section import Document, Section, Unreadable
 from retrieval.corpora.formats.text import read_text
-from retrieval.corpora.libraries import (
-    BeautifulSoup,
-    EncodingDetector,
-    MarkdownIt,
-    NavigableString,
-    ParserRejectedMarkup,
-    PreformattedString,
-    Tag,
-)
+
+with needing("corpora"):
+    from bs4 import BeautifulSoup
+    from bs4.dammit import EncodingDetector
+    from bs4.element import NavigableString, PreformattedString, Tag
+    from bs4.exceptions import ParserRejectedMarkup
+    from markdown_it import MarkdownIt
 
 __all__ = ["html_sections", "markdown_sections", "sections_of"]
 
@@ -74,11 +73,8 @@ def _parsed(html: str) -> BeautifulSoup:
 def sections_of(paragraphs: Iterable[tuple[str, str]], title: str) -> Iterator[Section]:
     """The sections under each heading; a title is the headings above the text, the first in place of the page's.
 
-    A heading with nothing under it is the text of a section.
-
-    Args:
-        paragraphs: The paragraphs in order, each with what it is: "h1" to "h9" for headings, else anything.
-        title: The document's title.
+    A heading with nothing under it is the text of a section. Each paragraph comes with what it is: "h1" to "h9" for
+    headings, else anything.
     """
     path: list[tuple[int, str]] = []
     text: list[str] = []

@@ -3,8 +3,11 @@
 import re
 from collections.abc import Iterator
 
+from odqa.extras import needing
 from retrieval.corpora.formats.section import Document, Section, Unreadable
-from retrieval.corpora.libraries import PdfReader
+
+with needing("corpora"):
+    from pypdf import PdfReader
 
 __all__ = ["pdf_sections"]
 

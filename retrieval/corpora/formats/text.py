@@ -55,11 +55,8 @@ def open_text(document: Document) -> TextIO:
 
 
 def read_text(document: Document, declared: Callable[[bytes], str | None] = lambda content: None) -> str:
-    """The text of a file that has to be read whole.
-
-    Args:
-        document: The file.
-        declared: Finds the encoding that the content itself declares, for a file that is not UTF-8.
+    """The text of a file that has to be read whole. `declared` finds the encoding that the content itself declares,
+    for a file that is not UTF-8.
 
     Raises:
         Unreadable: it is no text, or longer than 64 MB.

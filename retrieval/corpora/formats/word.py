@@ -4,9 +4,14 @@ import re
 from collections.abc import Iterator
 from zipfile import ZipFile
 
+from odqa.extras import needing
 from retrieval.corpora.formats.markup import sections_of
 from retrieval.corpora.formats.section import Document, Section, Unreadable
-from retrieval.corpora.libraries import OpenWordDocument, Table, WordDocument
+
+with needing("corpora"):
+    import docx
+    from docx.document import Document as WordDocument
+    from docx.table import Table
 
 __all__ = ["word_sections"]
 
@@ -23,7 +28,7 @@ def word_sections(document: Document) -> Iterator[Section]:
             if sum(part.file_size for part in parts.infolist()) > _LARGEST:
                 raise Unreadable(f"unpacks to more than {_LARGEST >> 20} MB, left out")
             described = "docProps/core.xml" in parts.namelist()  # else python-docx makes up a title
-        word = WordDocument(str(document.path))
+        word = docx.Document(str(document.path))
         title = " ".join(((described and word.core_properties.title) or "").split())
         paragraphs = list(_paragraphs(word))
     except (Unreadable, OSError):
@@ -33,7 +38,7 @@ def word_sections(document: Document) -> Iterator[Section]:
     yield from sections_of(paragraphs, title or document.path.stem)
 
 
-def _paragraphs(word: OpenWordDocument) -> Iterator[tuple[str, str]]:
+def _paragraphs(word: WordDocument) -> Iterator[tuple[str, str]]:
     for block in word.iter_inner_content():
         if isinstance(block, Table):
             lines = [("tr", " ".join(cell.text for cell in row.cells)) for row in block.rows]

@@ -80,11 +80,7 @@ def test_finds_what_plain_bm25s_finds_with_the_same_scores(
 @pytest.mark.parametrize(
     ("passages", "settings", "message"),
     [
-        ([], {}, "nothing to index"),
         ([Passage("a", "the of and")], {}, "nothing to index"),
-        ([*CORPUS, CORPUS[1]], {}, "two passages have the id 'b'"),
-        ([*CORPUS, Passage("d", " \n", "Title")], {}, "passage 'd' has no text"),
-        ([Passage("d", "half a \ud83d pair")], {}, "passage 'd' is not valid Unicode"),
         (CORPUS, {"k1": -1}, "k1 must be a number from 0 up"),
         (CORPUS, {"k1": float("inf")}, "k1 must be a number from 0 up"),
         (CORPUS, {"b": 1.5}, "b one from 0 to 1"),
@@ -105,20 +101,6 @@ def test_an_error_of_the_corpus_passes_through_and_leaves_nothing(tmp_path: Path
     with pytest.raises(ZeroDivisionError):
         BM25.build((Passage(str(n), f"text {1 / (3 - n)}") for n in range(9)), tmp_path / "index")
     assert list(tmp_path.iterdir()) == []
-
-
-def test_overwriting_is_asked_for_and_spares_what_is_no_index(tmp_path: Path) -> None:
-    BM25.build(CORPUS[:2], tmp_path / "index")
-    with pytest.raises(UsageError, match="exists"):
-        BM25.build(CORPUS, tmp_path / "index")
-    with pytest.raises(UsageError, match="nothing to index"):
-        BM25.build([], tmp_path / "index", overwrite=True)
-    assert len(BM25(tmp_path / "index")) == 2
-    assert len(BM25.build(CORPUS, tmp_path / "index", overwrite=True)) == 3
-    (tmp_path / "thesis").mkdir()
-    with pytest.raises(UsageError, match="is no BM25 index"):
-        BM25.build(CORPUS, tmp_path / "thesis", overwrite=True)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["index", "thesis"]
 
 
 # Builds in a child process that kills itself just before its n-th step in the file system, for n = 0, 1, 2 … until one

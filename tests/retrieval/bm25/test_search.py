@@ -1,6 +1,5 @@
 """Searching BM25 indexes: what is found, and that nothing opens unless it is whole."""
 
-import json
 import subprocess
 import sys
 import tracemalloc
@@ -11,7 +10,7 @@ import bm25s
 import pytest
 from support.patience import PATIENCE
 
-from retrieval import Passage, RetrievalError, UsageError
+from retrieval import Passage
 from retrieval.bm25 import BM25, search
 
 CORPUS = [
@@ -97,46 +96,3 @@ print(*[[(p.id, p.score) for p in found] for found in BM25(sys.argv[1]).batch(["
     done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
     found = [[(p.id, p.score) for p in index(query, 3)] for query in ["dogs chase mice", "Seine"] * 9]
     assert (done.returncode, done.stdout, done.stderr) == (0, " ".join(map(str, found)) + "\n", "")
-
-
-def test_what_is_no_index_does_not_open(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="there is no BM25 index in"):
-        BM25(tmp_path / "nothing")
-    (tmp_path / "file").write_text("")
-    with pytest.raises(UsageError, match="there is no BM25 index in"):
-        BM25(tmp_path / "file")
-    (tmp_path / "empty").mkdir()
-    with pytest.raises(UsageError, match="not finished"):
-        BM25(tmp_path / "empty")
-
-
-def test_a_format_of_before_says_so(tmp_path: Path) -> None:
-    BM25.build(CORPUS, tmp_path / "index")
-    description = json.loads((tmp_path / "index" / "bm25.json").read_text())
-    (tmp_path / "index" / "bm25.json").write_text(json.dumps(description | {"format": 1}))
-    with pytest.raises(UsageError, match="has index format 1, this version reads 2: build the index again"):
-        BM25(tmp_path / "index")
-
-
-def test_another_format_says_so(tmp_path: Path) -> None:
-    BM25.build(CORPUS, tmp_path / "index")
-    description = json.loads((tmp_path / "index" / "bm25.json").read_text())
-    (tmp_path / "index" / "bm25.json").write_text(json.dumps(description | {"format": 99}))
-    with pytest.raises(UsageError, match="format 99"):
-        BM25(tmp_path / "index")
-
-
-def test_a_damaged_index_says_which_file(tmp_path: Path) -> None:
-    BM25.build(CORPUS, tmp_path / "index")
-    names = sorted(path.name for path in (tmp_path / "index").iterdir())
-    assert len(names) == 13
-    for name in names:
-        file = tmp_path / "index" / name
-        whole = file.read_bytes()
-        file.write_bytes(whole[: len(whole) // 2])
-        with pytest.raises(RetrievalError, match=f"{name} is damaged"):
-            BM25(tmp_path / "index")
-        file.write_bytes(whole)
-    (tmp_path / "index" / "corpus.jsonl").unlink()
-    with pytest.raises(RetrievalError, match=r"corpus\.jsonl is damaged"):
-        BM25(tmp_path / "index")

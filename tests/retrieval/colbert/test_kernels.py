@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from retrieval.colbert import kernels
 
-pytestmark = pytest.mark.needs("torch", "numba")
+pytestmark = pytest.mark.needs("colbert", "numba")
 
 
 @given(st.integers(0, 2**32), st.integers(1, 40), st.integers(1, 4), st.integers(0, 3))

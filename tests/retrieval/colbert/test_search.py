@@ -87,7 +87,7 @@ def test_with_many_bits_and_no_pruning_the_search_is_exact(checkpoint: Path, tmp
     assert torch.allclose(found.float(), torch.cat(vectors), atol=1e-3)  # half precision
     for query in "Who directed Solaris?", "a river in Europe", "Which novels were written by Stanisław Lem?":
         asked = exact.query(query)
-        assert torch.allclose(index._checkpoint.encode_queries([query])[0], asked, atol=1e-4)
+        assert torch.allclose(torch.from_numpy(index._checkpoint.encode_queries([query])[0]), asked, atol=1e-4)
         scores = {p.id: float((asked @ part.T).amax(1).sum()) for p, part in zip(PASSAGES, vectors, strict=True)}
         passages = index(query, len(PASSAGES))
         assert {p.id: p.score for p in passages} == pytest.approx(scores, rel=0.05)  # residuals that stand out are cut

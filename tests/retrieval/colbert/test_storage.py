@@ -6,29 +6,24 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
+from numpy.typing import NDArray
 from support.colbert_sample import build
-from support.damaged_indexes import QUERIES, attacked, with_other_files
+from support.damaged_indexes import QUERIES, attacked, mixed, with_other_files
 from support.hostile_pickle import Hostile
 from support.word_passages import PASSAGES
 
 from retrieval import RetrievalError, Retriever, UsageError
 from retrieval.colbert import ColBERT, search
-from retrieval.colbert.scoring import Scorer
 
 pytestmark = pytest.mark.needs("colbert")
 
 
-@pytest.mark.parametrize("compiled", [True, False])
-def test_a_damaged_index_is_said_or_answers(
-    compiled: bool, checkpoint: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if compiled:
-        pytest.importorskip("numba")
-    else:
-        monkeypatch.setattr(search, "best_scorer", Scorer)
+def test_a_damaged_index_is_said_or_answers(checkpoint: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     loaded = build(PASSAGES, tmp_path / "whole", checkpoint)._checkpoint
+    build(PASSAGES[::-1], tmp_path / "other", checkpoint)
     vectors = dict(zip(QUERIES, loaded.encode_queries(QUERIES), strict=True))
 
     class Encoded:
@@ -38,7 +33,7 @@ def test_a_damaged_index_is_said_or_answers(
 
         def __init__(self, *_: object, **__: object) -> None: ...
 
-        def encode_queries(self, texts: Sequence[str]) -> list[torch.Tensor]:
+        def encode_queries(self, texts: Sequence[str]) -> list[NDArray[np.float32]]:
             return [vectors[text] for text in texts]
 
     monkeypatch.setattr(search, "Checkpoint", Encoded)
@@ -47,6 +42,7 @@ def test_a_damaged_index_is_said_or_answers(
         return ColBERT(path, device="cpu", checkpoint=checkpoint)
 
     assert attacked(tmp_path / "whole", tmp_path / "index", open_index) > 60
+    assert mixed(tmp_path / "whole", tmp_path / "other", tmp_path / "index", open_index) > 6
     assert with_other_files(tmp_path / "whole", tmp_path / "index", "colbert.json", open_index) > 60
 
 

@@ -73,6 +73,9 @@ def damaged() -> dict[str, tuple[str, bytes, str]]:
         member.type, member.linkname = tarfile.SYMTYPE, "/etc/passwd"
         archive.addfile(member)
 
+    two = tar({"a.jsonl": lines(*ABSTRACTS), "b.jsonl": lines(*ABSTRACTS)}, pack=bytes)
+    second = two.index(b"b.jsonl")
+
     def wiki17(content: bytes) -> bytes:
         return tar({"a.jsonl": content}, pack=gzip.compress)
 
@@ -81,6 +84,8 @@ def damaged() -> dict[str, tuple[str, bytes, str]]:
         "a bad checksum": ("wiki17", bytes(footer), "CRC check failed"),
         "no tar": ("wiki17", gzip.compress(b"hello" * 1000), "damaged"),
         "a cut tar": ("wiki17", gzip.compress(gzip.decompress(ARCHIVES["wiki17"])[:1200]), "damaged"),
+        "a bad header": ("wiki17", gzip.compress(two[:second] + b"c" + two[second + 1 :]), "its tar is damaged"),
+        "a cut between files": ("wiki17", gzip.compress(two[:second]), "the end of its tar is missing"),
         "no file": ("wiki17", tar({"readme.txt": b"hello"}, pack=gzip.compress), "holds no .jsonl file"),
         "a link": ("wiki17", gzip.compress(link.getvalue()), "damaged after record 0"),
         "no object": ("wiki17", wiki17(b"[1]\n"), "not a JSON object"),

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -77,7 +78,7 @@ def files(out: Path) -> list[str]:
 def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """Seconds that would have been waited between attempts."""
     waits: list[float] = []
-    monkeypatch.setattr("retrieval.corpora.download.time", SimpleNamespace(sleep=waits.append))
+    monkeypatch.setattr(download, "time", SimpleNamespace(sleep=waits.append, monotonic=time.monotonic))
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     return waits
 
@@ -203,6 +204,36 @@ class TestFromUrl:
             serving(sends(BIG + bytes(5_000_000), length=0)) as server,
             pytest.raises(RetrievalError, match=f"sends more than {len(BIG):,} bytes"),
         ):
+            get(SOURCE, tmp_path, server)
+
+    def test_what_nobody_says_the_size_of_has_a_bound(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(download, "_LARGEST", 100_000)
+        for length in None, 0:  # told by the server, and not
+            with (
+                serving(sends(BIG, length=length)) as server,
+                pytest.raises(RetrievalError, match="sends more than 100,000 bytes"),
+            ):
+                get(UNKNOWN, tmp_path, server)
+
+    @pytest.mark.parametrize("what", ["the head", "a redirect"])
+    def test_before_the_file_comes_there_is_a_total_time(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str
+    ) -> None:
+        monkeypatch.setattr(download, "_HEAD", 0.2)
+
+        def drips(handler: Handler) -> None:
+            head = b"Location: /\r\nContent-Length: 1000\r\n\r\n" if what == "a redirect" else b"x: "
+            handler.wfile.write(b"HTTP/1.1 302 Found\r\n" + head)
+            for _ in range(100):
+                handler.wfile.write(b" ")
+                threading.Event().wait(0.02)
+
+        with serving(drips) as server, pytest.raises(RetrievalError, match="ReadTimeout"):
+            get(SOURCE, tmp_path, server)
+
+    def test_a_redirect_may_not_be_long(self, tmp_path: Path) -> None:
+        long: Behaviour = lambda handler: handler.answer(302, bytes(2_000_000), Location="/")  # noqa: E731
+        with serving(long) as server, pytest.raises(RetrievalError, match="sent more than 1,048,576 bytes"):
             get(SOURCE, tmp_path, server)
 
     def test_a_file_cut_short_is_never_unpacked(self, tmp_path: Path) -> None:

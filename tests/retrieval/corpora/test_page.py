@@ -25,7 +25,7 @@ def test_what_the_page_shows_runs(tmp_path: Path) -> None:
     (tmp_path / "notes" / "new.md").write_text("Spruces.\n")
     (tmp_path / "more.jsonl").write_bytes(passage_line(Passage("oaks", "There are oaks.")))
     commands = re.findall(r"^    (odqa .*)$", PAGE, re.MULTILINE)
-    assert len(commands) == 5
+    assert len(commands) == 6
     for command in commands:
         words = [sys.executable, "-m", *shlex.split(command)]
         done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=True)

@@ -16,7 +16,7 @@ import sentence_transformers as library
 from support.hostile_pickle import Hostile
 from support.word_passages import PASSAGES, WORDS, scores
 
-from retrieval import Passage, RetrievalError, UsageError
+from retrieval import Passage, UsageError
 from retrieval.dense import Dense, Encoder, build
 from retrieval.dense.encoder import LoadedEncoder
 
@@ -130,29 +130,6 @@ class TestOpen:
             Dense(out, model=tiny("bert", seed=1), device="cpu")
         with pytest.raises(UsageError, match=r"is not the one that the passages .* were encoded with"):
             Dense(out, model=tiny("bert", hidden_size=32), device="cpu")
-
-    def test_paths_that_are_no_index(self, tmp_path: Path) -> None:
-        with pytest.raises(UsageError, match="there is no dense index in"):
-            Dense(tmp_path / "nothing")
-        with pytest.raises(UsageError, match="no dense index, or its build was not finished"):
-            Dense(tmp_path)
-
-    @pytest.mark.parametrize("name", ["vectors.npy", "corpus.jsonl", "probe.npy"])
-    def test_damage_is_noticed(self, index: Dense, tmp_path: Path, name: str) -> None:
-        shutil.copytree(index.path, tmp_path / "index")
-        (tmp_path / "index" / name).write_bytes(b"too short")
-        with pytest.raises(RetrievalError, match=rf"{name} is damaged: build the index again \(9 bytes instead of"):
-            Dense(tmp_path / "index", device="cpu")
-
-    def test_other_formats_are_refused(self, index: Dense, tmp_path: Path) -> None:
-        shutil.copytree(index.path, tmp_path / "index")
-        about = json.loads((tmp_path / "index" / "dense.json").read_text())
-        (tmp_path / "index" / "dense.json").write_text(json.dumps(about | {"format": 99}))
-        with pytest.raises(UsageError, match="index format 99, this version reads 1: build the index again"):
-            Dense(tmp_path / "index")
-        (tmp_path / "index" / "dense.json").write_text("{")
-        with pytest.raises(RetrievalError, match=r"dense\.json is damaged"):
-            Dense(tmp_path / "index")
 
 
 def test_without_the_extra_the_error_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -127,10 +127,6 @@ def test_an_unread_reply_of_an_unfinished_build_is_not_paid_again(tmp_path: Path
 
 def test_what_cannot_be_built_is_refused(tmp_path: Path, knowing: Knowing) -> None:
     out = tmp_path / "index"
-    with pytest.raises(UsageError, match="the corpus has no passages"):
-        build([], out, knowing)
-    with pytest.raises(UsageError, match="two passages have the id 'ada'"):
-        build([PASSAGES[0]] * 2, out, knowing)
     for wrong in ({"lm_calls": 0}, {"max_calls": 0}, {"batch_size": 0}, {"synonyms": 0.0}, {"synonyms": 1.1}):
         with pytest.raises(UsageError, match="a build needs batches of at least 1"):
             build(PASSAGES, out, knowing, **wrong)

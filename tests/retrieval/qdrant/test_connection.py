@@ -1,5 +1,6 @@
 """What only a server shows: keys, time-outs, errors, retries. The server is a stand-in of the HTTP API, no Qdrant."""
 
+import gzip
 import json
 import logging
 import socket
@@ -9,13 +10,13 @@ from pathlib import Path
 import pytest
 from support.colbert_sample import PASSAGES
 from support.command_line import exit_code
-from support.qdrant_stand_in import StandIn, hangs, hangs_up, refuses
+from support.qdrant_stand_in import StandIn, drips, hangs, hangs_up, refuses
 
 from eval.runs.fingerprints import fingerprints
 from retrieval import RetrievalError, UsageError, load
 from retrieval.__main__ import main
 from retrieval.indexes import passage_line
-from retrieval.qdrant import Qdrant, connection
+from retrieval.qdrant import Qdrant
 from retrieval.qdrant.connection import Connection
 
 KEY = "key-of-the-server-0123456789"
@@ -24,7 +25,7 @@ insecure = pytest.mark.filterwarnings("ignore:Api key is used with an insecure c
 
 @pytest.fixture(autouse=True)
 def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connection.time, "sleep", lambda seconds: None)
+    monkeypatch.setattr("retrieval.servers.seconds_to_wait", lambda *_: 0.0)
 
 
 def test_a_server_is_built_searched_and_changed_as_a_directory_is(
@@ -94,11 +95,23 @@ def test_a_server_that_does_not_answer_in_time_or_at_all_is_said(server: StandIn
     server.faults = [hangs]
     with pytest.raises(RetrievalError, match="did not answer within 1 s"):
         index("a city", 3)
+    server.faults = [drips]
+    with pytest.raises(RetrievalError, match="did not answer within 1 s"):
+        index("a city", 3)
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{free.getsockname()[1]}"
         with pytest.raises(RetrievalError, match=f"no Qdrant server answers at {url}"):
             Qdrant(url, collection="wiki", retries=0)
+
+
+def test_a_huge_reply_is_not_read(server: StandIn, monkeypatch: pytest.MonkeyPatch) -> None:
+    Qdrant.build(PASSAGES[:3], server.url, collection="wiki")
+    monkeypatch.setattr("retrieval.servers._LARGEST_REPLY", 10_000)
+    index = Qdrant(server.url, collection="wiki")
+    server.faults = [lambda handler: handler.answer(200, gzip.compress(b" " * 20_000), Content_Encoding="gzip")]
+    with pytest.raises(RetrievalError, match=f"the server at {server.url} sent more than 10,000 bytes"):
+        index("a city", 3)
 
 
 @pytest.mark.parametrize(

@@ -71,7 +71,7 @@ def test_colbert_ranks_by_maxsim_what_the_others_found(full: Path, checkpoint: P
     tables = vectors.float().split(lengths)
     found = load(f"qdrant:{full}").batch(QUERIES[:3], 36)  # the depth is all passages
     for query, passages in zip(encoder.encode_queries(QUERIES[:3]), found, strict=True):
-        scores = [float((table @ query.float().T).max(dim=0).values.sum()) for table in tables]
+        scores = [float((table @ torch.from_numpy(query).T).max(dim=0).values.sum()) for table in tables]
         best = sorted(range(36), key=lambda row: -scores[row])
         assert [p.score for p in passages] == pytest.approx([scores[row] for row in best], rel=1e-3)
         assert passages[0] == PASSAGES[best[0]]
@@ -172,10 +172,9 @@ def test_another_model_or_analyser_is_refused_by_what_it_was_built_with(
     with pytest.raises(UsageError, match=rf"the model '.*' is not the one .* the encoder {encoder}"):
         Qdrant(full, search="dense", model=tiny("bert", seed=1))
     from retrieval.qdrant import search
-    from retrieval.qdrant.late import LateEncoder
 
-    probe = LateEncoder.probe
-    monkeypatch.setattr(LateEncoder, "probe", lambda self: -probe(self))
+    probe = Checkpoint.probe
+    monkeypatch.setattr(Checkpoint, "probe", lambda self: -probe(self))
     with pytest.raises(UsageError, match=rf"the checkpoint '.*' is not the one .* the ColBERT checkpoint {checkpoint}"):
         Qdrant(full)
     monkeypatch.setattr(search, "tokens_of_probe", lambda analyser: ["other", "words"])

@@ -2,6 +2,7 @@
 
 import copy
 import gc
+import gzip
 import json
 import logging
 import math
@@ -89,7 +90,7 @@ def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """Seconds that the client would have waited between attempts."""
     waits: list[float] = []
     # The client's own name of the module: other threads of the process sleep too.
-    monkeypatch.setattr("retrieval.remote.client.time", SimpleNamespace(sleep=waits.append, monotonic=time.monotonic))
+    monkeypatch.setattr("retrieval.servers.time", SimpleNamespace(sleep=waits.append, monotonic=time.monotonic))
     return waits
 
 
@@ -218,16 +219,28 @@ def drips_its_head(handler: BaseHTTPRequestHandler) -> None:
         time.sleep(0.05)
 
 
-@pytest.mark.parametrize("behaviour", [drips, drips_its_head])
+def drips_a_redirect(handler: BaseHTTPRequestHandler) -> None:
+    handler.send_response(302)
+    handler.send_header("Location", "/")
+    handler.send_header("Content-Length", "1000000")
+    handler.end_headers()
+    for _ in range(200):
+        handler.wfile.write(b" ")
+        threading.Event().wait(0.05)
+
+
+@pytest.mark.parametrize("behaviour", [drips, drips_its_head, drips_a_redirect])
 def test_a_dripping_server_is_not_waited_for(behaviour: Any) -> None:
     with serving(behaviour) as server, pytest.raises(RetrievalError, match=r"did not answer within 0\.2 s"):
         ColBERTv2(server.url, timeout=0.2, retries=0)("q")
 
 
 def test_a_huge_reply_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("retrieval.remote.client._LARGEST_REPLY", 10_000)
-    with serving(says(b" " * 1_000_000)) as server, pytest.raises(RetrievalError, match="more than 10,000 bytes"):
-        ColBERTv2(server.url)("q")
+    monkeypatch.setattr("retrieval.servers._LARGEST_REPLY", 10_000)
+    packed = gzip.compress(b" " * 1_000_000)
+    for reply in says(b" " * 1_000_000), says(packed, Content_Encoding="gzip"), says(b" " * 20_000, 302, Location="/"):
+        with serving(reply) as server, pytest.raises(RetrievalError, match="sent more than 10,000 bytes"):
+            ColBERTv2(server.url)("q")
 
 
 def test_follows_redirects_but_not_for_ever() -> None:
