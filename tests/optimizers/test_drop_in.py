@@ -189,7 +189,7 @@ def test_the_code_in_the_documentation_runs(tmp_path: Path) -> None:
     pieces = re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
     elsewhere = [piece for piece in pieces if piece.startswith("# in another process")]
     here = [piece for piece in pieces if piece not in elsewhere]
-    assert (len(here), len(elsewhere)) == (11, 1)
+    assert (len(here), len(elsewhere)) == (13, 1)
     for code in (here, [here[0], here[2], *elsewhere]):
         done = subprocess.run(
             [sys.executable, "-c", "\n".join(code)],

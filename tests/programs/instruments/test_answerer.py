@@ -1,4 +1,6 @@
 import os
+import re
+import tomllib
 from pathlib import Path
 
 import dspy
@@ -155,3 +157,11 @@ def test_a_word_of_a_command_line_names_one(folder: Path) -> None:
     assert named.program == "blendfilter"
     assert named_answerer("@somebody, who are you?") is None
     assert named_answerer("blendfilter") is None
+
+
+def test_the_file_in_the_documentation_is_one() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "choosing.md").read_text(encoding="utf-8")
+    (text,) = re.findall(r"```toml\n(program = .*?)```", page, re.DOTALL)
+    shown = Answerer.model_validate(tomllib.loads(text))
+    assert shown.state_file == "answerer.state.json"
+    assert shown.chosen is not None
