@@ -6,8 +6,9 @@
 Each mutant is a copy of a method's file, or of one of the steps that it uses, with one small fault: another comparison,
 another constant or sign, another variable handed to a call, a keyword or a bound left out, a condition turned round, a
 statement removed. Of the steps only the functions that the method reaches are changed, in a quarter of the mutants. The
-tests in tests/programs/test_METHOD.py run against the mutant in a process of its own, and where they do not notice one
-of a step, the step's own tests. What nothing notices is printed with its line. Equal seeds give equal mutants.
+tests in tests/programs/test_METHOD.py run against the mutant in a process of its own, then what every method promises
+(test_every_method.py), and where they do not notice one of a step, the step's own tests. What nothing notices is
+printed with its line. Equal seeds give equal mutants.
 """
 
 import argparse
@@ -186,14 +187,14 @@ class _Loader(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         exec(compile(self._mutant.source, module.__file__, "exec"), module.__dict__)
 
 
-def survives(mutant: Mutant | None, tests: Path) -> bool:
-    """Whether all tests pass with the mutant in place of its module."""
+def survives(mutant: Mutant | None, tests: Path, method: str = "") -> bool:
+    """Whether all tests of a file pass with the mutant in place of its module; of contracts those for one method."""
     child = os.fork()
     if child == 0:
         if mutant is not None:
             sys.meta_path.insert(0, _Loader(mutant))
         with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
-            code = pytest.main([*OPTIONS, str(tests)])
+            code = pytest.main([*OPTIONS, "-k", method, str(tests)])
         os._exit(int(code))
     watched = os.pidfd_open(child)
     ended, _, _ = select.select([watched], [], [], LIMIT)
@@ -250,7 +251,8 @@ def main() -> None:
         for mutant in sorted(chosen):
             room, _, step = mutant.module.rpartition(".")
             of_step = [TESTS / "steps" / f"test_{step}.py"] if room == "programs.steps" else []
-            if all(survives(mutant, file) for file in (tests, *of_step)):
+            by_method = survives(mutant, tests) and survives(mutant, TESTS / "test_every_method.py", method)
+            if by_method and all(survives(mutant, file) for file in of_step):
                 survived += 1
                 print(f"  {mutant.module}:{mutant.line}: {mutant.was}\n      now {mutant.now}", flush=True)
         seconds = time.perf_counter() - started

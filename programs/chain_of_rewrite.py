@@ -7,7 +7,6 @@ question -> clarifications -> + keywords -> N documents -> analysis, candidate e
 """
 
 import hashlib
-import math
 import random
 import re
 from collections import Counter
@@ -25,6 +24,7 @@ from programs.steps.method import Method
 from programs.steps.quotes import find_quoted
 from programs.steps.result import PerPassage, Ranking, Reading, result
 from programs.steps.scorer import scorer_or_none
+from programs.steps.search import score_of
 from programs.steps.settings import Count, checked
 from programs.steps.side_by_side import side_by_side
 from programs.steps.text import as_text, blend, clean_list, one_line, simplify
@@ -287,13 +287,10 @@ class ChainOfRewrite(Method):
 
     def _judge(self, **inputs: str) -> tuple[str, float, str]:
         """The candidate, p(unknown), and where p(unknown) comes from."""
-        if self.unknown == "binary":
-            reply, p, measured_by = ask(self.candidate, **inputs), None, "binary"
-        else:
-            measure, logprobs = partial(word_probability, _UNKNOWN), self.unknown == "logprobs"
-            reply, p, measured_by = ask_with_probability(
-                self.candidate, "candidate", measure, _P_UNKNOWN, logprobs=logprobs, **inputs
-            )
+        measure = partial(word_probability, _UNKNOWN)
+        reply, p, measured_by = ask_with_probability(
+            self.candidate, "candidate", measure, _P_UNKNOWN, by=self.unknown, **inputs
+        )
         candidate = parse_answer(reply.candidate) or _UNKNOWN
         # The tokens of a refusal in other words say nothing of the probability of the word itself.
         if measured_by == "logprobs" and candidate == _UNKNOWN != simplify(reply.candidate or ""):
@@ -309,7 +306,7 @@ class ChainOfRewrite(Method):
         from retrieval.ranking.rerank import rerank
 
         new = [passage for passage in documents if passage.id not in known]
-        return known | {passage.id: _score(passage) for passage in rerank(question, new, self.scorer)}
+        return known | {passage.id: score_of(passage) for passage in rerank(question, new, self.scorer)}
 
     def _read(self, question: str, shown: Sequence[Passage]) -> str:
         return as_text(ask(self.answer, context=number(shown), question=question).answer)
@@ -344,9 +341,9 @@ def _best(lists: Iterable[Sequence[Passage]], n: int) -> list[Passage]:
     """
     best: dict[str, Passage] = {}
     for passage in (passage for passages in lists for passage in passages):
-        if passage.id not in best or _score(passage) > _score(best[passage.id]):
+        if passage.id not in best or score_of(passage) > score_of(best[passage.id]):
             best[passage.id] = passage
-    return sorted(best.values(), key=_score, reverse=True)[:n]
+    return sorted(best.values(), key=score_of, reverse=True)[:n]
 
 
 def _by_relevance(documents: Sequence[Passage], analyses: dict[str, _Analysis]) -> list[Passage]:
@@ -364,10 +361,6 @@ def _by_relevance(documents: Sequence[Passage], analyses: dict[str, _Analysis]) 
         return -min(analysis.relevance, least if unmeasured else 1.0), unmeasured
 
     return sorted(documents, key=key)
-
-
-def _score(passage: Passage) -> float:
-    return -math.inf if passage.score is None else passage.score
 
 
 def _rewrite(question: str, passage: Passage, analysis: _Analysis) -> Passage:

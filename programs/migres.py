@@ -7,7 +7,6 @@ what happens after the last round. There the authors' code decides.
 question -> search -> filter -> facts with citations -> answer, or what is missing -> sub-queries -> search -> …
 """
 
-import math
 from collections import Counter
 from collections.abc import Sequence
 from functools import partial
@@ -20,7 +19,7 @@ from programs.steps.citations import Fact, keep_confirmed, keep_supported, repor
 from programs.steps.filtering import Match, shorten, threshold_for
 from programs.steps.method import Method
 from programs.steps.result import Reading, Statements, Turns, result
-from programs.steps.search import Search, search_for
+from programs.steps.search import Search, score_of, search_for
 from programs.steps.settings import Count, checked
 from programs.steps.side_by_side import side_by_side
 from programs.steps.text import (
@@ -218,9 +217,9 @@ class MIGRES(Method):
         best: dict[str, Match] = {}
         for query in queries:
             for passage in self._relevant(query, passages):
-                if passage.id not in best or _score(passage) > _score(best[passage.id].passage):
+                if passage.id not in best or score_of(passage) > score_of(best[passage.id].passage):
                     best[passage.id] = Match(passage, query)
-        return sorted(best.values(), key=lambda match: _score(match.passage), reverse=True)
+        return sorted(best.values(), key=lambda match: score_of(match.passage), reverse=True)
 
     def _relevant(self, query: str, passages: Sequence[Passage]) -> list[Passage]:
         from retrieval.ranking.filter import filter_sentences
@@ -228,7 +227,7 @@ class MIGRES(Method):
 
         if self.compression == "filter":
             return filter_sentences(query, passages, self.scorer, self.threshold)
-        return [passage for passage in rerank(query, passages, self.scorer) if _score(passage) >= self.threshold]
+        return [passage for passage in rerank(query, passages, self.scorer) if score_of(passage) >= self.threshold]
 
     def _choose(self, kept: list[Match]) -> tuple[list[Match], list[Passage]]:
         """The k best; with compression by the LM, the k best that it finds relevant, and all that it looked at."""
@@ -266,7 +265,7 @@ class MIGRES(Method):
 
     def _detect(self, question: str, known: Sequence[Fact]) -> _Verdict:
         reply = ask(self.detect, facts=number(_evidence(known)), question=question)
-        answer = _parse_answer(reply.answer)
+        answer = unless_declined(as_text(reply.answer))  # unanswerable, in whatever words, is no answer
         explanation, missing = one_line(reply.explanation), line_or_nothing(reply.missing)
         if answer:
             return _Verdict(answer, explanation, "")
@@ -276,12 +275,6 @@ class MIGRES(Method):
         if not self.answer:
             return None
         return ask(self.answer, context=number(_evidence(known)), question=question).answer  # type: ignore[no-any-return]
-
-
-def _parse_answer(said: str | None) -> str:
-    """The answer of the main module; empty for unanswerable, in whatever words."""
-    answer = as_text(said)
-    return unless_declined(answer)
 
 
 def _found(searches: Sequence[Search]) -> list[Passage]:
@@ -326,10 +319,6 @@ def _report(turn: _Round) -> dict[str, Any]:
         "explanation": turn.verdict.explanation if turn.verdict else None,
         "missing": turn.verdict.missing if turn.verdict else None,
     }
-
-
-def _score(passage: Passage) -> float:
-    return -math.inf if passage.score is None else passage.score
 
 
 if __name__ == "__main__":

@@ -71,7 +71,7 @@ class PassageReader(Method):
         super().__init__()
         self.retriever = as_retriever(retriever)
         self.k = k
-        self.logprobs = probability == "logprobs"
+        self.probability = probability
         self.in_flight = in_flight
         self.scored_by = upr.partition(":")[0]
         self.scorer = scorer_or_none(upr)
@@ -93,12 +93,10 @@ class PassageReader(Method):
         """The answer in the passage, its probability, and where the probability comes from."""
         inputs = {"document": number([passage]), "question": question}
         reply, p, measured_by = ask_with_probability(
-            self.candidate, "candidate", mean_probability, _PROBABILITY, logprobs=self.logprobs, **inputs
+            self.candidate, "candidate", mean_probability, _PROBABILITY, by=self.probability, **inputs
         )
         answer = parse_answer(reply.candidate)
-        if p is None:
-            p, measured_by = 1.0, "binary"
-        return answer, p if answer else 0.0, measured_by
+        return answer, (1.0 if p is None else p) if answer else 0.0, measured_by
 
     def choose(
         self, question: str, passages: list[Passage], ranked: Sequence[Candidate], **further: Any
@@ -122,8 +120,7 @@ class PassageReader(Method):
 
 def parse_answer(said: str | None) -> str:
     """The answer as one line; empty where the LM gave none, or wrote that it has none."""
-    answer = one_line(said)
-    return unless_declined(answer)
+    return unless_declined(one_line(said))
 
 
 def _shares(question: str, passages: Sequence[Passage], scorer: "Scorer | None") -> dict[str, float]:

@@ -18,6 +18,7 @@ from signatures.replies import ProbabilityOrNone
 
 __all__ = [
     "Field",
+    "Measured",
     "Stated",
     "Token",
     "ask_with_logprobs",
@@ -59,26 +60,46 @@ class Stated(NamedTuple):
     desc: str
 
 
+class Measured(NamedTuple):
+    """A reply with a probability that goes with it."""
+
+    reply: dspy.Prediction
+    probability: float | None
+    """None where there is no measurement."""
+    measured_by: str
+    """Where the probability comes from: "logprobs", "stated" (the LM gave a number), or "binary" for no measurement."""
+
+
 def ask_with_probability(
     predictor: dspy.Module,
     field: str,
     measure: Callable[[Field], float | None],
     stated: Stated,
     *,
-    logprobs: bool,
+    by: str,
     **inputs: str,
-) -> tuple[dspy.Prediction, float | None, str]:
-    """Call the predictor, and return the reply, the probability that goes with it, and where the probability is from.
+) -> Measured:
+    """Call the predictor, and measure a probability of its reply.
 
-    It is from "logprobs", by `measure` from the tokens of the field. Or it is "stated": without `logprobs`, and where
-    the LM has none, the LM is asked for a number. It is None where neither gives one.
+    Args:
+        predictor: What is asked.
+        field: The output whose tokens are measured.
+        measure: Gives the probability by the tokens of the field.
+        stated: Asks the LM for a number in their place.
+        by: "logprobs" asks for a number only where the LM has no log-probabilities; "stated" always does; "binary"
+            measures nothing.
+        inputs: What the predictor is given.
     """
-    if logprobs and (scored := ask_with_logprobs(predictor, field, **inputs)):
+    if by == "binary":
+        return Measured(ask(predictor, **inputs), None, "binary")
+    if by == "logprobs" and (scored := ask_with_logprobs(predictor, field, **inputs)):
         reply, found = scored
-        return reply, measure(found) if found else None, "logprobs"
-    output = dspy.OutputField(desc=stated.desc, default_factory=lambda: None)
-    reply = ask(predictor, signature=predictor.signature.append(stated.name, output, ProbabilityOrNone), **inputs)
-    return reply, reply.get(stated.name), "stated"
+        p = measure(found) if found else None
+    else:
+        by, output = "stated", dspy.OutputField(desc=stated.desc, default_factory=lambda: None)
+        reply = ask(predictor, signature=predictor.signature.append(stated.name, output, ProbabilityOrNone), **inputs)
+        p = reply.get(stated.name)
+    return Measured(reply, p, "binary" if p is None else by)
 
 
 def ask_with_logprobs(predictor: dspy.Module, field: str, **inputs: Any) -> tuple[dspy.Prediction, Field | None] | None:

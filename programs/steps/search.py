@@ -3,6 +3,7 @@
 The draft is BlendFilter's external augmentation. Repeated, it is ITER-RETGEN.
 """
 
+import math
 from typing import NamedTuple
 
 import dspy
@@ -11,7 +12,7 @@ from programs.steps.ask import ask
 from programs.steps.text import as_text, blend, one_line, simplify
 from retrieval import Passage, Retriever, number
 
-__all__ = ["Search", "search_for", "search_with_drafts"]
+__all__ = ["Search", "score_of", "search_for", "search_with_drafts"]
 
 
 class Search(NamedTuple):
@@ -24,6 +25,11 @@ class Search(NamedTuple):
 def search_for(retriever: Retriever, query: str, k: int) -> Search:
     """Search for k passages and keep the query with them."""
     return Search(query, retriever(query, k))
+
+
+def score_of(passage: Passage) -> float:
+    """The passage's score; one without a score comes behind all others."""
+    return -math.inf if passage.score is None else passage.score
 
 
 def search_with_drafts(retriever: Retriever, draft: dspy.Module, question: str, k: int, turns: int) -> list[Search]:
