@@ -37,14 +37,6 @@ def test_the_metrics_are_chosen(runs: list[str], capsys: pytest.CaptureFixture[s
     }
 
 
-def test_without_json_it_is_text(runs: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    capsys.readouterr()
-    assert exit_code(main, ["compare", *runs[:2]]) == 0
-    said = capsys.readouterr().out
-    assert f"direct: {runs[0]}, task sample, program direct" in said
-    assert said.splitlines()[0].endswith("LM calls.")
-
-
 def test_a_terminal_gets_bars(runs: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = Terminal()
     monkeypatch.setattr("sys.stderr", terminal)

@@ -1,12 +1,8 @@
-from argparse import ArgumentParser
-from pathlib import Path
-
 import pytest
 
 from eval.__main__ import make_parser
-from eval.commands.options import add_data, add_runs, read_runs, request_of, task_name
+from eval.commands.options import request_of, task_name
 from eval.runs.request import Pace, Request
-from retrieval import UsageError
 
 
 @pytest.mark.parametrize(
@@ -20,21 +16,6 @@ from retrieval import UsageError
 )
 def test_a_task_is_part_of_the_name_of_a_directory(spec: str, name: str) -> None:
     assert task_name(spec) == name
-
-
-def test_each_of_several_joined_directories_must_hold_a_run() -> None:
-    parser = ArgumentParser()
-    add_runs(parser)
-    with pytest.raises(UsageError, match=r"^here holds no run"):
-        read_runs(parser.parse_args(["here,there"]))
-
-
-def test_local_copies_may_be_named_by_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for value, data in ("", None), (str(tmp_path), str(tmp_path)):
-        monkeypatch.setenv("ODQA_DATA", value)
-        parser = ArgumentParser()
-        add_data(parser)
-        assert parser.parse_args([]).data == data
 
 
 def test_what_flags_leave_out_is_what_code_leaves_out(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -178,13 +178,6 @@ def test_metrics_are_chosen(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     assert 0 <= score["low"] <= score["mean"] <= score["high"] <= 1
 
 
-def test_questions_with_yes_or_no_are_scored_by_accuracy(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    questions = tmp_path / "questions.jsonl"
-    questions.write_text('{"id": "1", "question": "Is Lund in Sweden?", "answers": ["yes"]}\n')
-    assert call(f"file:{questions}", *GOOD[1:], "--style", "yesno", "--run", str(tmp_path / "run")) == 0
-    assert "accuracy" in capsys.readouterr().out.splitlines()[2]
-
-
 def test_demonstrations_are_shown_and_are_part_of_what_the_run_is(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -203,28 +196,6 @@ def test_demonstrations_are_shown_and_are_part_of_what_the_run_is(
     capsys.readouterr()
     assert call(*GOOD, "--limit", "3", "--run", str(tmp_path / "run")) == 2
     assert "holds another run, with different demonstrations" in capsys.readouterr().err
-
-
-def test_a_run_is_taken_up_with_the_same_flags_only(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    flags = [*GOOD, "--limit", "3", "--run", str(tmp_path / "run")]
-    assert call(*flags) == 0
-    table, rows = capsys.readouterr().out, (tmp_path / "run" / "rows.jsonl").read_bytes()
-    assert call(*flags, "--threads", "1") == 0
-    assert (capsys.readouterr().out, (tmp_path / "run" / "rows.jsonl").read_bytes()) == (table, rows)
-    assert call(*flags, "--k", "4") == 2
-    assert "holds another run, with different settings; choose another directory" in capsys.readouterr().err
-
-
-def test_a_run_that_a_limit_stopped_goes_on_with_another(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    flags = [*GOOD, "--limit", "3", "--run", str(tmp_path / "run")]
-    assert call(*flags, "--max-calls", "5", "--threads", "1") == 0
-    output, errors = capsys.readouterr()
-    assert "INCOMPLETE: 0 of 3 questions; the limit of 5 LM calls is reached." in output
-    assert f"to continue, repeat the command with --run {tmp_path}/run and another limit" in errors
-    assert call(*flags, "--max-minutes", "5") == 0
-    assert "INCOMPLETE" not in capsys.readouterr().out
-    paid = (tmp_path / "run" / "calls.jsonl").read_bytes().splitlines()
-    assert len(paid) == 3 * 7
 
 
 def test_attempts_that_a_limit_stopped_go_on_under_the_name_that_they_share(

@@ -6,9 +6,8 @@ from support.records import a_manifest, a_row
 from eval.figures.costs import Costs, costs
 from eval.figures.summary import summarise
 from eval.records.record import Row
-from eval.reports.text import cost_table
 from programs.instruments.cost import Cost, Spent
-from programs.instruments.trace import Found, Trace, Turn
+from programs.instruments.trace import Trace, Turn
 
 
 def row(cost: Cost, turns: Sequence[Sequence[str] | None] = (), error: str | None = None, found: Any = ()) -> Row:
@@ -50,21 +49,3 @@ def test_iterations_and_the_passages_in_them() -> None:
     assert (found.iterations, found.passages) == (4 / 2, 4 / 4)
     without = costs_of([row(ONE, [None, None])])
     assert (without.iterations, without.passages) == (2, None)
-
-
-def test_the_table() -> None:
-    found = [Found(query=n, passages=ids) for n, ids in enumerate((("1", "2"), ("3", "1"), None), 1)]
-    text = cost_table(costs_of([row(TWO, [["1"]], found=found), row(ONE)]))
-    assert [line.rstrip() for line in text.split("\n")] == [
-        "                    LM calls  tokens in  tokens out       USD  searches  seconds",
-        "per question of 2       2.00      20.00        4.00  0.500000      1.50     1.00",
-        "  draft                 1.00      10.00        2.00  0.250000",
-        "  read                  1.00      10.00        2.00  0.250000",
-        "altogether                 4         40           8  1.000000         3     2.00",
-        "  paid in this run         3         30           6  0.750000",
-        "different passages found per question: 1.50",
-        "iterations per question: 1.00",
-        "retrieved passages shown per iteration: 1.00",
-    ]
-    assert "unknown" in cost_table(costs_of([row(Cost(1, usd=None, paid_usd=None))]))
-    assert cost_table(costs_of([])).startswith("      ")

@@ -143,12 +143,6 @@ class TestExtraction:
         lm, _ = saying({"Zorx |": "Ada Quill found the planet Zorx."}, useful="some")
         assert self.ask(lm).useful is None
 
-    @pytest.mark.parametrize("name", ["m", "shown"])
-    def test_counts_below_one_are_refused(self, name: str) -> None:
-        options: dict[str, Any] = {name: 0}
-        with pytest.raises(UsageError, match=f"{name} must be at least 1, not 0"):
-            Extraction(retriever(), **options)
-
 
 FACTS = "[1] Who found the planet Zorx? Ada Quill\n[2] Where was Ada Quill born? Lund"
 
@@ -247,20 +241,16 @@ class TestFirstSearch:
         seen, _ = self.ask(Reply(WriteKnowledgeOrNone, {"knowledge": "[NONE]"}), threshold=7.0)
         assert (seen.won, seen.knowledge) == ([False, False], [])
 
-    def test_knowledge_behind_a_refusal_counts(self) -> None:
-        said = "I do not know when. She was born in Lund."
-        seen, _ = self.ask(Reply(WriteKnowledgeOrNone, {"knowledge": said}), threshold=7.0)
-        assert [passage.text for passage in seen.knowledge] == [said]
-
     def test_k_passages_reach_the_leaf_as_the_filter_cuts_them_down(self) -> None:
         """The best, zorx, is all that one place has room for; and of ada the sentence with the answer is lost."""
         assert self.ask(threshold=-6.0, k=1)[0].won == [False, True]
 
-    @pytest.mark.parametrize("name", ["m", "m_against", "k"])
-    def test_counts_below_one_are_refused(self, name: str) -> None:
-        options: dict[str, Any] = {name: 0}
-        with pytest.raises(UsageError, match=f"{name} must be at least 1, not 0"):
-            FirstSearch(Memory([]), against="mixture", **options)
+
+@pytest.mark.parametrize(("study", "name"), [(Extraction, "shown"), (FirstSearch, "m_against")])
+def test_counts_below_one_are_refused(study: Callable[..., dspy.Module], name: str) -> None:
+    options: dict[str, Any] = {**({"against": "mixture"} if study is FirstSearch else {}), name: 0}
+    with pytest.raises(UsageError, match=f"{name} must be at least 1, not 0"):
+        study(retriever(), **options)
 
 
 class TestPrepared:

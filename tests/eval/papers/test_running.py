@@ -14,7 +14,7 @@ from support.scripted import Function, engine_lm, render
 import programs
 from eval.papers.measuring import metrics_for
 from eval.papers.printing import beside
-from eval.papers.running import run
+from eval.papers.running import ANSWER_LAST, NoAnswer, run
 from eval.papers.setup import Setup
 from eval.papers.tables import Table, TableRow, find
 from eval.papers.tables import choose as choose_parts
@@ -26,7 +26,7 @@ from eval.tasks import choose, load
 from eval.tasks.demonstrations.training import Shown
 from lms.extractive import extractive_lm
 from odqa.limits import Limiter, Limits
-from programs.instruments.adapters import load_adapter
+from programs.instruments.cost import measured
 from programs.instruments.state import save_state
 from retrieval import Memory, Passage, Retriever
 from retrieval import load as load_retriever
@@ -93,14 +93,6 @@ def test_runs_on_the_sample_and_takes_up_what_was_run(sample: Retriever, data: P
     calls = {path: (path / "rows.jsonl").read_bytes() for path in (tmp_path / "runs").iterdir()}
     assert run_and_print(find("blendfilter:table4"), made) == printed
     assert {path: (path / "rows.jsonl").read_bytes() for path in (tmp_path / "runs").iterdir()} == calls
-
-
-def test_settings_reach_the_programs(sample: Retriever, data: Path, tmp_path: Path) -> None:
-    made = setup(tmp_path / "runs", sample, limit=1, data=data, settings={"k": 3})
-    run_and_print(find("blendfilter:table5"), made)
-    manifests = [json.loads(path.read_text()) for path in (tmp_path / "runs").glob("*/manifest.json")]
-    assert len(manifests) == 4  # the same for both retrievers
-    assert {(m["settings"]["original"], m["settings"]["k"]) for m in manifests} == {(True, 3), (False, 3)}
 
 
 def test_demonstrations_are_shown_where_the_paper_shows_some(sample: Retriever, data: Path, tmp_path: Path) -> None:
@@ -227,48 +219,12 @@ def answering() -> Iterator[Callable[..., Provider]]:
         yield lambda **fields: servers.enter_context(Provider(lambda prompt, before: render(fields)).running())
 
 
-@pytest.mark.leaves_sockets
-def test_temperature_and_server_make_another_run(
-    answering: Callable[..., Provider], data: Path, tmp_path: Path
-) -> None:
-    (example,) = load("sample", 1)
-    wrong, right = answering(answer="no idea"), answering(answer=example.answers[0])
-    table = with_rows({"name": "One", "program": "direct", "retriever": "none"})
-
-    def exact_match(server: Provider, temperature: float) -> str:
-        lm = dspy.LM("openai/gpt-4o-mini", api_base=server.url, api_key="none", cache=False, temperature=temperature)
-        made = setup(tmp_path / "runs", None, lms={"": lambda *_: lm}, limit=1, data=data)
-        printed = run_and_print(table, made)
-        assert f"temperature {temperature}" in printed
-        assert f"api_base {server.url}" in printed
-        return next(line.split()[4] for line in printed.splitlines() if line.endswith(" 1") and "Exact Match" in line)
-
-    assert (exact_match(wrong, 1.0), wrong.asked) == ("0.000", 1)
-    assert (exact_match(wrong, 0.0), wrong.asked) == ("0.000", 2)
-    assert (exact_match(right, 0.0), right.asked) == ("1.000", 1)
-    assert (exact_match(wrong, 1.0), wrong.asked) == ("0.000", 2)
-    assert {(m["temperature"], m["api_base"]) for m in manifests(tmp_path)} == {
-        (1.0, wrong.url),
-        (0.0, wrong.url),
-        (0.0, right.url),
-    }
-
-
 def test_a_run_that_a_limit_stops_before_its_first_answer_says_so(
     sample: Retriever, data: Path, tmp_path: Path
 ) -> None:
     table = with_rows({"name": "One", "program": "blendfilter"})
     made = setup(tmp_path / "runs", sample, limit=1, data=data, limiter=Limiter(Limits(calls=2)))
     assert "One: the limit of 2 LM calls is reached before a question was answered" in run_and_print(table, made)
-
-
-def test_another_adapter_makes_another_run(sample: Retriever, data: Path, tmp_path: Path) -> None:
-    made = setup(tmp_path / "runs", sample, limit=1, data=data)
-    table = with_rows({"name": "One", "program": "direct"})
-    for name in "chat", "json":
-        with dspy.context(adapter=load_adapter(name)):
-            assert f"Adapter: {name}" in run_and_print(table, made)
-    assert {m["adapter"] for m in manifests(tmp_path)} == {"chat", "json"}
 
 
 def test_a_rows_own_settings_win_over_the_callers(sample: Retriever, data: Path, tmp_path: Path) -> None:
@@ -400,20 +356,6 @@ def test_a_row_that_is_scored_by_answers_too_asks_for_them(sample: Retriever, da
     assert calls_by_predictor(tmp_path) == [{"answer": 1}]
 
 
-def test_gains_are_computed_from_our_figures(sample: Retriever, data: Path, tmp_path: Path) -> None:
-    (table,) = choose_parts([find("blendfilter:table1")], ["CoT", "BlendFilter"], ["HotPotQA"])
-    ran = run(table, setup(tmp_path / "runs", sample, data=data))
-    ours = {(cell.row.name, cell.column.name): cell.ours for cell in ran.cells}
-    cot, best = (ours[name, "HotPotQA Exact Match"] for name in ("CoT", "BlendFilter"))
-    assert cot
-    assert best
-    gain = ours["CoT", "HotPotQA IMP"]
-    assert gain
-    assert gain.value == pytest.approx(100 * (best.value - cot.value) / cot.value)
-    assert ours["BlendFilter", "HotPotQA IMP"] is None
-    assert "Not run" not in beside(ran)
-
-
 def test_an_average_needs_all_its_columns(offline: None, sample: Retriever, data: Path, tmp_path: Path) -> None:
     (table,) = choose_parts([find("qpaug:table3")], ["GPT-4, SBERT"], ["Hotpot F1", "Average F1"])
     ran = run(table, setup(tmp_path / "runs", sample, limit=1, data=data))
@@ -443,25 +385,6 @@ def test_says_what_is_missing(data: Path, tmp_path: Path) -> None:
     assert "40.1" in nothing
     assert "MIGRES, oracle corpus: needs --retriever oracle=SPEC" in nothing
     assert not (tmp_path / "none").exists()
-
-
-def test_an_oracle_corpus_has_a_retriever_of_its_own(data: Path, tmp_path: Path) -> None:
-    table = with_rows(
-        {"name": "Usual", "program": "direct"}, {"name": "Oracle", "program": "direct", "retriever": "oracle"}
-    )
-    usual, oracle = Memory([Passage("1", "Rashomon won.")]), Memory([Passage("2", "Rashomon won.")])
-    without = setup(tmp_path / "a", usual, limit=1, data=data)
-    assert "Oracle: needs --retriever oracle=SPEC" in run_and_print(table, without)
-    both = {"": ("sample", usual), "oracle": ("the oracle's", oracle)}
-    run_and_print(table, setup(tmp_path / "b", None, limit=1, data=data, retrievers=both))
-    seen = {
-        json.loads((run / "manifest.json").read_text())["retriever"]: json.loads((run / "rows.jsonl").read_text())
-        for run in (tmp_path / "b").iterdir()
-    }
-    assert {name: [p["id"] for p in row["prediction"]["passages"]] for name, row in seen.items()} == {
-        "sample": ["1"],
-        "the oracle's": ["2"],
-    }
 
 
 @pytest.mark.slow
@@ -519,3 +442,21 @@ def test_a_run_of_eval_with_all_metrics_is_taken_as_it_is(sample: Retriever, dat
     with adapter(request):
         assert "Not run" not in run_and_print(table, made)
     assert manifests(tmp_path) == []
+
+
+@pytest.mark.parametrize("name", sorted(ANSWER_LAST))
+def test_without_the_answer_the_searches_are_the_same_and_cost_less(name: str) -> None:
+    seen, calls = [], []
+    for answers in (True, False):
+        program = programs.load(name)(load_retriever("sample"))
+        if not answers:
+            program.answer = NoAnswer(program.answer)
+        with dspy.context(lm=extractive_lm()), measured() as cost:
+            seen.append(program(question="Who founded IKEA?"))
+        calls.append(cost.lm_calls)
+    for field in ("queries", "passages", "evidence", "retrieved", "ranked"):
+        assert seen[0].get(field) == seen[1].get(field), field
+    assert seen[0].answer != ""
+    assert seen[1].answer == ""
+    assert calls[1] < calls[0]
+    assert "answer" not in {predictor.partition(".")[0] for predictor in cost.predictors}

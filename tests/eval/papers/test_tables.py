@@ -88,12 +88,6 @@ def test_figures_are_the_papers_with_all_their_digits(table: str, row: str, colu
     assert str(row_of(table, row).figures[column]) == figure
 
 
-def test_a_figure_that_the_paper_does_not_print_is_none() -> None:
-    assert row_of("blendfilter:table1", "BlendFilter").figures[2] is None
-    assert row_of("migres:table3", "VTG").figures == (Decimal("41.5"), *[None] * 5, Decimal("63.0"), *[None] * 5)
-    assert row_of("blendfilter:fig4", "CoT, one answer").figures == (None, None)
-
-
 def roles(row: TableRow) -> tuple[str | None, str | None, str]:
     return row.reader, row.planner, row.retriever
 

@@ -2,7 +2,7 @@ from support.records import a_manifest, a_row
 
 from eval.figures.costs import costs
 from eval.figures.summary import summarise
-from eval.reports.text import align, cost_table, table
+from eval.reports.text import align, cost_table, fitted, table
 from eval.reports.trace import question_text
 from programs.instruments.cost import Cost, Spent
 
@@ -55,6 +55,21 @@ def test_a_part_of_a_cost_is_set_in() -> None:
 
 def test_columns_are_aligned() -> None:
     assert align([["", "n", "what"], ["all", "10", "x"]], left=(0, 2)) == "      n  what\nall  10  x"
+
+
+def test_lines_that_are_too_wide_have_numbers_and_what_their_words_say_stands_above() -> None:
+    lines = [["program", "EM", "F1", "state"], ["a" * 12, "50.0", "60.0", "complete"], ["b", "40.0", "50.0", "x " * 9]]
+    assert fitted(lines, [0, 3], None) == fitted(lines, [0, 3], 60) == align(lines, [0, 3])
+    assert fitted(lines, [0, 3], 20).splitlines() == [
+        f"1: {'a' * 12},",
+        "state complete",
+        "2: b, state x x x x",
+        "x x x x x",
+        "",
+        "     EM    F1",
+        "1  50.0  60.0",
+        "2  40.0  50.0",
+    ]
 
 
 def test_no_name_makes_lines_of_its_own() -> None:

@@ -24,13 +24,12 @@ from eval.metrics import STANDARD
 from eval.records.run import Run
 from eval.reports.formats import COST_COLUMNS, cost_lines
 from eval.reports.html.page import page as make_page
-from eval.reports.html.page import write
 from eval.reports.html.visible import visible
 from eval.runs.runner import evaluate
 from eval.runs.store import read
 from programs.steps.ask import ask
 from programs.steps.result import result
-from retrieval import Memory, Passage, UsageError
+from retrieval import Memory, Passage
 
 pytestmark = pytest.mark.needs("selenium")
 
@@ -245,11 +244,6 @@ def test_a_comparison_has_the_figures_of_the_comparison(run: Run, tmp_path: Path
         assert said in parsed.text
 
 
-def test_runs_that_cannot_be_compared(run: Run, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="they cannot be compared"):
-        page([run, make_run(tmp_path / "c", "another question", task="other")])
-
-
 def test_the_best_of_several_attempts(run: Run, tmp_path: Path) -> None:
     best = best_of([run, make_run(tmp_path / "b", *TEXTS)])
     parsed = Parsed(page([best]))
@@ -269,15 +263,6 @@ def test_an_incomplete_run_says_so_and_why() -> None:
 def test_a_run_without_a_row_has_a_page() -> None:
     run = a_run("r", [], {"asked": 3, "program": "p"}, gap="it was killed, or is under way")
     assert "0 of 3 questions; it was killed, or is under way" in Parsed(page([run])).text
-
-
-def test_a_page_replaces_an_older_one_or_is_not_written(tmp_path: Path) -> None:
-    file = tmp_path / "page.html"
-    file.write_text("an older one")
-    write(file, "new")
-    assert file.read_text() == "new"
-    with pytest.raises(UsageError, match=r"cannot write .*none/page\.html"):
-        write(tmp_path / "none" / "page.html", "new")
 
 
 def test_what_is_not_seen_is_written_out() -> None:
