@@ -7,8 +7,9 @@ whether it is complete.
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
+from eval.commands.options import columns
 from eval.reports.formats import heading, interval, percent, usd
-from eval.reports.text import align
+from eval.reports.text import align, fitted
 from eval.runs.found import StateFile, find
 from eval.runs.store import Glance, glance
 from odqa.console import output
@@ -25,9 +26,10 @@ def main(args: Namespace) -> None:
     found = find(args.folder)
     parts = []
     if found.runs:
-        parts.append(align([_RUN, *map(_run, found.runs)], left=(0, 1, 2, 3, 9)))
+        parts.append(fitted([_RUN, *map(_run, found.runs)], (0, 1, 2, 3, 9), columns()))
     if found.states:
-        parts.append(align([("state file", "program", "recipe", "before", "after"), *map(_state, found.states)]))
+        heads = ("state file", "program", "recipe", "before", "after")
+        parts.append(fitted([heads, *map(_state, found.states)], (0,), columns()))
     if found.reports:
         parts.append(align([("report", "title"), *((str(r.path), r.title) for r in found.reports)], left=(0, 1)))
     output("\n\n".join(parts) or f"there are no runs, states or reports in {args.folder}")

@@ -23,28 +23,10 @@ from programs.instruments.settings import settings_of
 from retrieval import UsageError
 
 __all__ = [
-    "add_attempts",
-    "add_data",
-    "add_demonstrations",
-    "add_judge_api_base",
-    "add_limits",
-    "add_lm_calls",
-    "add_pace",
-    "add_runs",
-    "add_skip_damaged",
-    "add_threads",
-    "add_workers",
-    "check_draws",
-    "columns",
-    "limits_of",
-    "pace_of",
-    "priced",
-    "read_runs",
-    "request_of",
-    "seeds_of",
-    "task_name",
-    "workers_of",
-]
+    "add_attempts", "add_data", "add_demonstrations", "add_judge_api_base", "add_limits", "add_lm_calls", "add_pace",
+    "add_runs", "add_skip_damaged", "add_threads", "add_workers", "check_draws", "columns", "limits_of", "pace_of",
+    "priced", "read_runs", "request_of", "seeds_of", "task_name", "workers_of",
+]  # fmt: skip
 
 
 def _count(parser: ArgumentParser, flag: str, help_: str, default: int | None = None) -> None:

@@ -64,17 +64,10 @@ def table(runs: Sequence[Run]) -> pa.Table:
 
 
 def export(runs: Sequence[Run], path: str | Path) -> int:
-    """Write the table to a file, whole or not at all.
+    """Write the table to FILE.csv or FILE.parquet, whole or not at all, and give the number of rows.
 
     In CSV lists are JSON, and a text that a spreadsheet would take for a formula has an apostrophe before it, so that
     nothing that an LM or a passage says is computed where the file is opened. Parquet has the texts as they are.
-
-    Args:
-        runs: As `eval.runs.store.read` gives them.
-        path: FILE.csv or FILE.parquet; a file that is there is replaced.
-
-    Returns:
-        The number of rows.
 
     Raises:
         UsageError: the file's name ends in something else, or the file cannot be written; or as `table` says.

@@ -11,22 +11,9 @@ from eval.records.record import PaidCall
 from programs.instruments.cost import Cost, Spent
 
 __all__ = [
-    "COSTS",
-    "COST_COLUMNS",
-    "CostLine",
-    "cost_lines",
-    "cost_notes",
-    "heading",
-    "interval",
-    "p_value",
-    "paid",
-    "passages_lines",
-    "passages_warning",
-    "percent",
-    "signed_percent",
-    "spent_cells",
-    "usd",
-]
+    "COSTS", "COST_COLUMNS", "CostLine", "cost_lines", "cost_notes", "heading", "interval", "p_value", "paid",
+    "passages_lines", "passages_warning", "percent", "signed_percent", "spent_cells", "usd",
+]  # fmt: skip
 
 _HEADINGS = {
     "em": "EM",

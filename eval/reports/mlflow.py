@@ -55,17 +55,10 @@ class Tracing(MlflowCallback):
 
 
 def log(run: Run, *, experiment: str = "dspy-odqa") -> str:
-    """Log a run, finished or not.
+    """Log a run, finished or not, to an experiment, which is made if it is missing; gives the id of MLflow's run.
 
     Its manifest becomes parameters; its scores with their intervals, its counts and costs become metrics; the files of
     its directory become artifacts. A run that was logged before is updated.
-
-    Args:
-        run: As `eval.runs.store.read` gives it.
-        experiment: Where to log it in MLflow's tracking store; made if it is missing.
-
-    Returns:
-        The id of MLflow's run.
 
     Raises:
         UsageError: it is the best of several runs.
@@ -128,14 +121,10 @@ def _run(client: MlflowClient, experiment: str, run: Run) -> str:
 def _params(manifest: dict[str, Any]) -> Iterator[tuple[str, str]]:
     for name, value in manifest.items():
         nested = value if name in ("settings", "versions") else {}
-        for key, setting in nested.items():
-            yield f"{name}.{key}", _text(setting)
-        if not nested and value is not None and name != "self_tests":
-            yield name, _text(value)
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        named = {f"{name}.{key}": setting for key, setting in nested.items()} or {name: value}
+        for key, setting in named.items():
+            if name != "self_tests" and (nested or setting is not None):
+                yield key, setting if isinstance(setting, str) else json.dumps(setting, ensure_ascii=False)
 
 
 def _metrics(summary: Summary, run: Run) -> Iterator[tuple[str, float]]:
@@ -143,19 +132,23 @@ def _metrics(summary: Summary, run: Run) -> Iterator[tuple[str, float]]:
     for type_, figures in summary.by_type.items():
         yield from ((f"{_folder(type_)}/{name}", value) for name, value in _figures(figures))
     spent = costs(run.rows, run.manifest)
-    of_iterations = {"iterations": spent.iterations, "passages_per_iteration": spent.passages}
-    yield from ((name, value) for name, value in of_iterations.items() if value is not None)
     groups = {"total": spent.total, **{f"predictor/{name}": share for name, share in spent.total.predictors.items()}}
-    for group, share in {**groups, **{f"judge/{name}": judge for name, judge in spent.judges.items()}}.items():
-        amounts = {name: value for name, value in asdict(share).items() if name != "predictors" and value is not None}
-        yield from ((f"{group}/{name}", value) for name, value in amounts.items())
+    groups |= {f"judge/{name}": judge for name, judge in spent.judges.items()}
+    amounts = {"iterations": spent.iterations, "passages_per_iteration": spent.passages}
+    for group, share in groups.items():
+        amounts |= {f"{group}/{name}": value for name, value in asdict(share).items() if name != "predictors"}
+    yield from ((name, value) for name, value in amounts.items() if value is not None)
 
 
 def _figures(figures: Figures) -> Iterator[tuple[str, float]]:
     yield from {"n": figures.n, "failed": figures.failed, "unparsable": figures.unparsable}.items()
     for name, score in figures.scores.items():
-        yield from {name: score.mean, f"{name}.low": score.low, f"{name}.high": score.high}.items()
-        yield f"{name}.n", score.n
+        yield from {
+            name: score.mean,
+            f"{name}.low": score.low,
+            f"{name}.high": score.high,
+            f"{name}.n": score.n,
+        }.items()
     yield from ((f"per_question.{name}", value) for name, value in figures.cost.items())
 
 

@@ -45,11 +45,8 @@ class Progress:
         self._metric = metric
         self._clock = clock
         self._earlier = earlier
-        self._asked = 0
-        self._failed = 0
+        self._asked = self._failed = self._scored = self._calls = 0
         self._score = 0.0
-        self._scored = 0
-        self._calls = 0
         self._usd: float | None = 0.0
         self._at, self._asked_then = clock(), earlier
         self._bar = progress_bar(total=total, initial=earlier, unit="question", file=self._file)

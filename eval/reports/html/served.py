@@ -27,7 +27,7 @@ from pydantic import BaseModel
 from eval.choosing.record import FILE, Price, Race, read_race
 from eval.figures.comparison import compare
 from eval.figures.settings import ABSENT, differing, settings
-from eval.figures.summary import Figures, Score, summarise
+from eval.figures.summary import Figures, summarise
 from eval.records.record import Manifest, jsonable
 from eval.records.run import Run
 from eval.records.standing import standing
@@ -55,6 +55,10 @@ __all__ = ["run_routes"]
 
 _REPORT = "/report"
 _TOLD_APART_ELSEWHERE = ("program", "lm", "retriever", "fingerprints")  # entries that have a column of their own
+
+_OF_A_LINE = (
+    "name", "program", "lm", "retriever", "standing", "questions", "answered", "finished", "scores", "cost",
+)  # fmt: skip
 
 _Made = TypeVar("_Made")
 
@@ -201,7 +205,10 @@ def _shown(name: str, seen: Glance, total: Figures | None) -> dict[str, Any]:
     return {
         "name": name,
         "task": manifest.task,
-        **_method(manifest),
+        "program": manifest.program,
+        "lm": manifest.lm,
+        "retriever": manifest.retriever,
+        "standing": standing(manifest.lm or ""),
         "started": manifest.started,
         "last_row": written and datetime.fromtimestamp(written, UTC).isoformat(timespec="seconds"),
         "questions": manifest.asked,
@@ -212,22 +219,12 @@ def _shown(name: str, seen: Glance, total: Figures | None) -> dict[str, Any]:
     }
 
 
-def _method(manifest: Manifest) -> dict[str, Any]:
-    """What was asked, and what its figures stand for: those of a language model, a ceiling or a floor."""
-    about = {name: getattr(manifest, name) for name in ("program", "lm", "retriever")}
-    return {**about, "standing": standing(manifest.lm or "")}
-
-
 def _figures(total: Figures | None) -> dict[str, Any]:
     """Scores from 0 to 1, and costs per question; null where they are not known yet."""
     if total is None:
         return {"failed": None, "unparsable": None, "scores": {}, "cost": None}
-    scores = {name: _score(name, score) for name, score in total.scores.items()}
+    scores = {name: {"heading": heading(name), **jsonable(score)} for name, score in total.scores.items()}
     return {"failed": total.failed, "unparsable": total.unparsable, "scores": scores, "cost": total.cost}
-
-
-def _score(metric: str, score: Score) -> dict[str, Any]:
-    return {"heading": heading(metric), **jsonable(score)}
 
 
 def _all_races(folder: str | Path) -> list[dict[str, Any]]:
@@ -275,9 +272,8 @@ def _leaderboard(folder: str | Path) -> dict[str, Any]:
     lines = {}
     for name, found in seen.items():
         shown = _shown(name, found, found.total)
-        figures = {key: shown[key] for key in ("questions", "answered", "finished", "scores", "cost")}
-        lines[name] = {"name": name, "title": _title(found.manifest), **_method(found.manifest)}
-        lines[name] |= {"apart": apart[name], **figures}
+        own = {"title": _title(found.manifest), "apart": apart[name]}
+        lines[name] = own | {key: shown[key] for key in _OF_A_LINE}
     copies = _rescored(seen)
     for name, first in copies.items():
         while first in copies:  # a copy of a copy

@@ -222,20 +222,3 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert "best of 2" in capsys.readouterr().out
     assert call("compare", "--help") == 0
     assert "--metric" in capsys.readouterr().out
-
-
-@pytest.mark.parametrize(
-    ("arguments", "complaint"),
-    [
-        ([], "the following arguments are required: RUN"),
-        (["nowhere", "here"], "nowhere holds no run: there is no "),
-        (["nowhere", "here", "--metrics", "em"], "unrecognized arguments: --metrics em"),
-    ],
-)
-def test_bad_input_is_one_line_and_exit_2(
-    arguments: list[str], complaint: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert call("compare", *arguments) == 2
-    output, errors = capsys.readouterr()
-    assert (output, errors.count("\n")) == ("", 1)
-    assert complaint in errors
