@@ -18,12 +18,11 @@ from typing import ClassVar, Literal, NamedTuple
 import dspy
 
 from programs.steps.ask import ask
-from programs.steps.candidates import parse_answer
+from programs.steps.candidates import parse_answer, scorer_or_none
 from programs.steps.logprobs import Stated, ask_with_probability, word_probability
 from programs.steps.method import Method
 from programs.steps.quotes import find_quoted
 from programs.steps.result import PerPassage, Ranking, Reading, result
-from programs.steps.scorer import scorer_or_none
 from programs.steps.search import score_of
 from programs.steps.settings import Count, checked
 from programs.steps.side_by_side import side_by_side
@@ -33,7 +32,7 @@ from retrieval.ranking.fuse import reciprocal_rank_fusion
 from signatures.answer import AnswerEntity
 from signatures.extract import AnalyseDocument, NameCandidate
 from signatures.query import ListExplicitQueries, ListRelatedQueries
-from signatures.replies.items import bare
+from signatures.replies.texts import bare
 
 __all__ = ["ChainOfRewrite"]
 

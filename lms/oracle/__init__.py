@@ -37,8 +37,7 @@ import dspy
 
 from lms.engine import AsyncPromptEngine, PromptEngine
 from lms.extractive.fields import fill
-from lms.oracle.gold import Gold, fold, leads_of
-from lms.oracle.reply import PerfectReply
+from lms.oracle.reply import Gold, PerfectReply, fold, leads_of
 from lms.prompt import Prompt, parse, render
 from odqa.errors import UsageError
 

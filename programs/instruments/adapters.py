@@ -53,15 +53,12 @@ class JSONAdapter(tolerant.JSONAdapter):
     ) -> Any:
         """Ask the LM; where a server refuses the schema under `auto`, ask again without it."""
         asked = signature, demos, inputs
-        if schema := self._schema(lm, signature):
-            try:
-                return super().__call__(lm, {**lm_kwargs, "response_format": schema}, *asked)
-            except (LMInvalidRequestError, LMUnsupportedFeatureError) as error:
-                if self.structured == "on" or isinstance(error, ContextWindowExceededError):
-                    raise
-            with _learning(lm):
-                return super().__call__(lm, dict(lm_kwargs), *asked)
-        return super().__call__(lm, lm_kwargs, *asked)
+        if not (schema := self._schema(lm, signature)):
+            return super().__call__(lm, lm_kwargs, *asked)
+        with self._unless_refused():
+            return super().__call__(lm, {**lm_kwargs, "response_format": schema}, *asked)
+        with _learning(lm):
+            return super().__call__(lm, dict(lm_kwargs), *asked)
 
     async def acall(
         self,
@@ -73,15 +70,21 @@ class JSONAdapter(tolerant.JSONAdapter):
     ) -> Any:
         """`__call__` for asynchronous callers."""
         asked = signature, demos, inputs
-        if schema := self._schema(lm, signature):
-            try:
-                return await super().acall(lm, {**lm_kwargs, "response_format": schema}, *asked)
-            except (LMInvalidRequestError, LMUnsupportedFeatureError) as error:
-                if self.structured == "on" or isinstance(error, ContextWindowExceededError):
-                    raise
-            with _learning(lm):
-                return await super().acall(lm, dict(lm_kwargs), *asked)
-        return await super().acall(lm, lm_kwargs, *asked)
+        if not (schema := self._schema(lm, signature)):
+            return await super().acall(lm, lm_kwargs, *asked)
+        with self._unless_refused():
+            return await super().acall(lm, {**lm_kwargs, "response_format": schema}, *asked)
+        with _learning(lm):
+            return await super().acall(lm, dict(lm_kwargs), *asked)
+
+    @contextmanager
+    def _unless_refused(self) -> Iterator[None]:
+        """Ends the block where a server refuses the schema and may be asked without it."""
+        try:
+            yield
+        except (LMInvalidRequestError, LMUnsupportedFeatureError) as error:
+            if self.structured == "on" or isinstance(error, ContextWindowExceededError):
+                raise
 
     def _prepare_response_format(self, lm: Any, lm_kwargs: Any, signature: Any) -> None:
         """Does nothing, in place of DSPy's choice: the schema is in `lm_kwargs` already, if there is to be one."""

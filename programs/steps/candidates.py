@@ -11,7 +11,6 @@ import dspy
 from programs.steps.logprobs import Stated, ask_with_probability, mean_probability
 from programs.steps.method import Method
 from programs.steps.result import PerPassage, Ranking, Reading, result
-from programs.steps.scorer import scorer_or_none
 from programs.steps.side_by_side import side_by_side
 from programs.steps.text import one_line, unless_declined
 from retrieval import AnyRetriever, Passage, as_retriever, number
@@ -19,7 +18,7 @@ from retrieval import AnyRetriever, Passage, as_retriever, number
 if TYPE_CHECKING:
     from retrieval.ranking.scorers import Scorer
 
-__all__ = ["Candidate", "PassageReader", "parse_answer"]
+__all__ = ["Candidate", "PassageReader", "parse_answer", "scorer_or_none"]
 
 _PROBABILITY = Stated("probability", "probability, from 0 to 1, that the candidate is the right answer")
 
@@ -121,6 +120,21 @@ class PassageReader(Method):
 def parse_answer(said: str | None) -> str:
     """The answer as one line; empty where the LM gave none, or wrote that it has none."""
     return unless_declined(one_line(said))
+
+
+def scorer_or_none(spec: str) -> "Scorer | None":
+    """None for the spec "none", else the scorer that `retrieval.ranking.scorers.load_scorer` opens.
+
+    Its module is imported only when a scorer is named.
+
+    Raises:
+        UsageError: no scorer has that name, or it cannot be loaded.
+    """
+    if spec == "none":
+        return None
+    from retrieval.ranking.scorers import load_scorer
+
+    return load_scorer(spec)
 
 
 def _shares(question: str, passages: Sequence[Passage], scorer: "Scorer | None") -> dict[str, float]:

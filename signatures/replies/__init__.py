@@ -1,6 +1,6 @@
 r"""Types for output fields that read what an LM plainly meant, in whatever form it wrote it.
 
-Reading is one small grammar: a text is stripped of its wrapping (`cleaning`), cut into items (`items`) or into clauses
+Reading is one small grammar: a text is stripped of its wrapping (`cleaning`), cut into items (`texts`) or into clauses
 and words (`numbers`, `refusals`), and decided by the words of `words.toml`, which has other languages than English too.
 
 They show in the prompt as the plain type that they stand for, such as `list[int]`, and work with every adapter of DSPy.

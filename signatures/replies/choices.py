@@ -82,7 +82,7 @@ class Choice(Reply):
 
 class YesNo(Reply, shows=Literal["yes", "no"]):
     """Yes or no, as a word. "Yes.", "**Yes**", "Yes, because …", "The answer is no.", "True" and a JSON true are read,
-    and so are the words of other languages (`signatures.replies.words.LANGUAGES`).
+    and so are the words of other languages (`words.toml`).
 
     Text that says both, or neither, is unparsable.
     """

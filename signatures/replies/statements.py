@@ -9,9 +9,9 @@ import pydantic
 
 from signatures.replies.as_written import Reply
 from signatures.replies.cleaning import holds_nothing, json_in, says_nothing, tidy, without_closing
-from signatures.replies.items import items_of
 from signatures.replies.numbers import Numbers
 from signatures.replies.refusals import is_refusal
+from signatures.replies.texts import items_of
 
 __all__ = ["Statement", "Statements"]
 

@@ -6,8 +6,8 @@ from typing import Any
 
 from signatures.replies.as_written import Reply
 from signatures.replies.cleaning import holds_nothing, json_in, says_nothing, tidy, without_closing
-from signatures.replies.items import bare, items_of
 from signatures.replies.refusals import is_refusal
+from signatures.replies.texts import bare, items_of
 
 __all__ = ["Triples"]
 

@@ -4,6 +4,7 @@ import dspy
 import pytest
 
 from lms.oracle import Gold, oracle_lm
+from lms.oracle.reply import leads_of
 from programs.migres import MIGRES
 from retrieval import Memory, Passage, number
 from signatures.act import ChooseStrategy, ReasonOn
@@ -190,3 +191,15 @@ def test_what_no_gold_is_known_for_is_read() -> None:
     reply = ask(Odd, context=ENOUGH, question="Who swam through the Orm?")
     assert reply.mood in ("grave", "gay")
     assert reply.topic
+
+
+@pytest.mark.parametrize(
+    ("answers", "expected"), [(("Yes.", "true"), True), (("no",), False), (("yes", "no"), None), (("Yesterday",), None)]
+)
+def test_yes_or_no(answers: tuple[str, ...], expected: bool | None) -> None:
+    assert Gold("Is it?", answers).yes_no is expected
+
+
+def test_a_query_can_be_made_of_titles_leads_and_answers_but_not_of_yes_and_no() -> None:
+    gold = Gold("Is it?", ("yes",), (("A", "B"), ("C",)), leads=("Who?", "no"))
+    assert leads_of(gold) == ["A", "B", "C", "Who?"]

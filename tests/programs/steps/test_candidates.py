@@ -1,6 +1,8 @@
 """Answers from one passage each: what counts as none, and where their probabilities come from."""
 
 import math
+import subprocess
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -12,9 +14,9 @@ from support.scripted import UNPARSABLE, Function, Reply, engine_lm, scripted
 from support.scripted_logprobs import Given, with_logprobs
 
 from programs.instruments.cost import measured
-from programs.steps.candidates import Candidate, PassageReader, parse_answer
+from programs.steps.candidates import Candidate, PassageReader, parse_answer, scorer_or_none
 from retrieval import Memory, Passage
-from retrieval.ranking.scorers import Scorer
+from retrieval.ranking.scorers import Lexical, Scorer
 from signatures.adapters import ChatAdapter
 from signatures.answer import NameAnswer
 
@@ -193,3 +195,13 @@ def test_as_fields_of_a_result() -> None:
         "shares": {"2": 0.75, "1": 0.25},
         "measured_by": {"stated": 1, "binary": 1},
     }
+
+
+def test_a_scorer_comes_by_its_name_and_without_one_its_module_is_not_imported() -> None:
+    assert scorer_or_none("none") is None
+    assert isinstance(scorer_or_none("lexical"), Lexical)
+    code = (
+        "import sys; from programs.steps.candidates import scorer_or_none; scorer_or_none('none'); print(*sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "retrieval.ranking.scorers" not in done.stdout.split()
