@@ -71,6 +71,7 @@ def run(code: str, directory: Path) -> list[str]:
 
 
 @pytest.mark.slow
+@pytest.mark.needs("langchain_core", "llama_index", "haystack", "mlflow")
 def test_in_this_process(tmp_path: Path) -> None:
     sections = ("A tool of an agent", "MLflow", "LangChain, LlamaIndex, Haystack")
     code = [piece for section in sections for language, piece in pieces(section) if language == "python"]

@@ -1,17 +1,14 @@
 from typing import Any
 
 import pytest
+from support.ray_cluster import WITH_RAY
 
 from odqa.cluster import connected
 from retrieval import UsageError
 
-pytestmark = [
-    pytest.mark.xdist_group("ray"),
-    *(pytest.mark.filterwarnings(f"ignore::{kind}") for kind in ("DeprecationWarning", "FutureWarning", "UserWarning")),
-]
+pytestmark = WITH_RAY
 
 
-@pytest.mark.needs("ray")
 @pytest.mark.parametrize(("address", "where"), [(None, "here"), ("10.0.0.1:6379", "at 10.0.0.1:6379")])
 def test_a_cluster_that_does_not_start_is_said_in_one_line(
     monkeypatch: pytest.MonkeyPatch, address: str | None, where: str

@@ -7,7 +7,7 @@ import dspy
 import pytest
 from dspy.lm15 import Request, Response
 from support import compiling
-from support.compiling import SETTINGS
+from support.compiling import recipes_but
 from support.learning_lm import HELD_OUT, TABLE, TRAIN, LearningLM
 from support.scripted import engine_lm
 
@@ -35,7 +35,7 @@ def compiled(recipe: str, directory: Path, retriever: Retriever, engine: Any = N
 
 
 # Two run nothing while they compile, and one is made of two of the others.
-RUNS = sorted(set(SETTINGS) - {"labeled_few_shot", "knn_few_shot", "combined"})
+RUNS = recipes_but("labeled_few_shot", "knn_few_shot", "combined")
 
 
 @pytest.mark.parametrize("recipe", RUNS)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support.compiling import SETTINGS
+from support.compiling import SETTINGS, recipes_but
 from support.faulty_server import Provider
 from support.learning_lm import EXAMPLES
 from support.patience import eventually
@@ -42,7 +42,7 @@ for line in sys.stdin:
 """
 KILLS = 2
 # Two of the others make no calls while they compile, one is part of another, and one is made of two others.
-RECIPES = sorted(set(SETTINGS) - {"labeled_few_shot", "knn_few_shot", "bootstrap_few_shot", "combined"})
+RECIPES = recipes_but("labeled_few_shot", "knn_few_shot", "bootstrap_few_shot", "combined")
 
 
 def reply(prompt: str, before: int) -> str:

@@ -112,7 +112,10 @@ STATE = {
         ("direct --recipe gepa --evaluations many", "argument --evaluations: invalid int value: 'many'"),
         ("direct --recipe copro --breadth 1", "breadth must be at least 2, not 1"),
         ("direct --recipe simba --batch-size 0", "batch-size must be at least 1, not 0"),
-        ("direct --recipe mipro_v2 --candidates 0", "candidates must be at least 1, not 0"),
+        pytest.param(
+            *("direct --recipe mipro_v2 --candidates 0", "candidates must be at least 1, not 0"),
+            marks=pytest.mark.needs("optuna"),
+        ),
         ("direct --recipe combined --candidates 0", "candidates must be at least 1, not 0"),
         ("direct --recipe gepa --state edited.json", "edited.json is a damaged state file: TypeError in 'answer'"),
         ("direct --recipe gepa --state none.json", "cannot read the state file none.json: "),

@@ -8,17 +8,14 @@ from typing import Any
 
 import pytest
 from support.patience import eventually
-from support.ray_cluster import ray_cluster
+from support.ray_cluster import WITH_RAY, ray_cluster
 from support.stuck_worker import StuckWorker
 
 from odqa.cluster import Workers
 from retrieval import Passage, UsageError
 from retrieval.encoding import do_tasks
 
-pytestmark = [
-    pytest.mark.xdist_group("ray"),
-    *(pytest.mark.filterwarnings(f"ignore::{kind}") for kind in ("DeprecationWarning", "FutureWarning", "UserWarning")),
-]
+pytestmark = WITH_RAY
 
 
 @pytest.fixture(scope="module")

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import dspy
+import pytest
 from support.learning_lm import HELD_OUT, TRAIN
 from support.scripted import engine_lm
 
@@ -13,7 +14,7 @@ from eval.metrics import em
 from optimizers import load, why_no_state
 from optimizers.optimize import Outcome, optimize
 
-__all__ = ["SETTINGS", "compiled"]
+__all__ = ["SETTINGS", "compiled", "recipes_but"]
 
 SETTINGS: dict[str, dict[str, Any]] = {
     "labeled_few_shot": {},
@@ -27,6 +28,12 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "combined": {"candidates": 1},
 }
 """Small settings of each recipe."""
+
+
+def recipes_but(*left_out: str) -> list[Any]:
+    """All recipes but these, as the parameters of a test, each with a mark that says what it needs."""
+    needed = {"mipro_v2": [pytest.mark.needs("optuna")]}
+    return [pytest.param(name, marks=needed.get(name, [])) for name in sorted(SETTINGS) if name not in left_out]
 
 
 def compiled(

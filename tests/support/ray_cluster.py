@@ -12,8 +12,17 @@ from typing import Any
 
 import pytest
 
+__all__ = ["WITH_RAY", "ray_cluster", "short_folder"]
+
 os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
 os.environ["RAY_ENABLE_UV_RUN_RUNTIME_ENV"] = "0"
+
+WITH_RAY = [
+    pytest.mark.needs("ray"),
+    pytest.mark.xdist_group("ray"),
+    *(pytest.mark.filterwarnings(f"ignore::{kind}") for kind in ("DeprecationWarning", "FutureWarning", "UserWarning")),
+]
+"""The marks of tests that use Ray: one process has all of them, and Ray warns of much."""
 
 _STORE = 80 * 2**20  # bytes; Ray wants at least 75 MB
 

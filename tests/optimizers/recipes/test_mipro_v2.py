@@ -11,6 +11,8 @@ from optimizers.recipes.mipro_v2 import compile
 from programs.migres import MIGRES
 from retrieval import UsageError
 
+pytestmark = pytest.mark.needs("optuna")
+
 
 def test_with_0_demonstrations_it_finds_instructions_alone(tmp_path: Path) -> None:
     outcome = compiled("mipro_v2", MIGRES(TABLE), LearningLM(), tmp_path, {"demonstrations": 0}, only=["detect"])

@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from dataclasses import replace
+from importlib.metadata import version
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -296,6 +297,7 @@ class TestFromHub:
         assert files(tmp_path) == WHOLE
         assert capfd.readouterr() == ("", "")
 
+    @pytest.mark.skipif(version("huggingface_hub") >= "1", reason="the library begins anew since its version 1")
     def test_it_goes_on_where_an_earlier_call_broke_off(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         with serving(self.hub(BIG), self.hub(BIG, stop=100_000), refuses(404)) as server:
             self.point_to(server, monkeypatch)

@@ -3,7 +3,10 @@
 import subprocess
 import sys
 
+import pytest
 
+
+@pytest.mark.needs("bs4")
 def test_a_missing_package_is_named_with_the_way_to_get_it() -> None:
     code = (
         "import sys; sys.modules['pypdf'] = None\n"

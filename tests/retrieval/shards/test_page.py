@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from support.command_line import exit_code
-from support.ray_cluster import ray_cluster
+from support.ray_cluster import WITH_RAY, ray_cluster
 
 from eval.runs.store import read as read_run
 from odqa.__main__ import main
@@ -19,10 +19,7 @@ from retrieval.__main__ import all_words
 from retrieval.__main__ import make_parser as retrieval_parser
 from retrieval.corpora import SAMPLE, read
 
-pytestmark = [
-    pytest.mark.xdist_group("ray"),
-    *(pytest.mark.filterwarnings(f"ignore::{kind}") for kind in ("DeprecationWarning", "FutureWarning", "UserWarning")),
-]
+pytestmark = WITH_RAY
 
 PAGE = Path(__file__).parents[3] / "docs" / "scale.md"
 

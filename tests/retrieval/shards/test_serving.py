@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.ray_cluster import ray_cluster
+from support.ray_cluster import WITH_RAY, ray_cluster
 
 from odqa.errors import ShardError
 from retrieval import Memory, Passage, UsageError
@@ -14,10 +14,7 @@ from retrieval.corpora import SAMPLE, read
 from retrieval.shards import serving, split
 from retrieval.shards.serving import deployed
 
-pytestmark = [
-    pytest.mark.xdist_group("ray"),
-    *(pytest.mark.filterwarnings(f"ignore::{kind}") for kind in ("DeprecationWarning", "FutureWarning", "UserWarning")),
-]
+pytestmark = WITH_RAY
 
 QUERIES = ["chemist who discovered samarium", "the river in the city"]
 

@@ -13,7 +13,7 @@ import pytest
 from support.counted_lm import CountedLM, TwoCalls
 from support.faulty_server import Provider
 from support.patience import eventually
-from support.ray_cluster import ray_cluster, short_folder
+from support.ray_cluster import WITH_RAY, ray_cluster, short_folder
 from support.scripted import engine_lm
 
 import retrieval
@@ -26,7 +26,7 @@ from odqa.cluster import Workers
 from odqa.limits import Limiter, Limits
 from retrieval import Memory, Passage, UsageError
 
-pytestmark = pytest.mark.xdist_group("ray")
+pytestmark = WITH_RAY
 
 WORDS = ["iron", "gold", "zinc", "lead", "neon", "argon", "xenon", "boron"]
 
