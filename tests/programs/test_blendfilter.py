@@ -259,10 +259,6 @@ class TestSwitches:
         assert "Atom Man vs. Superman" in titles(seen.passages)
         assert "Atom Man vs. Superman" not in titles(seen.evidence)
 
-    def test_no_hop_is_refused(self) -> None:
-        with pytest.raises(UsageError, match="hops must be at least 1"):
-            BlendFilter(case_retriever(), hops=0)
-
     def test_five_passages_per_query_are_asked_for_by_default(self) -> None:
         alone = {"external": False, "internal": False, "filter": "off"}
         with scripted(self.answer("[5] Gillian Jacobs")):
