@@ -10,7 +10,7 @@ from support.scripted import UNPARSABLE, Reply, scripted
 
 from programs.allies import ALLIES
 from programs.instruments.cost import Cost, measured
-from retrieval import Memory, Passage, UsageError
+from retrieval import Memory, Passage
 from signatures.answer import AnswerShortDirectly
 from signatures.query import ListSubQuestions
 from signatures.verify import RateAnswer
@@ -202,9 +202,3 @@ def test_closed_book_the_lm_writes_the_evidence() -> None:
     ]
     assert beams(seen)[-1] == [([QUESTION, WHERE], "Lund", 0.9)]
     assert (cost.lm_calls, cost.searches) == (10, 0)
-
-
-@pytest.mark.parametrize("setting", ["beam", "expansions", "sub_questions"])
-def test_settings_below_one_are_refused(setting: str) -> None:
-    with pytest.raises(UsageError, match=f"{setting} must be at least 1"):
-        ALLIES(None, **{setting: 0})

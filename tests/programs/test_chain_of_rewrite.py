@@ -21,7 +21,7 @@ from support.scripted import UNPARSABLE, Function, Reply, Script, engine_lm, ren
 
 from programs.chain_of_rewrite import ChainOfRewrite
 from programs.instruments.cost import measured
-from retrieval import Memory, Passage, UsageError
+from retrieval import Memory, Passage
 from signatures.answer import AnswerEntity
 from signatures.extract import AnalyseDocument, NameCandidate
 from signatures.query import ListExplicitQueries, ListRelatedQueries
@@ -453,10 +453,6 @@ class TestSwitches:
             method(m=6, n=4, in_flight=2, unknown="binary")(question=QUESTION)
         assert len(most) == 2 + 2 * 4
         assert max(most) == 2
-
-    def test_a_scorer_there_is_not_is_refused(self) -> None:
-        with pytest.raises(UsageError, match="unknown scorer 'gpt'"):
-            method(upr="gpt")
 
 
 def test_when_all_are_unknown_the_reader_gets_the_originals_and_nothing_is_fed_back() -> None:

@@ -116,8 +116,3 @@ def test_an_unparsable_reply_turns_the_passage_down_and_is_counted() -> None:
         seen = method()(question=QUESTION)
     assert (seen.answer, seen.candidates["bo"]) == ("Lund", "")
     assert (cost.unparsable, cost.lm_calls) == (1, 4)
-
-
-def test_an_unknown_scorer_is_refused() -> None:
-    with pytest.raises(UsageError, match="unknown scorer"):
-        method(upr="likely")

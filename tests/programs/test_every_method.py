@@ -45,6 +45,16 @@ def test_a_count_below_one_is_refused(method: str, setting: str) -> None:
         load(method)(Memory([]), **{setting: 0})
 
 
+@pytest.mark.parametrize(
+    ("method", "setting"),
+    [(name, setting) for name in names() for setting in hints(name) if setting in ("upr", "reranker", "entailment")],
+)
+def test_a_model_that_there_is_not_is_refused(method: str, setting: str) -> None:
+    mode = {"mode": "rerank"} if method == "alce" else {}  # the one of its modes that checks citations
+    with pytest.raises(UsageError, match=r"unknown .*'nosuch'"):
+        load(method)(Memory([]), **{setting: "nosuch"}, **mode)
+
+
 @pytest.mark.parametrize("method", [name for name in names() if {"k", "m"} & set(counts(name))])
 @pytest.mark.parametrize("wanted", [1, 2])
 def test_as_many_passages_are_searched_for_as_the_setting_says(method: str, wanted: int) -> None:

@@ -11,7 +11,7 @@ from support.scripted import UNPARSABLE, Reply, scripted
 from programs.hop import Hop
 from programs.instruments.cost import Cost, measured
 from retrieval import Memory, Passage
-from signatures.answer import REASONING, AnswerShort, AnswerYesNo
+from signatures.answer import REASONING, AnswerShort
 from signatures.extract import TakeNotes
 from signatures.query import AskForHop
 
@@ -151,8 +151,3 @@ def test_the_answering_call_is_told_what_its_reasoning_is_to_name() -> None:
     for style in ("short", "yesno"):
         signature = Hop(Memory([]), style=style).answer.predict.signature
         assert signature.fields["reasoning"].json_schema_extra["desc"] == REASONING
-
-
-def test_yes_no_style_decides_at_the_end() -> None:
-    seen, _, _ = run(*CASE[:2], Reply(AnswerYesNo, {"reasoning": "She was.", "answer": "yes"}), style="yesno", hops=1)
-    assert (seen.answer, seen.reasoning) == ("yes", "She was.")

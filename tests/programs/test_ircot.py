@@ -10,7 +10,7 @@ from support.scripted import UNPARSABLE, Reply, scripted
 from programs.instruments.cost import Cost, measured
 from programs.ircot import IRCoT
 from retrieval import Memory, Passage
-from signatures.answer import REASONING, AnswerShort, AnswerYesNo
+from signatures.answer import REASONING, AnswerShort
 from signatures.write import WriteNextThought
 
 QUESTION = "Where was the finder of the planet Zorx born?"
@@ -157,8 +157,3 @@ def test_an_unparsable_sentence_ends_the_chain_and_is_counted() -> None:
     assert (seen.ended, seen.answer) == ("nothing", "Lund")
     # DSPy asks once more, for JSON, before it gives up.
     assert (cost.unparsable, cost.lm_calls) == (1, 4)
-
-
-def test_yes_no_style_decides_at_the_end() -> None:
-    seen, cost, _ = run(thought(END), Reply(AnswerYesNo, {"reasoning": "She was.", "answer": "yes"}), style="yesno")
-    assert (seen.answer, seen.reasoning, cost.lm_calls) == ("yes", "She was.", 2)

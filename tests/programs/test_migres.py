@@ -879,11 +879,6 @@ class TestSettings:
         assert shown(run(table(), QUESTION, replies, threshold=0.0, **made)[0]) == [["zorx"]]
         assert shown(run(table(), QUESTION, [main("Lund")], threshold=0.1, **made)[0]) == [[]]
 
-    @pytest.mark.parametrize("name", ["reranker", "entailment"])
-    def test_an_unknown_model_is_refused(self, name: str) -> None:
-        with pytest.raises(UsageError, match=r"unknown .* 'best': use lexical"):
-            MIGRES(Memory([]), **{name: "best"})
-
     def test_a_reranker_on_another_scale_needs_a_threshold(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("retrieval.ranking.scorers.load_scorer", lambda spec: spec)
         with pytest.raises(UsageError, match="reranker upr: give the setting threshold"):

@@ -9,7 +9,7 @@ from support.scripted import UNPARSABLE, Reply, scripted
 
 from programs.instruments.cost import Cost, measured
 from programs.par2_rag import PAR2RAG
-from retrieval import Memory, Passage, UsageError
+from retrieval import Memory, Passage
 from signatures.answer import REASONING, AnswerShort, AnswerYesNo
 from signatures.query import PlanSearches
 from signatures.verify import JudgeEvidence
@@ -172,8 +172,3 @@ def test_the_defaults() -> None:
     made = PAR2RAG(Memory([]))
     assert (made.k, made.searches, made.rounds) == (5, 3, 5)
     assert made.answer.predict.signature.fields["reasoning"].json_schema_extra["desc"] == REASONING
-
-
-def test_settings_are_checked() -> None:
-    with pytest.raises(UsageError, match="rounds must be at least 1"):
-        PAR2RAG(Memory([]), rounds=0)

@@ -10,7 +10,7 @@ from support.scripted import Reply, scripted
 
 from programs.instruments.cost import Cost, measured
 from programs.react import ReAct
-from retrieval import Memory, Passage, RetrievalError, UsageError
+from retrieval import Memory, Passage, RetrievalError
 from signatures.act import NextStep
 
 QUESTION = "Where was the finder of the planet Zorx born?"
@@ -103,11 +103,6 @@ def test_seven_steps_are_the_most() -> None:
     assert (seen.answer, seen.ended) == ("", "limit")
     assert (cost.lm_calls, cost.searches) == (7, 6)
     assert seen.passages == [ZORX, ZORXES]
-
-
-def test_no_step_at_all_is_refused() -> None:
-    with pytest.raises(UsageError, match="steps must be at least 1"):
-        ReAct(Memory([]), steps=0)
 
 
 @pytest.mark.parametrize(("said", "answer"), [("yes", "yes"), ("no", "no")])

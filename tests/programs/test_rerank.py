@@ -148,11 +148,6 @@ def test_nothing_found() -> None:
     assert (cost.lm_calls, cost.searches) == (0, 1)
 
 
-def test_a_model_that_there_is_not_is_refused() -> None:
-    with pytest.raises(UsageError, match="unknown scorer"):
-        method(upr="likely")
-
-
 def test_the_limit_of_qpaugs_table() -> None:
     for style, asked in (("short", "one or a few words"), ("three-words", "at most three words")):
         assert asked in str(Rerank(Memory(TABLE), style=style).candidate.signature)  # type: ignore[arg-type]

@@ -12,7 +12,7 @@ from programs.alce import ALCE
 from programs.instruments.cost import Cost, measured
 from programs.retrieve_read import RetrieveRead
 from retrieval import Memory, Passage, Retriever
-from signatures.answer import AnswerCiting, AnswerCitingYesNo
+from signatures.answer import AnswerCiting
 
 QUESTION = "Where was Ada Quill, finder of the planet Zorx, born?"
 TABLE = (
@@ -91,11 +91,6 @@ def test_where_nothing_passes_the_filter_there_is_nothing_to_read() -> None:
     seen, cost, prompts = run(citing(AnswerCiting, answer="Lund"), threshold=7.0)
     assert prompts == [{"context": "", "question": QUESTION}]
     assert (seen.answer, seen.evidence, seen.known_facts, cost.lm_calls) == ("Lund", [], [], 1)
-
-
-def test_commonsense_questions_are_answered_by_yes_or_no() -> None:
-    seen, _, _ = run(citing(AnswerCitingYesNo, (FACT, [1]), answer="no"), preset="commonsense")
-    assert seen.answer == "no"
 
 
 @pytest.mark.parametrize("garbled", ["Lund [1].", "{}", '[[ ## statements ## ]]\n{"Ada": 1}'])

@@ -161,12 +161,6 @@ def test_what_stands_in_brackets_behind_the_action_counts_where_its_field_is_mis
     assert (seen.queries, seen.answer, seen.ended) == (["planet Zorx"], "Lund", "finish")
 
 
-@pytest.mark.parametrize("said", ["yes", "no"])
-def test_yes_no_style_decides_at_the_end(said: str) -> None:
-    seen, cost, _ = run(*CASE[:2], step("She was.", "finish", said), style="yesno")
-    assert (seen.answer, seen.ended, cost.unparsable) == (said, "finish", 0)
-
-
 def test_an_unparsable_turn_ends_in_an_empty_flagged_answer() -> None:
     seen, cost, _ = run(*CASE[:2], *[Reply(ReasonOn, UNPARSABLE)] * 2)
     assert (seen.answer, seen.ended, seen.thoughts[1:]) == ("", "unparsable", [""])

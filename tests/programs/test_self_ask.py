@@ -9,7 +9,7 @@ from support.scripted import UNPARSABLE, Reply, scripted
 
 from programs.instruments.cost import Cost, measured
 from programs.self_ask import SelfAsk
-from retrieval import Memory, Passage, UsageError
+from retrieval import Memory, Passage
 from signatures.answer import AnswerShortDirectly, AnswerYesNoDirectly
 from signatures.query import AskFollowUp
 
@@ -125,11 +125,6 @@ def test_five_follow_up_questions_are_the_most() -> None:
     seen, cost, _ = run(*script, answer("Lund", QUESTION))
     assert seen.queries == asked
     assert (cost.lm_calls, cost.searches) == (11, 5)
-
-
-def test_no_follow_up_question_at_all_is_refused() -> None:
-    with pytest.raises(UsageError, match="follow_ups must be at least 1"):
-        SelfAsk(Memory([]), follow_ups=0)
 
 
 def test_yes_no_style_decides_the_question_and_answers_the_follow_ups_as_before() -> None:

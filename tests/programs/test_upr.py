@@ -10,7 +10,7 @@ from support.scripted_logprobs import Given
 
 from programs.instruments.cost import Cost, measured
 from programs.upr import UPR
-from retrieval import Memory, Passage, UsageError
+from retrieval import Memory, Passage
 from signatures.answer import AnswerEntity, AnswerShortDirectly
 
 QUESTION = "Where was the finder of the planet Zorx born?"
@@ -80,11 +80,6 @@ def test_nothing_found_is_answered_all_the_same() -> None:
     with scripted(Reply(AnswerShortDirectly, {"answer": "Lund"}, when="[[ ## context ## ]]\n\n")):
         seen = UPR(Memory([]))(question=QUESTION)
     assert (seen.answer, seen.queries, seen.passages, seen.evidence, seen.ranked) == ("Lund", [QUESTION], [], [], [])
-
-
-def test_an_unknown_scorer_is_refused() -> None:
-    with pytest.raises(UsageError, match="unknown scorer"):
-        run(upr="none")
 
 
 def test_the_prompt_of_chain_of_rewrite() -> None:

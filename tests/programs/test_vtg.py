@@ -152,11 +152,6 @@ def test_an_unparsable_sentence_ends_the_text_and_is_counted(garbled: str) -> No
     assert (seen.answer, seen.known_facts, cost.unparsable, cost.lm_calls) == ("Lund", [], 1, 3)
 
 
-def test_an_unparsable_answer_is_empty_and_counted() -> None:
-    seen, cost, _ = run(write(), *[Reply(AnswerShortDirectly, UNPARSABLE)] * 2)
-    assert (seen.answer, cost.unparsable) == ("", 1)
-
-
 def test_it_cannot_do_without_a_judge() -> None:
     with pytest.raises(UsageError, match="none"):
         VTG(Memory([]), entailment="none")
