@@ -8,6 +8,7 @@ from pathlib import Path
 import dspy
 
 import programs
+from eval import metrics
 from eval.figures.comparison import best_of
 from eval.records.run import Run
 from eval.records.standing import standing
@@ -24,9 +25,14 @@ from retrieval import UsageError
 
 __all__ = [
     "add_attempts", "add_data", "add_demonstrations", "add_judge_api_base", "add_limits", "add_lm_calls", "add_pace",
-    "add_runs", "add_skip_damaged", "add_threads", "add_workers", "check_draws", "columns", "limits_of", "pace_of",
-    "priced", "read_runs", "request_of", "seeds_of", "task_name", "workers_of",
+    "add_runs", "add_skip_damaged", "add_threads", "add_workers", "check_draws", "check_prices", "columns", "limits_of",
+    "pace_of", "read_runs", "request_of", "seeds_of", "task_name", "workers_of",
 ]  # fmt: skip
+
+_AS_GIVEN = (
+    "task", "program", "state", "demonstrations", "retriever", "lm", "adapter", "structured", "seed", "cache", "limit",
+    "data", "judge_api_base",
+)  # fmt: skip  # fields of a request that flags of the same names give
 
 
 def _count(parser: ArgumentParser, flag: str, help_: str, default: int | None = None) -> None:
@@ -213,35 +219,26 @@ def request_of(args: Namespace) -> Request:
     usual = {setting.name: setting.default for setting in settings_of(program)}
     given = flags.settings_of(program, args)
     return Request(
-        task=args.task,
-        program=args.program,
+        **{name: getattr(args, name) for name in _AS_GIVEN},
         settings={name: value for name, value in given.items() if value != usual[name]},
-        state=args.state,
-        demonstrations=args.demonstrations,
-        retriever=args.retriever,
-        lm=args.lm,
         lm_settings=flags.lm_settings(args, args.api_base),
-        adapter=args.adapter,
-        structured=args.structured,
-        seed=args.seed,
-        cache=args.cache,
-        limit=args.limit,
-        data=args.data,
         metrics=tuple(args.metrics.split(",")) if args.metrics else (),
-        judge_api_base=args.judge_api_base,
         pace=pace_of(args),
     )
 
 
-def priced(lm: dspy.LM) -> dspy.LM:
-    """The same LM.
+def check_prices(limits: Limits, lm: dspy.LM, chosen: Sequence[metrics.Metric] = ()) -> None:
+    """Refuse a limit of dollars where the price of the LM, or of a metric with a judge, is unknown.
 
     Raises:
-        UsageError: Its price is unknown, so that a limit of dollars cannot be held.
+        UsageError: It cannot be held.
     """
-    if price(lm, 1, 1) is None:
-        raise UsageError(f"the price of {lm.model} is unknown, and so --max-usd cannot be held: use --max-calls")
-    return lm
+    if limits.usd is None:
+        return
+    tests = {metric.__name__: metrics.self_test_of(metric) for metric in chosen}
+    prices = {lm.model: price(lm, 1, 1), **{name: test.usd for name, test in tests.items() if test}}
+    if unknown := [name for name, usd in prices.items() if usd is None]:
+        raise UsageError(f"the price of {unknown[0]} is unknown, and so --max-usd cannot be held: use --max-calls")
 
 
 def _folder(text: str) -> str:

@@ -22,8 +22,8 @@ from eval.commands.options import (
     add_lm_calls,
     add_workers,
     check_draws,
+    check_prices,
     limits_of,
-    priced,
     seeds_of,
     workers_of,
 )
@@ -193,7 +193,8 @@ def _load_lm(
 ) -> dspy.LM:
     lm = load_lm(spec, settings, examples, retriever, seed)
     check_draws(args, lm)
-    return lm if args.max_usd is None else priced(lm)
+    check_prices(limits_of(args), lm)
+    return lm
 
 
 def _retrievers(args: Namespace) -> dict[str, tuple[str, Retriever]]:

@@ -25,8 +25,8 @@ from eval.commands.options import (
     add_limits,
     add_pace,
     check_draws,
+    check_prices,
     limits_of,
-    priced,
     request_of,
     seeds_of,
     task_name,
@@ -37,7 +37,7 @@ from eval.reports.text import table
 from eval.runs.prepare import Prepared, adapter, ask, load_lm, load_metrics, prepare
 from eval.runs.store import answered, read
 from odqa.console import output, say
-from odqa.limits import Limiter, Limits
+from odqa.limits import Limiter
 from programs.commands.flags import add_environment, program_name, say_sample
 from retrieval import UsageError
 
@@ -135,17 +135,3 @@ def watched(ready: Prepared, chosen: Sequence[metrics.Metric], directory: str | 
     metric = chosen[0].__name__ if chosen else None
     with Progress(len(ready.examples), metric, earlier=answered(directory)) as seen:
         return ask(ready, chosen, directory, limiter=limiter, on_row=seen.on_row)
-
-
-def check_prices(limits: Limits, lm: dspy.LM, chosen: Sequence[metrics.Metric]) -> None:
-    """Refuse a limit of dollars where the price of the LM, or of a metric with a judge, is unknown.
-
-    Raises:
-        UsageError: It cannot be held.
-    """
-    if limits.usd is None:
-        return
-    priced(lm)
-    tests = {metric.__name__: metrics.self_test_of(metric) for metric in chosen}
-    if unknown := [name for name, test in tests.items() if test and test.usd is None]:
-        raise UsageError(f"the price of {unknown[0]} is unknown, and so --max-usd cannot be held: use --max-calls")

@@ -10,7 +10,6 @@ import re
 from argparse import ArgumentParser, Namespace
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
@@ -21,8 +20,8 @@ from dspy.utils.exceptions import LMError
 
 import lms
 from eval import metrics
-from eval.commands.options import add_data, add_limits, add_pace, columns, limits_of, pace_of, priced, task_name
-from eval.commands.run import check_prices, watched
+from eval.commands.options import add_data, add_limits, add_pace, check_prices, columns, limits_of, pace_of, task_name
+from eval.commands.run import watched
 from eval.figures.summary import summarise
 from eval.records.run import Run
 from eval.records.standing import standing
@@ -86,9 +85,8 @@ def planned(args: Namespace) -> list["Planned"]:
         entries = [{"lm": lm, "api_base": args.api_base} for lm in args.lm]
         made = made.model_copy(update={"lms": tuple(map(LMEntry.model_validate, entries))})
     runs = list({each.directory: each for each in _planned(made, args)}.values())
-    if limits_of(args).usd is not None:
-        for each in runs:
-            priced(each.lm)
+    for each in runs:
+        check_prices(limits_of(args), each.lm)
     return runs
 
 
@@ -143,25 +141,33 @@ def _planned(made: RunSet, args: Namespace) -> Iterator[Planned]:
     usual |= {"retriever": named} if (named := environment("ODQA_RETRIEVER")) else {}
     for combined in combinations(made, usual):
         request = _with_server(combined if args.limit is None else replace(combined, limit=args.limit))
-        with _named(f"{args.file}: {request}"), adapter(request):
-            if request.retriever not in opened.retrievers:
-                say_sample(request.retriever)
-            for seed in made.seeds:
-                ready = prepare(replace(request, seed=seed), opened)
-                names = metric_names(request, ready.examples)
-                for name in names:
-                    if not name.startswith(_JUDGE):  # it would be asked
-                        metrics.load(name)
-                manifest = manifest_of(ready)
-                sign = _sign([manifest, names, fingerprint(ready.examples)])
-                directory = folder / task_name(request.task) / f"{_name(ready.request)}-{sign}"
-                assert ready.lm is not None
-                yield Planned(ready.request, ready.examples, ready.lm, manifest, directory, opened)
-                if not draws(ready.lm):
-                    if len(made.seeds) > 1 and ready.lm.model not in same:
-                        same.add(ready.lm.model)
-                        say(f"{ready.lm.model} gives the same replies with every seed: only seed {seed} is run")
-                    break
+        try:
+            with adapter(request):
+                if request.retriever not in opened.retrievers:
+                    say_sample(request.retriever)
+                for seed in made.seeds:
+                    each = _prepared(replace(request, seed=seed), folder, opened)
+                    yield each
+                    if not draws(each.lm):
+                        if len(made.seeds) > 1 and each.lm.model not in same:
+                            same.add(each.lm.model)
+                            say(f"{each.lm.model} gives the same replies with every seed: only seed {seed} is run")
+                        break
+        except UsageError as error:
+            raise UsageError(f"{args.file}: {request}: {error}") from None
+
+
+def _prepared(request: Request, folder: Path, opened: Opened) -> Planned:
+    ready = prepare(request, opened)
+    names = metric_names(request, ready.examples)
+    for name in names:
+        if not name.startswith(_JUDGE):  # it would be asked
+            metrics.load(name)
+    manifest = manifest_of(ready)
+    whole = json.dumps([manifest, names, fingerprint(ready.examples)], sort_keys=True)
+    name = f"{_name(request)}-{sha256(whole.encode()).hexdigest()[:8]}"
+    assert ready.lm is not None
+    return Planned(request, ready.examples, ready.lm, manifest, folder / task_name(request.task) / name, opened)
 
 
 def _with_server(request: Request) -> Request:
@@ -170,15 +176,6 @@ def _with_server(request: Request) -> Request:
     if address is None or "api_base" in request.lm_settings or request.lm.startswith(_SERVERLESS):
         return request
     return replace(request, lm_settings={"api_base": address, **request.lm_settings})
-
-
-@contextmanager
-def _named(what: str) -> Iterator[None]:
-    """Say of a mistake where it was made."""
-    try:
-        yield
-    except UsageError as error:
-        raise UsageError(f"{what}: {error}") from None
 
 
 def _name(request: Request) -> str:
@@ -197,10 +194,6 @@ def _name(request: Request) -> str:
         *([f"seed{request.seed}"] if request.seed else []),
     ]
     return re.sub(r"[^\w.-]+", "-", "-".join(parts))[:_LONGEST_NAME]
-
-
-def _sign(value: Any) -> str:
-    return sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:8]
 
 
 def make(planned: Sequence[Planned], args: Namespace, on_ended: Callable[[], object] = lambda: None) -> None:
