@@ -44,7 +44,7 @@ from eval.runs.prepare import AllFailed, Prepared, ask, demonstrate, manifest_of
 from eval.runs.request import Request
 from eval.runs.rescoring import rescore
 from eval.runs.runner import fingerprint, whole_manifest
-from eval.runs.store import is_finished, read
+from eval.runs.store import count_paid, is_finished, read
 from eval.tasks.demonstrations.training import Shown, at_hand
 from odqa.limits import Limiter
 from programs.instruments.state import load_state
@@ -226,6 +226,7 @@ def _made(row: TableRow, ready: Prepared, setup: Setup) -> Run:
     directory = setup.directory / f"{request.program}-{request.task.replace(':', '-')}-{sign}"
     names = metrics_for(request.task, request.program, setup.judge, answers=ready.answers)
     limiter = setup.limiter
+    count_paid(limiter, directory)
     if is_finished(directory):  # it costs nothing, but for the test of its judge
         limiter = Limiter()
     elif reached := limiter.reached():

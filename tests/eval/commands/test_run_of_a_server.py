@@ -75,7 +75,7 @@ def test_a_run_with_other_settings_is_another_run(
         ("--max-tokens", "5"): "max_tokens",
         ("--lm-arg", "top_p=0.1"): "lm_args",
         ("--seed", "1"): "seed",
-        ("--style", "short"): "settings",
+        ("--style", "yesno"): "settings",
         ("--temperature", "0.6"): "temperature",
         ("--cache",): "cache",
     }.items():
