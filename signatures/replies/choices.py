@@ -12,11 +12,6 @@ from signatures.replies.words import DENYING, FALSE, TRUE, whole
 __all__ = ["Choice", "YesNo", "YesNoOrNone", "YesNoOrUnanswerable"]
 
 _AROUND = " \t\n\"'.,:;!()[]<>{}*->。！"
-_WRAPPED = re.compile(
-    r"(?:literal|str|bool)\[(.*)\]|\\?(?:boxed|text)\{(.*)\}|\{\s*[\"'][\w ]+[\"']\s*:\s*(.*?)\s*\}|<\w+>(.*)</\w+>",
-    re.DOTALL,
-)
-
 _ONLY = {"yes": re.compile(f"(?:{TRUE}|y)"), "no": re.compile(f"(?:{FALSE}|n)")}
 _WORD = rf"(?P<not>not\s+)?(?:(?P<yes>{whole(TRUE)})|(?P<no>{whole(FALSE)}))"
 _SURELY = r"(?:definitely|certainly|absolutely|clearly|probably|likely|possibly|most likely|apparently|of course)"
@@ -34,10 +29,6 @@ _ASSERTED = re.compile(
 )
 _CLOSING = re.compile(rf"[.,:;\n–—-]\s*{_WORD}\W*\Z")
 _ANYWHERE = re.compile(r"\b(?P<not>not\s+)?(?:(?P<yes>yes|true)|(?P<no>no|false))\b")
-_DENIED = re.compile(
-    r"no\s+(?:clear |definite |definitive |direct |explicit )?"
-    r"(?:information|evidence|answer|mention|data|passages?|facts|details|one|idea)\b"
-)
 _EITHER = "(?:yes|true|correct)", "(?:no|false|incorrect)"
 _AND = r"\W*(?:and|or|/|\||but(?: also)?|and/or)\W*"
 _BOTH = re.compile(r"\b{0}{2}{1}\b|\b{1}{2}{0}\b".format(*_EITHER, _AND))
@@ -121,9 +112,7 @@ def _text(value: Any) -> str:
         return _text(value)
     if isinstance(value, bool) or not isinstance(value, str | int):
         raise ValueError(f"no text: {value!r}"[:200])
-    text = tidy(boxed(str(value))).lower().replace("’", "'")
-    inner = _WRAPPED.fullmatch(text)
-    return next(filter(None, inner.groups()), "") if inner else text
+    return tidy(boxed(str(value))).lower().replace("’", "'")
 
 
 def _yes_no(text: str) -> str:
@@ -154,7 +143,7 @@ def _leads(begins: re.Match[str]) -> bool:
     word, rest = begins["yes"] or begins["no"], begins["rest"].lstrip(" ")
     if word != "no" or not rest[:1].isalpha():
         return word not in ("right", "wrong") or not rest[:1].isalpha()
-    return not _DENIED.match(f"no {rest}") and re.findall(r"[^\W\d_]+", rest)[0] in DENYING
+    return re.findall(r"[^\W\d_]+", rest)[0] in DENYING
 
 
 def _meant(found: re.Match[str]) -> str:

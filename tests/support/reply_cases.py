@@ -290,6 +290,7 @@ NUMBERS: list[tuple[Any, Any]] = [
 ]
 
 SHORT_ANSWERS: list[tuple[Any, Any]] = [
+    ("The answer is **Paris**. It is the capital.", "Paris"),
     # Labels
     ("Paris", "Paris"),
     ("Answer: Paris", "Paris"),
@@ -431,6 +432,8 @@ SHORT_ANSWERS: list[tuple[Any, Any]] = [
 ]
 
 YES_NO: list[tuple[Any, Any]] = [
+    ("It is not true that they never met; so: yes", UNPARSABLE),  # and never the opposite
+    ("There is no evidence for it.", UNPARSABLE),
     ("The summary supports the candidate.", "yes"),
     ("The summary does not support the candidate.", "no"),
     ("Sufficient", "yes"),
