@@ -51,10 +51,11 @@ class _Settings(BaseModel):
     stop: str | list[str] | None = None
     timeout: float | None = Field(None, gt=0)
     total: float | None = Field(None, gt=0)
+    api_base: str | None = None
     model_type: Literal["chat", "text", "responses"] = "chat"
 
 
-def load(spec: str = "auto", *, api_base: str | None = None, total: float | None = None, **settings: Any) -> dspy.LM:
+def load(spec: str = "auto", /, *, api_base: str | None = None, total: float | None = None, **settings: Any) -> dspy.LM:
     """The language model that `spec` names.
 
     Args:
@@ -77,7 +78,7 @@ def load(spec: str = "auto", *, api_base: str | None = None, total: float | None
     machine, else the extractive reader. A logged warning, which Python shows on stderr, says which one it took.
     """
     try:
-        _Settings.model_validate({**settings, "total": total})
+        _Settings.model_validate({**settings, "api_base": api_base, "total": total})
     except ValidationError as error:
         wrong = error.errors()[0]
         what = wrong["msg"].removeprefix("Input ")

@@ -40,10 +40,8 @@ __all__ = ["Answerer", "Chosen", "Figure", "State", "make", "named_answerer", "r
 logger = logging.getLogger(__name__)
 
 _FIRST_LINE = "# An answerer of dspy-odqa, for: odqa ask @FILE 'QUESTION', odqa serve @FILE, odqa.load('FILE')"
-_PROBLEMS = {
-    "extra_forbidden": "there is no such key",
-    "missing": "this key is needed",
-}  # of pydantic's kinds of errors
+# Of the kinds of errors that pydantic has:
+_PROBLEMS = {"extra_forbidden": "there is no such key", "missing": "this key is needed"}
 
 
 class _Table(BaseModel):
