@@ -12,7 +12,7 @@ Write `from eval import y` or `from eval.x import y`, never `import eval`: it hi
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-import odqa.interrupts  # noqa: F401  # first: from here on an interrupt is no traceback
+import odqa.interrupts  # noqa: F401  # first: from here on an interrupt ends the process at once
 
 if TYPE_CHECKING:
     from eval.figures.summary import figures_of

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import version
 from typing import NoReturn
 
-import odqa.interrupts  # noqa: F401  # first: from here on an interrupt is no traceback
+import odqa.interrupts  # noqa: F401  # first: from here on an interrupt ends the process at once
 
 # isort: split
 from odqa.console import Parser

@@ -16,6 +16,7 @@ from typing import Any, NoReturn, TextIO
 from tqdm import tqdm
 
 from odqa.errors import OdqaError, there_are
+from odqa.interrupts import leave, raising
 from odqa.printable import printable, written_out
 from odqa.secrets import without_secrets
 
@@ -81,6 +82,8 @@ def run(prog: str, command: Callable[[], None]) -> NoReturn:
         prog: The command, such as "odqa eval"; the line begins with it.
         command: What to run.
     """
+    # LiteLLM else asks a site for a list of prices, which is not read here; where there is no network, for ten seconds.
+    os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
     for stream in ("stdout", "stderr"):  # Python has None for one that was closed, as by >&-
         if getattr(sys, stream) is None:
             setattr(sys, stream, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
@@ -88,6 +91,7 @@ def run(prog: str, command: Callable[[], None]) -> NoReturn:
     for handler in logging.getLogger("dspy").handlers:  # its optimizers log what LMs wrote
         handler.addFilter(written_out)
     try:
+        raising()
         command()
         sys.stdout.flush()
     except BrokenPipeError:
@@ -99,10 +103,10 @@ def run(prog: str, command: Callable[[], None]) -> NoReturn:
         line = " ".join(str(error).split())
         status = getattr(error, "status", None)  # of an LM's server, whose own words may be "no"
         say(f"{prog}: error: {line}" + (f" (HTTP status {status})" if status and str(status) not in line else ""))
-        sys.exit(2)
+        leave(2)
     except KeyboardInterrupt:
-        sys.exit(130)
-    sys.exit(0)
+        leave(130)
+    leave(0)
 
 
 def _provider_errors() -> list[type[Exception]]:

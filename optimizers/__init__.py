@@ -8,7 +8,7 @@ The other modules serve them: `optimize` compiles, judges before and after, and 
 questions; `demonstrations` and `feedback` say what the gold tells each predictor.
 """
 
-import odqa.interrupts  # noqa: F401  # first: from here on an interrupt is no traceback
+import odqa.interrupts  # noqa: F401  # first: from here on an interrupt ends the process at once
 
 # isort: split
 import importlib

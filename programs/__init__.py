@@ -6,7 +6,7 @@
 `names` lists them, and `load` finds one by its name.
 """
 
-import odqa.interrupts  # noqa: F401  # first: from here on an interrupt is no traceback
+import odqa.interrupts  # noqa: F401  # first: from here on an interrupt ends the process at once
 
 # isort: split
 import importlib

@@ -1,6 +1,6 @@
 """Passages in: retrievers that find passages for a query, and know nothing about questions."""
 
-import odqa.interrupts  # noqa: F401  # first: from here on an interrupt is no traceback
+import odqa.interrupts  # noqa: F401  # first: from here on an interrupt ends the process at once
 
 # isort: split
 from odqa.errors import OdqaError, RetrievalError, UsageError

@@ -5,6 +5,7 @@ metrics that one was scored, and when it was made; traces and costs are those of
 """
 
 import contextvars
+import logging
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -24,6 +25,8 @@ from programs.instruments.cost import Spent
 from retrieval import Passage, UsageError
 
 __all__ = ["rescore"]
+
+logger = logging.getLogger(__name__)
 
 
 def rescore(
@@ -76,8 +79,9 @@ def rescore(
             with calls.for_question(row.id):
                 return _rescored(row, metrics, known)
 
+        pool = ThreadPoolExecutor(threads)
         try:
-            with calls.recording(), ThreadPoolExecutor(threads) as pool:
+            with calls.recording():
                 waiting = [row for row in run.rows if row.id not in done]
                 made = [pool.submit(contextvars.copy_context().run, rescored, row) for row in waiting]
                 try:
@@ -85,8 +89,11 @@ def rescore(
                         row = future.result()
                         store.add(row)
                         on_row(row)
+                except KeyboardInterrupt:
+                    logger.warning("finishing up to %d rows; interrupt again to leave them", threads)
+                    raise
                 finally:
-                    pool.shutdown(cancel_futures=True)
+                    pool.shutdown(cancel_futures=True)  # a second interrupt ends the wait for calls under way
         finally:
             summary = summarise(list(store.rows), run.manifest.asked, store.manifest, run.gap)
             store.conclude(summary)

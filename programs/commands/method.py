@@ -18,6 +18,7 @@ import dspy
 import lms
 from odqa.bridge import price, watching
 from odqa.console import Parser, output, run, say, status
+from odqa.interrupts import ending_at_once
 from programs.commands.flags import (
     adapter_of,
     add_environment,
@@ -70,7 +71,7 @@ def main(
             say(because)
         if args.question == "-":
             args.question = sys.stdin.read()
-        with dspy.context(adapter=adapter_of(args)):
+        with ending_at_once(), dspy.context(adapter=adapter_of(args)):
             (_plan if args.plan else _answer)(program, args)
 
     run(parser.prog, command)

@@ -7,7 +7,6 @@ method, and the passages that searches found.
 import asyncio
 import inspect
 import json
-import signal
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping
 from importlib.metadata import version
@@ -25,6 +24,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute
 from starlette.types import Message, Receive, Scope, Send
 
+from odqa.interrupts import ending_at_once
 from programs.instruments.cost import Cost
 from programs.instruments.live import PassageShown, shown
 from programs.instruments.words import Words
@@ -275,12 +275,8 @@ def serve_stdio(answering: Answering) -> None:
             await server.run(read, write, server.create_initialization_options())
         answering.stop()
 
-    # The thread that waits for a line of stdin would outlast an interrupt: as SIGTERM does, it ends the process.
-    before = signal.signal(signal.SIGINT, signal.SIG_DFL)
-    try:
+    with ending_at_once():  # the thread that waits for a line of stdin would outlast an interrupt
         asyncio.run(serve())
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 class _Exchange(Response):

@@ -4,6 +4,7 @@ import os
 import pty
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from dspy.utils.exceptions import LMError
@@ -67,6 +68,24 @@ def test_an_interrupt_is_130_and_says_nothing(capsys: pytest.CaptureFixture[str]
 def test_a_bug_keeps_its_traceback() -> None:
     with pytest.raises(ZeroDivisionError):
         run("python -m x", lambda: raising(ZeroDivisionError()))
+
+
+@pytest.mark.parametrize(("ending", "code"), [("", 0), ("raise UsageError('no')", 2), ("raise KeyboardInterrupt", 130)])
+def test_a_command_waits_for_no_thread_that_it_left_behind(ending: str, code: int, tmp_path: Path) -> None:
+    (tmp_path / "odqa").write_text(f"""
+import atexit, threading
+from odqa.console import run
+from odqa.errors import UsageError
+def command():
+    threading.Thread(target=threading.Event().wait).start()
+    print("data")
+    {ending}
+atexit.register(print, "cleaned up")
+run("x", command)
+""")
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    done = subprocess.run([sys.executable, str(tmp_path / "odqa")], capture_output=True, text=True, env=environment)
+    assert (done.returncode, done.stdout) == (code, "data\ncleaned up\n")
 
 
 def test_a_closed_pipe_is_no_error() -> None:

@@ -1,9 +1,15 @@
 import json
+import os
+import signal
+import sys
+import threading
+import traceback
 from pathlib import Path
 from typing import Any
 
 import dspy
 import pytest
+from support.patience import PATIENCE, eventually
 from support.scripted import Function, engine_lm, render
 
 from eval.figures.comparison import best_of
@@ -100,6 +106,36 @@ def test_a_judge_is_asked_once_and_the_program_never(run: Run, tmp_path: Path, c
     rescore(run, metrics=[judge], directory=tmp_path / "new", threads=1)
     rescore(new, metrics=[judge, em], directory=tmp_path / "third", threads=1)
     assert counting.asked == asked + 2
+
+
+def test_a_second_interrupt_leaves_a_judge_that_does_not_answer(
+    run: Run, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    began, over, main = threading.Event(), threading.Event(), threading.get_ident()
+
+    def silent(example: dspy.Example, prediction: dspy.Prediction, trace: Any = None) -> float:
+        if threading.current_thread() is not threading.main_thread():  # where it is tried out
+            began.set()
+            over.wait(PATIENCE)
+        return 1.0
+
+    def waits() -> bool:
+        return any(frame.name == "shutdown" for frame in traceback.extract_stack(sys._current_frames()[main]))
+
+    def interrupt() -> None:
+        began.wait()
+        os.kill(os.getpid(), signal.SIGINT)
+        eventually(waits)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    helper = threading.Thread(target=interrupt)
+    helper.start()
+    with pytest.raises(KeyboardInterrupt):
+        rescore(run, metrics=[silent], directory=tmp_path / "new", threads=1)
+    assert "interrupt again to leave" in caplog.text
+    assert read(tmp_path / "new").gap
+    over.set()
+    helper.join()
 
 
 def test_a_question_that_only_a_metric_failed_is_scored(run: Run, tmp_path: Path) -> None:

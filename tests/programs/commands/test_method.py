@@ -3,8 +3,10 @@
 import json
 import os
 import pty
+import signal
 import subprocess
 import sys
+import threading
 from contextlib import suppress
 from pathlib import Path
 
@@ -43,6 +45,20 @@ def test_the_first_answer_needs_no_flag_no_key_and_no_network() -> None:
     assert done.stderr.endswith(f"{NEXT}\n")
     assert NEXT.count("\n") == 1
     assert "Traceback" not in done.stderr
+
+
+def test_an_interrupt_ends_a_question_whatever_is_under_way() -> None:
+    arrived, provider = threading.Event(), Provider(lambda prompt, before: "")
+    provider.arrived = lambda number: arrived.set()
+    provider.hold.set()
+    with provider.running():
+        lm = ["--lm", "openai/m", "--api-base", provider.url, "--lm-arg", "engine=litellm"]
+        command = [sys.executable, "-m", "programs.direct", QUESTION, "--retriever", "none", *lm]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+            assert arrived.wait(PATIENCE)
+            process.send_signal(signal.SIGINT)
+            assert process.communicate() == (b"", b"")
+    assert process.returncode == -signal.SIGINT  # the system ended it: Python had no part in it
 
 
 def on_a_terminal(*args: str) -> str:
