@@ -21,8 +21,14 @@ from filelock import FileLock, Timeout
 
 from odqa.errors import OdqaError, RetrievalError, UsageError
 
+try:
+    import resource
+except ImportError:  # Windows has no such limits
+    resource = None  # type: ignore[assignment]
+
 __all__ = [
     "LongLine",
+    "check_room",
     "damage",
     "json_line",
     "json_page",
@@ -178,6 +184,21 @@ def writing_lines(path: Path) -> Iterator[Callable[[bytes], None]]:
             with suppress(OSError):  # which the one who wrote the line was told
                 write_what_is_left()
             file.close()
+
+
+def check_room(path: Path, more: int) -> None:
+    """Check that a file can grow by so many bytes, as far as its disk and the limits of this process tell.
+
+    Raises:
+        OSError: it cannot.
+    """
+    size = path.stat().st_size if path.exists() else 0
+    if resource is not None:
+        largest = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
+        if largest != resource.RLIM_INFINITY and size + more > largest:
+            raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), str(path))
+    if shutil.disk_usage(path.parent).free < more:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
 
 
 def _whole_lines(path: Path) -> int:

@@ -225,6 +225,8 @@ def _compiled(
     go_on = f"the directory {directory.parent}: it goes on, and pays nothing twice"
     if failures.caused(trouble):
         raise OdqaError(clean(f"{failures}; mend that and start again with {go_on}")) from failures.first
+    if calls.trouble is not None:
+        raise calls.trouble
     if calls.stopped:
         remedy = "mend that and start again with" if failures.provider_failed else "start again with a higher limit and"
         raise OdqaError(clean(f"{calls.stopped}, and the recipe has not ended; {remedy} {go_on}")) from trouble

@@ -20,7 +20,7 @@ import dspy
 from eval.records.record import Message, PaidCall
 from eval.records.run import CallLog
 from odqa.bridge import Call, Watcher, prompt_of, readable, recordable, watchers, watching
-from odqa.files import json_line
+from odqa.files import check_room, json_line
 from odqa.limits import Limiter
 from programs.instruments.adapters import adapter_name
 from programs.instruments.cost import PredictorNames, Spent
@@ -28,6 +28,7 @@ from retrieval import UsageError
 
 __all__ = ["RecordedCalls", "Stopped"]
 
+_ROOM = 2**22  # bytes for the replies to the calls under way, so that none is paid for and then lost
 _QUESTION = "odqa_question"  # a setting, which DSPy carries to every thread in which the question makes calls
 _Known = tuple[Any, float | None, bool]  # a reply as JSON, what it cost, and whether this run paid for it
 
@@ -148,19 +149,22 @@ class RecordedCalls(Watcher):
         self.limiter.wake()
 
     def fail(self, trouble: Exception) -> None:
-        """Make no more calls, because the run cannot go on.
-
-        Raises:
-            Stopped: always; it ends the question.
-        """
+        """Make no more calls, because the run cannot go on."""
         self.trouble = self.trouble or trouble
         self.stop(str(trouble))
-        raise Stopped
+
+    def _cannot_write(self, error: OSError) -> None:
+        self.fail(UsageError(f"cannot write to {self._log.path}: {error.strerror}; make room and start again"))
 
     def exhausted(self) -> bool:
-        """Whether a limit is reached, or `stop` was called."""
+        """Whether a limit is reached, there is no room for further replies, or `stop` was called."""
         if reached := self.limiter.reached():
             self.stop(reached)
+        if self.stopped is None:
+            try:
+                check_room(self._log.path, _ROOM)
+            except OSError as error:
+                self._cannot_write(error)
         return self.stopped is not None
 
     def pause(self, seconds: float) -> None:
@@ -216,6 +220,7 @@ class RecordedCalls(Watcher):
                 "an engine, dspy.LM(name, engine=…), and choose it by dspy.context(lm=odqa.bridge.bound(lm))"
             )
         )
+        raise Stopped
 
     def _record(self, call: Call, question: str, key: str) -> None:
         assert call.response is not None
@@ -238,7 +243,8 @@ class RecordedCalls(Watcher):
         try:
             self._write(line)
         except OSError as error:
-            self.fail(UsageError(f"cannot write to {self._log.path}: {error.strerror}; make room and start again"))
+            self._cannot_write(error)
+            raise Stopped from error
 
 
 class _Try:

@@ -189,7 +189,7 @@ class Store:
         with self._usable():
             if (self._directory / _MANIFEST).exists():
                 self.manifest = self._take_up(manifest, resumable)
-            elif any(file.name != _LOCK for file in self._directory.iterdir()):
+            elif {file.name for file in self._directory.iterdir()} - {_LOCK, f"{_MANIFEST}.part"}:
                 raise UsageError(f"{directory} holds other files than a run's; choose an empty or a new directory")
             else:
                 started = datetime.now(UTC).isoformat(timespec="seconds")

@@ -1,24 +1,24 @@
 """A run whose files cannot be written: it stops, pays for nothing twice, and ends as if it had been left in peace."""
 
 import errno
-import io
 import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 import dspy
 import pytest
+from support.counted_writes import CountedWrites
 from support.faulty_server import Provider
 from support.scripted import render
 
 from eval.metrics import em
 from eval.runs.runner import evaluate
-from odqa import files
+from eval.runs.store import read
 from programs.steps.ask import ask
 from programs.steps.side_by_side import side_by_side
 from retrieval import Memory, Passage, UsageError
@@ -70,39 +70,6 @@ def provider() -> Iterator[Provider]:
         yield provider
 
 
-class Failing:
-    """Opens files whose writes are counted, over all of them; one fails, when it has written a part or nothing."""
-
-    def __init__(self, fails: int, part: bool) -> None:
-        self.fails, self.part, self.writes = fails, part, 0
-
-    def open(self, path: Any, mode: str = "r", *args: Any, **kwargs: Any) -> Any:
-        file = io.open(path, mode, *args, **kwargs)  # noqa: SIM115, UP020
-        if "a" not in mode and "w" not in mode:
-            return file
-        write = file.write
-
-        def counted(content: bytes) -> int:
-            self.writes += 1
-            if self.writes == self.fails:
-                if self.part:
-                    write(content[: len(content) // 2])
-                raise OSError(errno.EIO, "Input/output error")
-            return write(content)
-
-        class Counted:
-            def __enter__(self) -> Any:
-                return self
-
-            def __exit__(self, *_: object) -> None:
-                file.close()
-
-            def __getattr__(self, name: str) -> Any:
-                return counted if name == "write" else getattr(file, name)
-
-        return Counted()
-
-
 @pytest.mark.parametrize("part", [False, True])
 def test_one_write_that_fails_stops_the_run_and_costs_nothing(
     part: bool, provider: Provider, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -110,12 +77,17 @@ def test_one_write_that_fails_stops_the_run_and_costs_nothing(
     undisturbed_summary = run(tmp_path / "undisturbed", provider.url)
     undisturbed = provider.paid.copy()
     assert undisturbed.total() == 3 * QUESTIONS
+
+    def fail(write: Callable[[bytes], int], content: bytes) -> int:
+        if part:
+            write(content[: len(content) // 2])
+        raise OSError(errno.EIO, "Input/output error")
+
     for number in count(1):
         provider.paid.clear()
-        directory, failing = tmp_path / str(number), Failing(number, part)
+        directory, failing = tmp_path / str(number), CountedWrites(number, fail)
         with monkeypatch.context() as patched:
-            patched.setattr(files, "open", failing.open, raising=False)
-            patched.setattr(Path, "open", lambda path, *args, **kwargs: failing.open(path, *args, **kwargs))  # noqa: B023
+            failing.watch(patched)
             try:
                 run(directory, provider.url)
             except UsageError as error:
@@ -131,27 +103,23 @@ def test_one_write_that_fails_stops_the_run_and_costs_nothing(
     assert failing.writes == number - 1 > 4 * QUESTIONS  # every call and row, the manifest, the passages
 
 
-def test_a_file_that_may_not_grow_ends_the_run_with_what_to_do(provider: Provider, tmp_path: Path) -> None:
-    with_limit = """
-import resource, sys
-from pathlib import Path
-resource.setrlimit(resource.RLIMIT_FSIZE, (3000, resource.RLIM_INFINITY))
-import test_write_errors
-from retrieval import UsageError
-try:
-    test_write_errors.run(Path(sys.argv[1]), sys.argv[2])
-except UsageError as error:
-    print(error)
-"""
-    done = subprocess.run(
-        [sys.executable, "-c", with_limit, tmp_path / "run", provider.url],
-        env={**os.environ, "PYTHONPATH": f"{Path(__file__).parent}:{Path(__file__).parents[2]}"},
-        cwd=Path(__file__).parents[3],
-        capture_output=True,
-        text=True,
-    )
-    assert "calls.jsonl: File too large; make room and start again" in done.stdout, done.stderr
-    paid = provider.paid.total()
-    assert 0 < paid < 3 * QUESTIONS
-    assert run(tmp_path / "run", provider.url).complete
-    assert provider.paid.total() <= 3 * QUESTIONS + 1  # the reply that found no room is lost with its process
+def test_files_that_may_not_grow_end_the_command_with_what_to_do_and_nothing_is_paid_twice(tmp_path: Path) -> None:
+    questions = tmp_path / "questions.jsonl"
+    questions.write_text("".join(json.dumps({"question": f"{n}?", "answers": ["Rome"]}) + "\n" for n in range(12)))
+    with Provider(lambda prompt, before: render({"answer": f"Rome {before}" + " x" * 100_000})).running() as provider:
+        words = f"{questions} --program direct --retriever none --lm openai/gpt-4o-mini --api-base {provider.url}"
+        flags = f"--adapter chat --threads 4 --run {tmp_path / 'run'}"
+
+        def asked(limit: str) -> subprocess.CompletedProcess[str]:
+            command = f"ulimit -f {limit}; exec {sys.executable} -m odqa eval {words} {flags}"
+            environment = {**os.environ, "OPENAI_API_KEY": "none"}
+            return subprocess.run(["/bin/sh", "-c", command], env=environment, capture_output=True, text=True)
+
+        stopped = asked(str(2**12 + 2**10))  # KiB: room for about five of the replies beyond what is kept free
+        assert stopped.returncode == 2, stopped.stderr
+        said = f"cannot write to {tmp_path / 'run' / 'calls.jsonl'}: File too large; make room and start again"
+        assert stopped.stderr.splitlines()[-1] == f"odqa eval: error: {said}"
+        assert 0 < provider.paid.total() < 12
+        assert asked("unlimited").returncode == 0
+        assert (provider.paid.total(), len(provider.paid)) == (12, 12)
+        assert len(read(tmp_path / "run").rows) == 12
