@@ -54,20 +54,8 @@ TYPES: st.SearchStrategy[Any] = st.recursive(
     ),
     max_leaves=4,
 )
-NAMES = st.sampled_from(
-    [
-        "reasoning",
-        "answer",
-        "relevant",
-        "topic",
-        "queries",
-        "passage",
-        "score",
-        "p_unknown",
-        "rückblick",
-        "missing",
-        "n",
-    ]
+NAMES = st.from_regex(
+    "reasoning|answer|relevant|topic|queries|passage|score|p_unknown|rückblick|missing|n", fullmatch=True
 )
 HOSTILE = st.lists(
     st.sampled_from(

@@ -16,6 +16,7 @@ from dspy.utils.exceptions import AdapterParseError
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.patience import CPU_SECONDS
+from support.reply_cases import RUNAWAYS
 from support.scripted import Function, engine_lm, respond
 
 from signatures.adapters import ChatAdapter, JSONAdapter, XMLAdapter
@@ -281,43 +282,8 @@ def test_other_types_are_read_as_dspy_reads_them() -> None:
         assert adapter.parse(signature, reply) == {"n": 3, "items": ["a"], "maybe": None, "data": {"a": 1.0}}
 
 
-PIECES = st.lists(
-    st.sampled_from(
-        [
-            "[[ ## answer ## ]]",
-            "[[ ## reasoning ## ]]",
-            "[[ ## relevant ## ]]",
-            "[[",
-            "]]",
-            "##",
-            "<answer>",
-            "</answer>",
-            "<relevant>",
-            "<item>",
-            "&",
-            "<",
-            '{"answer": "a"',
-            "}",
-            "{",
-            "[",
-            '"',
-            ":",
-            ",",
-            "reasoning",
-            "Answer:",
-            "**Relevant:**",
-            "1",
-            "None",
-            "text",
-            "\n",
-            "```",
-            "```json",
-            "</think>",
-            "\\",
-        ]
-    ),
-    max_size=30,
-).map(" ".join)
+WORDS = {piece for reply in [*REPLIES, "```json", "</think>", "\\", "&"] for piece in re.findall(r"[\w ]+|\W+", reply)}
+PIECES = st.lists(st.sampled_from(sorted(WORDS)), max_size=30).map("".join)
 
 
 @given(PIECES | st.text())
@@ -331,31 +297,9 @@ def test_any_reply_is_read_or_unparsable(reply: str) -> None:
             assert seen.keys() == signature.output_fields.keys()
 
 
-RUNAWAYS = [
-    "[",
-    "{",
-    '["',
-    '{"a":',
-    '{"a" ',
-    "{1}}",
-    "{{h}]y1. ",
-    '{"].',
-    "{true#,]“null",
-    '"a"`"}}“a[',
-    "{}[]",
-    "[[ ## ",
-    "[[ ## answer ## ]]\n",
-    "<answer>",
-    "<item>",
-    "Answer: ",
-]
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("adapter", ADAPTERS, ids=lambda adapter: type(adapter).__name__)
-@pytest.mark.parametrize(
-    "piece", [*RUNAWAYS, "* ", "#", "\n", " ", "```", '{"answer": "a"} ', "<", "&", "a ", "<think>"]
-)
+@pytest.mark.parametrize("piece", RUNAWAYS)
 def test_a_reply_that_runs_away_takes_no_time(adapter: dspy.Adapter, piece: str) -> None:
     runaway = piece * (100_000 // len(piece))
     chat = f"[[ ## reasoning ## ]]\nso\n[[ ## answer ## ]]\nParis\n[[ ## relevant ## ]]\n{runaway}"
