@@ -18,37 +18,19 @@ import asyncio
 import os
 import random
 import re
-import statistics
-import subprocess
 import sys
-import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 
 import httpx
+from measuring import Server, quantile, serving
 from soak import Vitals, settled
 from stand_in import MODEL, stand_in
 
 from programs.instruments.words import QUESTIONS
 
 SETTLING = 60.0  # seconds after which what is still there is left
-
-
-@contextmanager
-def serving(method: str, api_base: str) -> Iterator[tuple[str, int]]:
-    """The address and the process of a server with one method."""
-    command = [sys.executable, "-m", "programs", "serve", method, "--retriever", "sample", "--port", "0"]
-    command += ["--lm", MODEL, "--api-base", api_base]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server:
-        assert server.stderr
-        line = next(line for line in server.stderr if "Serving on" in line)
-        threading.Thread(target=server.stderr.read, daemon=True).start()
-        try:
-            yield line.split("Serving on ")[1].split(",")[0], server.pid
-        finally:
-            server.terminate()
 
 
 async def ask(client: httpx.AsyncClient, method: str, seen: Counter[str], end: float) -> list[float]:
@@ -79,59 +61,36 @@ async def hang_up(client: httpx.AsyncClient, method: str, seen: Counter[str], en
             seen["hung up on the whole answer"] += 1
 
 
-async def lm_calls(client: httpx.AsyncClient) -> float:
-    """How many LM calls the server made."""
+async def count(client: httpx.AsyncClient, name: str) -> float:
+    """One of the counts that the server tells of itself, over all methods."""
     metrics = (await client.get("/metrics")).text
-    return sum(map(float, re.findall(r"^answers_lm_calls_total.* (\S+)$", metrics, re.MULTILINE)))
+    return sum(map(float, re.findall(rf"^answers_{name}(?:{{.*}})? (\S+)$", metrics, re.MULTILINE)))
 
 
-async def in_flight(client: httpx.AsyncClient) -> float:
-    """How many questions are in flight."""
-    return float(re.findall(r"^answers_in_flight (\S+)$", (await client.get("/metrics")).text, re.MULTILINE)[0])
-
-
-async def load(url: str, pid: int, *, method: str, clients: int, seconds: float) -> int:
+async def load(server: Server, *, method: str, clients: int, seconds: float) -> int:
     """Put the load on the server, and print what came of it; 0 if the server is well, else 1."""
     limits = httpx.Limits(max_connections=clients + 1, max_keepalive_connections=0)
-    async with httpx.AsyncClient(base_url=url, limits=limits, timeout=60.0, trust_env=False) as client:
+    async with httpx.AsyncClient(base_url=server.url, limits=limits, timeout=60.0, trust_env=False) as client:
         await asyncio.gather(*(ask(client, method, Counter(), time.monotonic() + 3) for _ in range(clients)))
-        warm = await settled(pid, Vitals(2**60, 8, 2**60), SETTLING)
-
-        seen: Counter[str] = Counter()
-        calls, cpu, began = await lm_calls(client), cpu_seconds(pid), time.monotonic()
-        rounds = await asyncio.gather(*(ask(client, method, seen, began + seconds) for _ in range(clients)))
-        took = time.monotonic() - began
-        times = sorted(seconds for round_ in rounds for seconds in round_)
-        per_question = (await lm_calls(client) - calls) / len(times)
-        print(f"{clients} clients, {method}, load {os.getloadavg()[0]:.1f}: {dict(seen)}")
-        print(f"  {len(times) / took:.1f} questions/s, {per_question:.1f} LM calls each, ", end="")
-        print(
-            f"p50 {1000 * statistics.median(times):.0f} ms, p99 {1000 * times[int(0.99 * len(times))]:.0f} ms, ", end=""
-        )
-        print(f"{1000 * (cpu_seconds(pid) - cpu) / len(times):.0f} ms of CPU each")
-        asked = await settled(pid, Vitals(2**60, warm.threads, 2**60), SETTLING)
-
-        gone: Counter[str] = Counter()
-        calls, end = await lm_calls(client), time.monotonic() + seconds / 2
-        await asyncio.gather(*(hang_up(client, method, gone, end) for _ in range(max(1, clients // 4))))
-        while await in_flight(client):
-            await asyncio.sleep(0.1)
-        per_hung_up = (await lm_calls(client) - calls) / gone.total()
-        print(f"{max(1, clients // 4)} clients that hang up: {dict(gone)}, {per_hung_up:.1f} LM calls each")
-        after = await settled(pid, Vitals(2**60, warm.threads, 2**60), SETTLING)
+        vitals = {"warm": await settled(server.pid, Vitals(2**60, 8, 2**60), SETTLING)}
+        most = Vitals(2**60, vitals["warm"].threads, 2**60)
+        seen, per_question = await asked(client, server, method, clients, seconds)
+        vitals["after the clients that ask"] = await settled(server.pid, most, SETTLING)
+        per_hung_up = await hung_up(client, method, max(1, clients // 4), seconds / 2)
+        vitals["after those that hang up"] = after = await settled(server.pid, most, SETTLING)
         well: Counter[str] = Counter()
         await ask(client, method, well, time.monotonic() + 1)
-    port, patience = int(url.rpartition(":")[2]), time.monotonic() + SETTLING
-    while (left := connections(port)) and time.monotonic() < patience:
+    patience = time.monotonic() + SETTLING
+    while (left := connections(server.port)) and time.monotonic() < patience:
         await asyncio.sleep(0.1)
-    for name, vitals in {"warm": warm, "after the clients that ask": asked, "after those that hang up": after}.items():
-        print(f"  {name:28} {vitals}")
+    for name, each in vitals.items():
+        print(f"  {name:28} {each}")
     problems = {
         "a wrong reply": set(seen) != {"answered"},
         "as many LM calls for a question that nobody waits for": per_hung_up >= per_question,
-        "threads left": after.threads > warm.threads,
+        "threads left": after.threads > vitals["warm"].threads,
         "connections left": left > 0,
-        "memory left": after.memory > 1.1 * asked.memory,
+        "memory left": after.memory > 1.1 * vitals["after the clients that ask"].memory,
         "does not answer any more": set(well) != {"answered"},
     }
     found = [problem for problem, there in problems.items() if there]
@@ -139,18 +98,41 @@ async def load(url: str, pid: int, *, method: str, clients: int, seconds: float)
     return int(bool(found))
 
 
+async def asked(
+    client: httpx.AsyncClient, server: Server, method: str, clients: int, seconds: float
+) -> tuple[Counter[str], float]:
+    """Ask from so many clients: what was answered, and the LM calls of a question."""
+    seen: Counter[str] = Counter()
+    calls, cpu, began = await count(client, "lm_calls_total"), server.cpu(), time.monotonic()
+    rounds = await asyncio.gather(*(ask(client, method, seen, began + seconds) for _ in range(clients)))
+    took, times = time.monotonic() - began, [each for round_ in rounds for each in round_]
+    per_question = (await count(client, "lm_calls_total") - calls) / len(times)
+    print(f"{clients} clients, {method}, load {os.getloadavg()[0]:.1f}: {dict(seen)}")
+    print(
+        f"  {len(times) / took:.1f} questions/s, {per_question:.1f} LM calls each, "
+        f"p50 {1000 * quantile(times, 0.5):.0f} ms, p99 {1000 * quantile(times, 0.99):.0f} ms, "
+        f"{1000 * (server.cpu() - cpu) / len(times):.0f} ms of CPU each"
+    )
+    return seen, per_question
+
+
+async def hung_up(client: httpx.AsyncClient, method: str, clients: int, seconds: float) -> float:
+    """Hang up from so many clients: the LM calls of a question."""
+    gone: Counter[str] = Counter()
+    calls, end = await count(client, "lm_calls_total"), time.monotonic() + seconds
+    await asyncio.gather(*(hang_up(client, method, gone, end) for _ in range(clients)))
+    while await count(client, "in_flight"):
+        await asyncio.sleep(0.1)
+    each = (await count(client, "lm_calls_total") - calls) / gone.total()
+    print(f"{clients} clients that hang up: {dict(gone)}, {each:.1f} LM calls each")
+    return each
+
+
 def connections(port: int) -> int:
     """How many connections of clients the server has open."""
     with open("/proc/net/tcp") as table:
-        rows = [line.split() for line in table][1:]
-    return sum(int(row[1].rpartition(":")[2], 16) == port and row[3] == "01" for row in rows)
-
-
-def cpu_seconds(pid: int) -> float:
-    """Of the process so far."""
-    with open(f"/proc/{pid}/stat") as stat:
-        fields = stat.read().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        lines = [line.split() for line in table][1:]
+    return sum(int(line[1].rpartition(":")[2], 16) == port and line[3] == "01" for line in lines)
 
 
 def main() -> int:
@@ -160,10 +142,12 @@ def main() -> int:
     parser.add_argument("--latency", type=float, default=0.05, help="seconds of an LM call (default: %(default)s)")
     parser.add_argument("--method", default="blendfilter", help="(default: %(default)s)")
     arguments = parser.parse_args()
-    with stand_in() as address, serving(arguments.method, f"{address}/{arguments.latency}") as (url, pid):
-        return asyncio.run(
-            load(url, pid, method=arguments.method, clients=arguments.clients, seconds=arguments.seconds)
-        )
+    command = [sys.executable, "-m", "odqa", "serve", arguments.method, "--retriever", "sample", "--port", "0"]
+    with (
+        stand_in() as address,
+        serving([*command, "--lm", MODEL, "--api-base", f"{address}/{arguments.latency}"]) as server,
+    ):
+        return asyncio.run(load(server, method=arguments.method, clients=arguments.clients, seconds=arguments.seconds))
 
 
 if __name__ == "__main__":

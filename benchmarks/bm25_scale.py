@@ -16,21 +16,18 @@ Queries per second are of processor time: wall clocks say more about what else t
 
 import argparse
 import os
-import resource
 import shutil
-import statistics
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack
 from itertools import chain
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-from resampled import long_queries, passages, rows, short_queries
+from measuring import Timer, alone, peak, quantile, rows, show
+from resampled import long_queries, passages, short_queries
 
 from retrieval.corpora import SAMPLE
 
@@ -58,14 +55,14 @@ def build(source: list[Path], size: int, out: Path) -> dict[str, float]:
                 return
             yield passage
 
-    begin, wall = time.process_time(), time.perf_counter()
+    timer = Timer()
     BM25.build(counted(), out, overwrite=True)
-    seconds = time.process_time() - begin - made
+    seconds = timer.cpu - made
     megabytes = sum(file.stat().st_size for file in out.iterdir()) / 1e6
     return {
         "passages per CPU s": size / seconds,
         "CPU s": seconds,
-        "wall s, making of passages included": time.perf_counter() - wall,
+        "wall s, making of passages included": timer.wall,
         "peak MB": peak(),
         "index MB": megabytes,
     }
@@ -80,24 +77,22 @@ def build_plain(out: Path) -> dict[str, float]:
 
     index = BM25(out)
     texts = [f"{passage.title} {passage.text}" for passage in map(index.passage, range(len(index)))]
-    begin = time.process_time()
+    timer = Timer()
     tokens = bm25s.tokenize(texts, stopwords="en", stemmer=Stemmer.Stemmer("english"), show_progress=False)
     bm25s.BM25(k1=0.9, b=0.4).index(tokens, show_progress=False)
-    seconds = time.process_time() - begin
+    seconds = timer.cpu
     return {"passages per CPU s": len(texts) / seconds, "CPU s": seconds, "peak MB": peak()}
 
 
 def first_search(out: Path) -> dict[str, float]:
     """Import, open and search once, in a fresh process."""
-    begin = time.perf_counter(), time.process_time()
+    timer = Timer()
     from retrieval.bm25 import BM25
 
-    imported = time.perf_counter(), time.process_time()
+    taken = {"import ms": 1000 * timer.wall, "import CPU ms": 1000 * timer.cpu}
+    timer = Timer()
     BM25(out)(FIRST, 5)
-    found = time.perf_counter(), time.process_time()
-    names = "import ms", "import CPU ms", "open and first search ms", "open and first search CPU ms"
-    spans = (imported[0] - begin[0], imported[1] - begin[1], found[0] - imported[0], found[1] - imported[1])
-    return dict(zip(names, (1000 * span for span in spans), strict=True))
+    return taken | {"open and first search ms": 1000 * timer.wall, "open and first search CPU ms": 1000 * timer.cpu}
 
 
 def ours(out: Path) -> Search:
@@ -246,11 +241,10 @@ def waits(out: Path, kinds: dict[str, Sequence[str]], k: int) -> dict[str, dict[
         for time_ in "first", "second":
             taken = []
             for query in asked:
-                begin = time.perf_counter()
+                timer = Timer()
                 search(query, k)
-                taken.append(1000 * (time.perf_counter() - begin))
-            taken.sort()
-            table[f"{kind}, {time_} time"] = {"p50": statistics.median(taken), "p99": taken[int(0.99 * len(taken))]}
+                taken.append(1000 * timer.wall)
+            table[f"{kind}, {time_} time"] = {"p50": quantile(taken, 0.5), "p99": quantile(taken, 0.99)}
     return table
 
 
@@ -265,13 +259,13 @@ def compare(
             for _ in range(ROUNDS):
                 for name, search in engines.items():
                     search(asked[0], k)
-                    begin = time.process_time()
+                    timer = Timer()
                     if many := getattr(search, "many", None):
                         many(asked, k)
                     else:
                         for query in asked:
                             search(query, k)
-                    seconds[name].append(time.process_time() - begin)
+                    seconds[name].append(timer.cpu)
             table[f"{kind}, k = {k}"] = {name: len(asked) / min(taken) for name, taken in seconds.items()}
     return table
 
@@ -283,29 +277,6 @@ def check(out: Path, asked: Sequence[str], k: int) -> None:
         scores = mine(query, k)[1].tolist()
         if scores != plain(query, k).scores[0].tolist()[: len(scores)]:
             sys.exit(f"the scores differ: {query}")
-
-
-def show(title: str, table: dict[str, dict[str, float]]) -> None:
-    names = list(dict.fromkeys(chain.from_iterable(table.values())))
-    print(f"\n| {title} | {' | '.join(names)} |\n|{' --- |' * (len(names) + 1)}")
-    for row, values in table.items():
-        print(
-            f"| {row} | {' | '.join(rounded(values[name]) if name in values else '' for name in names)} |", flush=True
-        )
-
-
-def rounded(value: float) -> str:
-    return f"{value:,.1f}" if value < 10 else f"{value:,.0f}"
-
-
-def peak() -> float:
-    kilo = 1000 if sys.platform == "darwin" else 1
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / kilo / 1e6
-
-
-def alone(step: Callable[..., Any], *arguments: Any) -> Any:
-    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as process:
-        return process.submit(step, *arguments).result()
 
 
 def main() -> None:

@@ -4,9 +4,9 @@
     python benchmarks/colbert_scale.py --shape INDEX --sizes 100000 1000000 5200000 --dir /var/tmp/colbert
 
 The indexes are synthetic, in colbert-ai's format, and deleted afterwards; one of 5.2 million passages takes 16 GB. They
-have the shape of a real index of thousands of passages (--shape; `benchmarks/colbert_recall.py` makes some). Each
-centroid of that is split as more of k-means would split it: the new ones lie between it and vectors of its tokens. A
-passage is the first half of a real passage and the second half of another, with their residuals. Half of the tokens
+have the shape of a real index of thousands of passages (--shape; `retrieval_figures.py --with colbert` makes some).
+Each centroid of that is split as more of k-means would split it: the new ones lie between it and vectors of its tokens.
+A passage is the first half of a real passage and the second half of another, with their residuals. Half of the tokens
 have the nearest of the new centroids, the others any of them, so that no two passages are the same. So clusters have
 the sizes of real ones, and the tokens of a passage belong together as real ones do.
 
@@ -24,7 +24,6 @@ import json
 import math
 import os
 import random
-import runpy
 import shutil
 import statistics
 import sys
@@ -32,14 +31,13 @@ import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import redirect_stdout
 from itertools import islice
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-CHECKPOINT = Path(__file__).parents[1] / "tests" / "support" / "colbert_checkpoint.py"
+from measuring import alone, colbert_checkpoint, memory
+
 CHUNK = 25_000
 STAGES = {
     "encode": "encode_queries",
@@ -53,8 +51,33 @@ def write_shape(path: Path) -> None:
     from retrieval.colbert import ColBERT
     from retrieval.corpora import SAMPLE, read
 
-    checkpoint = runpy.run_path(str(CHECKPOINT))["make"](path.parent / "checkpoint", dim=128)
+    checkpoint = colbert_checkpoint(path.parent / "checkpoint", dim=128)
     ColBERT.build(islice(read(SAMPLE), 120), path, checkpoint=checkpoint, doc_maxlen=110)
+
+
+def grown(real: Any, size: int, drawn: Any) -> tuple[Any, Any, int]:
+    """The centroids of an index of `size` passages; for each token of the real one which of its centroid's new ones is
+    nearest; and how many new ones each centroid has."""
+    import numpy as np
+    import torch
+
+    codes, residuals = np.concatenate(real.codes), np.concatenate(real.residuals)
+    parents = real.codec.centroids
+    partitions = 2 ** int(math.log2(16 * math.sqrt(size * real.lengths.mean())))  # colbert-ai's rule
+    children = max(1, partitions // len(parents))
+    by_code, counts = np.argsort(codes, kind="stable"), np.bincount(codes, minlength=len(parents))
+    picks = (drawn.random((len(parents), children)) * np.maximum(counts, 1)[:, None]).astype(np.int64)
+    some = by_code[np.minimum((np.cumsum(counts) - counts)[:, None] + picks, len(codes) - 1)].ravel()
+    vectors = real.codec.vectors(codes[some], residuals[some]) + parents.repeat_interleave(children, 0)
+    centroids = torch.nn.functional.normalize(vectors, dim=-1) if children > 1 else parents
+    split = centroids.view(len(parents), children, -1)
+    nearest = np.concatenate(
+        [
+            (split[codes[part]] @ real.codec.vectors(codes[part], residuals[part])[:, :, None]).squeeze(2).argmax(1)
+            for part in np.array_split(np.arange(len(codes)), len(codes) // 4096 + 1)
+        ]
+    )
+    return centroids, nearest, children
 
 
 def write(shape: Path, out: Path, size: int) -> dict[str, Any]:
@@ -71,23 +94,9 @@ def write(shape: Path, out: Path, size: int) -> dict[str, Any]:
     begin, drawn = time.monotonic(), np.random.default_rng(0)
     metadata = json.loads((shape / METADATA).read_bytes())
     real = Storage(shape, metadata["num_chunks"], metadata["config"]["nbits"], torch.device("cpu"))
+    centroids, nearest, children = grown(real, size, drawn)
     codes, residuals = np.concatenate(real.codes), np.concatenate(real.residuals)
     firsts = np.cumsum(real.lengths) - real.lengths
-    parents = real.codec.centroids
-    partitions = 2 ** int(math.log2(16 * math.sqrt(size * real.lengths.mean())))  # colbert-ai's rule
-    children = max(1, partitions // len(parents))
-    by_code, counts = np.argsort(codes, kind="stable"), np.bincount(codes, minlength=len(parents))
-    picks = (drawn.random((len(parents), children)) * np.maximum(counts, 1)[:, None]).astype(np.int64)
-    some = by_code[np.minimum((np.cumsum(counts) - counts)[:, None] + picks, len(codes) - 1)].ravel()
-    vectors = real.codec.vectors(codes[some], residuals[some]) + parents.repeat_interleave(children, 0)
-    centroids = torch.nn.functional.normalize(vectors, dim=-1) if children > 1 else parents
-    split = centroids.view(len(parents), children, -1)
-    nearest = np.concatenate(
-        [
-            (split[codes[part]] @ real.codec.vectors(codes[part], residuals[part])[:, :, None]).squeeze(2).argmax(1)
-            for part in np.array_split(np.arange(len(codes)), len(codes) // 4096 + 1)
-        ]
-    )
     out.mkdir(parents=True)
     for name in "avg_residual.pt", "buckets.pt":
         shutil.copyfile(shape / name, out / name)
@@ -255,21 +264,8 @@ def latencies(index: Callable[[str, int], Any], asked: Sequence[str], k: int) ->
     return found
 
 
-def memory() -> dict[str, float]:
-    """MB in memory: private to the process, and of files."""
-    lines = (line.split() for line in Path("/proc/self/smaps_rollup").read_text().splitlines()[1:])
-    kilobytes = {words[0]: float(words[1]) for words in lines}
-    private = kilobytes["Anonymous:"]
-    return {"private": private / 1024, "files": (kilobytes["Rss:"] - private) / 1024}
-
-
 def here(step: Callable[..., Any], *arguments: Any) -> Any:
     return step(*arguments)
-
-
-def alone(step: Callable[..., Any], *arguments: Any) -> Any:
-    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as process:
-        return process.submit(step, *arguments).result()
 
 
 def rounded(value: Any) -> Any:

@@ -2,17 +2,16 @@
 
     python benchmarks/compile_memory.py --dir /var/tmp/compile
 
-The index is a BM25 index over the synthetic corpus of bm25_scale.py. BlendFilter is compiled over it with the built-in
-extractive reader as its LM. Each recipe runs in a process of its own, which first imports what the recipe needs. The
-figures are in MB, millions of bytes:
+The index is a BM25 index over passages that are resampled from the packaged ones: see resampled.py. BlendFilter is
+compiled over it with the built-in extractive reader as its LM. Each recipe runs in a process of its own, which first
+imports what the recipe needs. The figures are in MB, millions of bytes:
 
 idle       after ten questions, one at a time
 asking     the most while the held-out questions are asked, as many at a time as while compiling
 compiling  the most while the recipe runs, and the same questions are asked before and after it
 
-As in `odqa optimize`, the C library gives memory back at once. Anonymous memory is the process's own. The
-resident set also has the pages of the mapped index that searches touched; the system takes these back when it needs
-them.
+As in `odqa optimize`, the C library gives memory back at once. Private memory is the process's own. That of files has
+the pages of the mapped index that searches touched; the system takes these back when it needs them.
 """
 
 import argparse
@@ -24,16 +23,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
 
-from bm25_scale import alone, build, generate, queries
+from bm25_scale import SAMPLE_QUESTIONS, build
+from measuring import alone, memory, rows
+from resampled import short_queries
+
+from retrieval.corpora import SAMPLE
 
 RECIPES = ["bootstrap_few_shot", "bootstrap_random_search", "copro", "mipro_v2", "simba", "gepa"]
-
-
-def memory() -> dict[str, float]:
-    """MB of this process, now."""
-    lines = Path("/proc/self/smaps_rollup").read_text().splitlines()[1:]
-    sizes = {name.rstrip(":"): int(size) * 1024 / 1e6 for name, size, _ in map(str.split, lines)}
-    return {"anonymous": sizes["Anonymous"], "resident": sizes["Rss"]}
 
 
 def compile_over(index: Path, asked: list[str], recipe: str, train: int, threads: int, tell: bool) -> dict[str, float]:
@@ -77,7 +73,7 @@ def compile_over(index: Path, asked: list[str], recipe: str, train: int, threads
                 directory=Path(runs) / "run",
                 threads=threads,
             )
-    figures = {f"{what} {when}": found[when][what] for what in ("anonymous", "resident") for when in found}
+    figures = {f"{what} {when}": found[when][what] for what in ("private", "files") for when in found}
     return figures | {"LM calls": outcome.cost.lm_calls}
 
 
@@ -107,16 +103,14 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=8, help="questions at a time (default: %(default)s)")
     parser.add_argument("--keep", action="store_true", help="let the heaps of threads keep memory, as in code")
     parser.add_argument("--recipes", nargs="+", default=RECIPES, metavar="NAME")
-    parser.add_argument("--dir", type=Path, required=True, help="for corpus and index, which are kept")
+    parser.add_argument("--dir", type=Path, required=True, help="for the index, which is kept")
     args = parser.parse_args()
     args.dir.mkdir(parents=True, exist_ok=True)
-    corpus, index = args.dir / f"{args.size}.jsonl", args.dir / f"{args.size}.index"
-    if not corpus.exists():
-        alone(generate, corpus, args.size)
+    index = args.dir / f"{args.size}.index"
     if not index.exists():
-        print(alone(build, corpus, index), file=sys.stderr)
+        print(alone(build, [SAMPLE], args.size, index), file=sys.stderr)
     size = sum(file.stat().st_size for file in index.iterdir()) / 1e6
-    asked = queries(corpus, args.size, 2 * args.train + 10)
+    asked = short_queries(rows([SAMPLE_QUESTIONS]), 2 * args.train + 10)
     for recipe in args.recipes:
         found = alone(compile_over, index, asked, recipe, args.train, args.threads, not args.keep)
         print(

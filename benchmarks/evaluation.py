@@ -38,6 +38,7 @@ from typing import Any
 
 import dspy
 from dspy.utils.callback import BaseCallback
+from measuring import Timer, header, row
 from stand_in import MODEL, stand_in
 
 from eval.metrics import STANDARD, em
@@ -103,90 +104,97 @@ def rate(counted: list[tuple[float, int]]) -> float:
     return (end[1] - begin[1]) / (end[0] - begin[0]) if end[0] > begin[0] else float("nan")
 
 
-def main(arguments: argparse.Namespace) -> None:
-    program = load(arguments.program)(load_retriever("sample"))
-    known = load_task("sample")
-    examples = [
-        dspy.Example(example, id=str(n)).with_inputs("question")
-        for n, example in enumerate(islice(cycle(known), arguments.questions))
-    ]
-    with stand_in() as address:
+class Rounds:
+    """What takes turns: each way to make LM calls gives how many it made.
 
-        def lm(seconds: float) -> dspy.LM:
-            return dspy.LM(MODEL, api_base=f"{address}/{seconds}", api_key="none", cache=False)
+    Args:
+        arguments: Those of the command line.
+        address: The stand-in's for an LM.
+    """
 
+    def __init__(self, arguments: argparse.Namespace, address: str) -> None:
+        self.arguments, self.address = arguments, address
+        self.rates: list[float] = []  # calls a second in the middle of each run
+        self.program = load(arguments.program)(load_retriever("sample"))
+        known = load_task("sample")
+        self.examples = [
+            dspy.Example(example, id=str(n)).with_inputs("question")
+            for n, example in enumerate(islice(cycle(known), arguments.questions))
+        ]
         prompts = Prompts()
-        with dspy.context(lm=lm(0), callbacks=[prompts]):  # the server learns all replies
+        with dspy.context(lm=self.lm(0), callbacks=[prompts]):  # the server learns all replies
             for example in known:
-                program(question=example.question)
-        per_question = len(prompts.calls) / len(known)
-        few = examples[: max(1, round(ALONE / per_question))]
+                self.program(question=example.question)
+        self.prompts, self.per_question = prompts.calls, len(prompts.calls) / len(known)
 
-        def calls(seconds: float, count: int) -> float:
-            with dspy.context(lm=lm(seconds), adapter=dspy.ChatAdapter()):
-                for predictor, fields in islice(cycle(prompts.calls), count):
-                    predictor(**fields)
-            return count
+    def lm(self, seconds: float) -> dspy.LM:
+        return dspy.LM(MODEL, api_base=f"{self.address}/{seconds}", api_key="none", cache=False)
 
-        def loop() -> float:
-            with dspy.context(lm=lm(0)):
-                for example in few:
-                    program(question=example.question)
-            return per_question * len(few)
+    def calls(self, seconds: float, count: int) -> float:
+        with dspy.context(lm=self.lm(seconds), adapter=dspy.ChatAdapter()):
+            for predictor, fields in islice(cycle(self.prompts), count):
+                predictor(**fields)
+        return count
 
-        def peer() -> float:
-            with dspy.context(lm=lm(arguments.seconds)):
-                dspy.Evaluate(
-                    devset=examples, metric=em, num_threads=arguments.in_flight, display_progress=False, max_errors=1
-                )(program)
-            return per_question * len(examples)
+    def loop(self) -> float:
+        few = self.examples[: max(1, round(ALONE / self.per_question))]
+        with dspy.context(lm=self.lm(0)):
+            for example in few:
+                self.program(question=example.question)
+        return self.per_question * len(few)
 
-        def run(workers: int | None = None) -> float:
-            with (
-                tempfile.TemporaryDirectory() as directory,
-                dspy.context(lm=lm(arguments.seconds)),
-                arriving(Path(directory) / "run" / "calls.jsonl") as arrivals,
-            ):
-                summary = evaluate(
-                    program,
-                    examples,
-                    metrics=STANDARD,
-                    directory=Path(directory) / "run",
-                    threads=arguments.in_flight,
-                    lm_calls=arguments.in_flight,
-                    workers=None if workers is None else Workers(workers),
-                )
-            assert summary.total.failed == 0
-            rates.append(rate(arrivals))
-            return summary.total.cost["lm_calls"] * len(examples)
+    def peer(self) -> float:
+        settings = {"num_threads": self.arguments.in_flight, "display_progress": False, "max_errors": 1}
+        with dspy.context(lm=self.lm(self.arguments.seconds)):
+            dspy.Evaluate(devset=self.examples, metric=em, **settings)(self.program)
+        return self.per_question * len(self.examples)
 
-        print(
-            f"{'':18} {'calls':>6} {'CPU ms/call':>11} {'beside plain':>12} {'seconds':>8} {'ideal':>7} {'share':>6} "
-            f"{'calls/s':>8}"
-        )
-        rates: list[float] = []
-        rows: dict[str, Callable[[], float]] = {
-            "calls one by one": partial(calls, arguments.seconds, ALONE_WAITING),
-            "calls, no waiting": partial(calls, 0, ALONE),
-            "program": loop,
-            "dspy.Evaluate": peer,
-            "run": run,
+    def run(self, workers: int | None = None) -> float:
+        with (
+            tempfile.TemporaryDirectory() as directory,
+            dspy.context(lm=self.lm(self.arguments.seconds)),
+            arriving(Path(directory) / "run" / "calls.jsonl") as arrivals,
+        ):
+            summary = evaluate(
+                self.program,
+                self.examples,
+                metrics=STANDARD,
+                directory=Path(directory) / "run",
+                threads=self.arguments.in_flight,
+                lm_calls=self.arguments.in_flight,
+                workers=None if workers is None else Workers(workers),
+            )
+        assert summary.total.failed == 0
+        self.rates.append(rate(arrivals))
+        return summary.total.cost["lm_calls"] * len(self.examples)
+
+
+def main(arguments: argparse.Namespace) -> None:
+    with stand_in() as address:
+        rounds = Rounds(arguments, address)
+        ways: dict[str, Callable[[], float]] = {
+            "calls one by one": partial(rounds.calls, arguments.seconds, ALONE_WAITING),
+            "calls, no waiting": partial(rounds.calls, 0, ALONE),
+            "program": rounds.loop,
+            "dspy.Evaluate": rounds.peer,
+            "run": rounds.run,
         }
-        rows |= {f"run, {workers} workers": partial(run, workers) for workers in arguments.workers}
-        cpu: dict[str, list[float]] = {name: [] for name in rows}
+        ways |= {f"run, {workers} workers": partial(rounds.run, workers) for workers in arguments.workers}
+        cpu: dict[str, list[float]] = {name: [] for name in ways}
+        header("", "calls", "CPU ms/call", "beside plain", "seconds", "ideal", "share", "calls/s")
         for _ in range(arguments.rounds):
-            for name, measure in rows.items():
-                began, spent = time.perf_counter(), time.process_time()
+            for name, measure in ways.items():
+                timer = Timer()
                 made = measure()
-                seconds, each = time.perf_counter() - began, 1000 * (time.process_time() - spent) / made
+                seconds, each = timer.wall, 1000 * timer.cpu / made
                 cpu[name].append(each)
-                line = f"{name:18} {made:6.0f} {each:11.2f} {each / cpu['calls one by one'][-1]:12.2f}"
+                cells: list[object] = [round(made), each, each / cpu["calls one by one"][-1]]
                 if name == "dspy.Evaluate" or name.startswith("run"):
                     ideal = made * arguments.seconds / arguments.in_flight
-                    line += f" {seconds:8.2f} {ideal:7.2f} {ideal / seconds:6.2f}"
+                    cells += [seconds, ideal, ideal / seconds]
                 if name.startswith("run"):
-                    line += f" {rates[-1]:8.0f}"
-                print(line, flush=True)
+                    cells.append(rounds.rates[-1])
+                row(name, *cells, *[""] * (7 - len(cells)))
         medians = {name: statistics.median(values) for name, values in cpu.items()}
         said = ", ".join(f"{name} {value / medians['calls one by one']:.2f}" for name, value in medians.items())
         print(f"CPU per call beside calls one by one, medians: {said}")

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import dspy
+from measuring import header, row
 
 import lms
 import retrieval
@@ -36,17 +37,21 @@ def main() -> None:
     arguments = parser.parse_args()
 
     method = load(arguments.program)(retrieval.load("sample"))
-    print("| questions | number | answered | right | right of answered |\n| --- | --- | --- | --- | --- |")
+    header("questions", "number", "answered", "right", "right of answered")
     for name, rows in _sets(arguments.sets):
         with dspy.context(lm=lms.load("extractive")):
-            answers = [method(question=row["question"]).answer for row in rows]
-        right = [answer != "" and is_right(answer, row["answers"]) for answer, row in zip(answers, rows, strict=True)]
+            answers = [method(question=asked["question"]).answer for asked in rows]
+        right = [
+            answer != "" and is_right(answer, asked["answers"]) for answer, asked in zip(answers, rows, strict=True)
+        ]
         answered = sum(map(bool, answers))
         share = f"{100 * sum(right) / answered:.0f} %" if answered and rows[0]["answers"] else ""
-        print(f"| {name} | {len(rows)} | {answered} | {sum(right)} | {share} |", flush=True)
+        row(name, len(rows), answered, sum(right), share)
         if arguments.show:
-            for row, answer, is_it in zip(rows, answers, right, strict=True):
-                print(f"    {'+' if is_it else '-' if answer else ' '} {row['question']} {answer!r} {row['answers']}")
+            for asked, answer, is_it in zip(rows, answers, right, strict=True):
+                print(
+                    f"    {'+' if is_it else '-' if answer else ' '} {asked['question']} {answer!r} {asked['answers']}"
+                )
 
 
 def is_right(answer: str, golds: list[str]) -> bool:

@@ -22,6 +22,7 @@ from typing import Any
 
 import dspy
 from dspy.lm15 import Config, Message, Request, Usage
+from measuring import Timer, header, row
 
 import lms
 import programs
@@ -111,20 +112,19 @@ def rates(lm: dspy.LM, rounds: int) -> None:
     for number in range(rounds):
         for way, ask in ways.items():
             found[way].append(ask(lm, text(number, way)))
-    print(
-        "\n| tokens a second | read | beside llama.cpp | written | beside llama.cpp |\n| --- | --- | --- | --- | --- |"
-    )
+    print()
+    header("tokens a second", "read", "beside llama.cpp", "written", "beside llama.cpp")
     for way, own in found.items():
         turns = list(zip(own, found["llama.cpp"], strict=True))
-        cells = [
-            f"{statistics.median(each[n] for each in own):.1f} | {statistics.median(a[n] / b[n] for a, b in turns):.2f}"
-            for n in (0, 1)
-        ]
-        print(f"| {way} | {' | '.join(cells)} |", flush=True)
+        cells: list[float] = []
+        for n in (0, 1):
+            cells += [statistics.median(each[n] for each in own), statistics.median(a[n] / b[n] for a, b in turns)]
+        row(way, *cells)
 
 
 def beginnings(spec: str, rounds: int) -> None:
-    print("\n| calls at the same time | one after the other, s | side by side, s | ratio |\n| --- | --- | --- | --- |")
+    print()
+    header("calls at the same time", "one after the other, s", "side by side, s", "ratio")
     for parallel in (1, 2, 3):
         lm = lms.load(spec, parallel=parallel, threads=1, max_tokens=20, temperature=0.0, cache=False)
         took: list[tuple[float, float]] = []
@@ -132,31 +132,30 @@ def beginnings(spec: str, rounds: int) -> None:
             pair = []
             for at_once in (1, 3):
                 beginning = text(parallel, number, at_once, words=300)
-                begun = time.process_time()
+                timer = Timer()
                 with ThreadPoolExecutor(at_once) as pool:
                     list(pool.map(lm, [f"{beginning} Tell me about number {n}." for n in range(3)]))
-                pair.append(time.process_time() - begun)
+                pair.append(timer.cpu)
             took.append((pair[0], pair[1]))
         alone, together = (statistics.median(pair[n] for pair in took) for n in (0, 1))
         ratio = statistics.median(pair[1] / pair[0] for pair in took)
-        print(f"| {parallel} | {alone:.1f} | {together:.1f} | {ratio:.2f} |", flush=True)
+        row(parallel, alone, together, ratio)
 
 
 def methods(lm: dspy.LM, names: Sequence[str], retriever: str, examples: Sequence[dspy.Example]) -> None:
-    print("\n| method | s per question | calls | tokens in | not computed again | tokens out | unparsable |")
-    print("| --- | --- | --- | --- | --- | --- | --- |")
+    print()
+    header("method", "s per question", "calls", "tokens in", "not computed again", "tokens out", "unparsable")
     for name in names:
         program = programs.load(name)(load_retriever(retriever))
         lm.history.clear()
-        begun = time.perf_counter()
+        timer = Timer()
         with dspy.context(lm=lm, adapter=load_adapter("json")), measured() as cost:
             for example in examples:
                 program(question=example.question)
-        seconds, n = time.perf_counter() - begun, len(examples)
+        seconds, n = timer.wall, len(examples)
         kept = sum(record["response"].usage.cache_read_tokens for record in lm.history) / cost.input_tokens
-        out, unparsable = f"{cost.output_tokens / n:.0f}", str(cost.unparsable)
-        cells = [f"{seconds / n:.1f}", f"{cost.lm_calls / n:.1f}", f"{cost.input_tokens / n:.0f}", f"{kept:.2f}", out]
-        print(f"| {' | '.join([name, *cells, unparsable])} |", flush=True)
+        tokens = f"{cost.input_tokens / n:.0f}", kept, f"{cost.output_tokens / n:.0f}"
+        row(name, seconds / n, cost.lm_calls / n, *tokens, cost.unparsable)
 
 
 def main() -> None:

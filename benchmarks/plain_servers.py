@@ -1,9 +1,9 @@
 """A retriever behind the ten lines that one writes oneself, which `server_load.py` compares with the search server.
 
-    python benchmarks/plain_servers.py starlette|waitress|gunicorn SPEC
+    python benchmarks/plain_servers.py starlette|gunicorn SPEC
 
-Starlette runs the view in its pool of 40 threads, on uvicorn; waitress and gunicorn run a view of Flask in 64 threads
-of one process. Once it listens, each prints its address.
+Starlette runs the view in its pool of 40 threads, on uvicorn; gunicorn runs a view of Flask in 64 threads of one
+process. Once it listens, each prints its address.
 """
 
 import json
@@ -36,24 +36,14 @@ def starlette(spec: str, listener: socket.socket) -> None:
     uvicorn.Server(config).run(sockets=[listener])
 
 
-def waitress(spec: str, listener: socket.socket) -> None:
-    from waitress import serve
-
-    serve(flask(opened(spec, listener.getsockname()[1])), sockets=[listener], threads=THREADS)
-
-
 def gunicorn(spec: str, listener: socket.socket) -> None:
     from gunicorn.app.base import BaseApplication
 
     class Application(BaseApplication):  # type: ignore[misc]
         def load_config(self) -> None:
             settings = {"bind": f"fd://{listener.detach()}", "worker_class": "gthread", "threads": THREADS}
-            for name, value in {
-                **settings,
-                "loglevel": "error",
-                "timeout": 300,
-                "control_socket_disable": True,
-            }.items():
+            settings |= {"loglevel": "error", "timeout": 300, "control_socket_disable": True}
+            for name, value in settings.items():
                 if name in self.cfg.settings:
                     self.cfg.set(name, value)
 
@@ -88,4 +78,4 @@ if __name__ == "__main__":
     name, spec = sys.argv[1:]
     with socket.create_server(("127.0.0.1", 0), backlog=2048) as listener:
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        {"starlette": starlette, "waitress": waitress, "gunicorn": gunicorn}[name](spec, listener)
+        {"starlette": starlette, "gunicorn": gunicorn}[name](spec, listener)

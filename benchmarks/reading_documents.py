@@ -8,11 +8,11 @@ that is opened and never closed, a table of many columns.
 
 import argparse
 import tempfile
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 import docx
+from measuring import Timer, header, row
 
 from retrieval.corpora.folder import Folder
 
@@ -50,21 +50,20 @@ def seconds(path: Path, text: str) -> float:
         made.save(str(path))
     else:
         path.write_text(text, encoding="utf-8")
-    start = time.process_time()
+    timer = Timer()
     for _ in Folder(path):
         pass
-    return time.process_time() - start
+    return timer.cpu
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--megabytes", type=float, nargs="+", default=[0.5, 1, 2])
     sizes = parser.parse_args().megabytes
-    print(f"| document | {' | '.join(f'{size:g} MB' for size in sizes)} |\n| --- |{' --- |' * len(sizes)}")
+    header("document", *(f"{size:g} MB" for size in sizes))
     with tempfile.TemporaryDirectory() as folder:
         for name, make in KINDS.items():
-            taken = [seconds(Path(folder) / name, make(round(size * 1_000_000))) for size in sizes]
-            print(f"| {name} | {' | '.join(f'{each:.2f}' for each in taken)} |", flush=True)
+            row(name, *(seconds(Path(folder) / name, make(round(size * 1_000_000))) for size in sizes))
 
 
 if __name__ == "__main__":

@@ -5,31 +5,19 @@ from a second one, 17 % from all, and 3 % are drawn from ten million made-up nam
 goes on growing with the corpus. The same arguments give the same passages.
 """
 
-import gzip
-import json
 import random
 from collections.abc import Iterator, Sequence
 from itertools import chain
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from retrieval.passage import Passage
 
-__all__ = ["long_queries", "passages", "rows", "short_queries"]
+__all__ = ["long_queries", "passages", "short_queries"]
 
 _AT_ONCE = 10_000
 _NAMES = 10_000_000
-
-
-def rows(paths: Sequence[Path]) -> list[dict[str, Any]]:
-    """The lines of files of JSON lines, gzipped or not."""
-    found = []
-    for path in paths:
-        with gzip.open(path, "rt") if path.suffix == ".gz" else path.open() as lines:
-            found += [json.loads(line) for line in lines]
-    return found
 
 
 def passages(source: Sequence[dict[str, Any]], size: int) -> Iterator[Passage]:
@@ -86,7 +74,6 @@ _SYLLABLES = [consonant + vowel for consonant in "bdfghklmnprstvz" for vowel in 
 
 
 def _name(n: int) -> str:
-
     name = _SYLLABLES[n % 75]
     while n := n // 75:
         name += _SYLLABLES[n % 75]

