@@ -5,7 +5,7 @@ weights and no key. The same prompt gets the same reply. It knows nothing: it co
 (an empty answer) where the passages do not say what the question asks. `benchmarks/extractive_reader.py` measures it.
 
 From below: `words` (stems, forms, names, numbers), `passages` of a context, `question` (taken apart), `answering` (one
-score for spans), `verdicts` (yes or no, one of two), `reading` (ranks sentences), `fields` (what goes into which).
+score for spans), `reading` (ranks sentences; yes or no, one of two), `fields` (what goes into which).
 """
 
 from typing import Any, Self
