@@ -13,14 +13,14 @@ from programs.commands.flags import add_program
 
 _PROG = "odqa eval"
 _COMMANDS = (
-    "run", "set", "table", "list", "view", "compare", "report", "rescore", "retrieval", "cost", "export", "mlflow",
-    "tasks", "corpus", "paper",
+    "run", "set", "table", "list", "view", "compare", "choose", "report", "rescore", "retrieval", "cost", "export",
+    "mlflow", "tasks", "corpus", "paper",
 )  # fmt: skip  # each is a file of `eval.commands`
 
 
 def main(argv: Sequence[str]) -> NoReturn:
     """Run one subcommand and exit."""
-    run_command(_PROG, lambda: _main(argv))
+    run_command("odqa choose" if argv[:1] == ["choose"] else _PROG, lambda: _main(argv))
 
 
 def make_parser(argv: Sequence[str], names: Sequence[str] = _COMMANDS) -> Parser:
@@ -38,8 +38,9 @@ def make_parser(argv: Sequence[str], names: Sequence[str] = _COMMANDS) -> Parser
     for name in names:
         module = import_module(f"eval.commands.{name}")
         about = inspect.getdoc(module) or ""
-        prog = _PROG if name == "run" else f"{_PROG} {name}"
-        command = commands.add_parser(name, prog=prog, allow_abbrev=False, help=about.split("\n")[0], description=about)
+        command = commands.add_parser(
+            name, prog=_command_of(name), allow_abbrev=False, help=about.split("\n")[0], description=about
+        )
         module.add_flags(command)
         command.set_defaults(command=module.main)
     chooser = Parser(prog=_PROG, add_help=False, allow_abbrev=False)
@@ -48,6 +49,11 @@ def make_parser(argv: Sequence[str], names: Sequence[str] = _COMMANDS) -> Parser
     if chosen is not None and "run" in names:
         add_program(commands.choices["run"], chosen)
     return parser
+
+
+def _command_of(name: str) -> str:
+    """How the subcommand is called: that which has no other name is run, and choose needs no eval before it."""
+    return {"run": _PROG, "choose": "odqa choose"}.get(name, f"{_PROG} {name}")
 
 
 def all_words(words: Sequence[str]) -> Parser:

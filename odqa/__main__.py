@@ -20,6 +20,7 @@ COMMANDS = {
     "ask": ("programs.__main__", [], "answer a question with a method, or list the methods"),
     "serve": ("programs.__main__", ["serve"], "answer questions over HTTP"),
     "eval": ("eval.__main__", [], "ask a method the questions of a task, compare runs, report them, judge retrievers"),
+    "choose": ("eval.__main__", ["choose"], "find the best method for questions, passages and an LM of yours"),
     "optimize": ("optimizers.__main__", [], "compile a method's prompts for a task"),
     "fetch": ("retrieval.__main__", ["fetch"], "download a corpus, check it and unpack it into JSON lines"),
     "corpus": (

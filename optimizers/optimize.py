@@ -27,7 +27,7 @@ from programs.instruments.cost import Cost, measured
 from programs.instruments.state import check_writable, save_state
 from retrieval import OdqaError, UsageError
 
-__all__ = ["Outcome", "optimize"]
+__all__ = ["Outcome", "compiled_by", "optimize"]
 
 _MOST_CALLS = 32  # LM calls under way at the same time while compiling
 _COSTS = ("lm_calls", "searches", "input_tokens", "output_tokens", "usd")
@@ -132,7 +132,7 @@ def optimize(
     )
     before, parts_before = judge(program, directory=directory / "before", manifest=about)
     with making(directory / "compiling"):
-        compiled, cost, paid, failures = _compiled(
+        compiled, cost, paid, failures = compiled_by(
             restricted(program, names),
             partial(recipe, seed=seed, threads=threads or questions_at_once()),
             train,
@@ -188,7 +188,7 @@ def _judged(
     return replace(summary, total=without_parts(summary.total), by_type=by_type), part_scores
 
 
-def _compiled(
+def compiled_by(
     program: dspy.Module,
     recipe: Callable[..., dspy.Module],
     train: Sequence[dspy.Example],

@@ -9,7 +9,7 @@ The record decides nothing: a race that is taken up again looks at the rows of t
 """
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -208,8 +208,21 @@ class Race(_Record):
     """LM calls that were paid for, all in all."""
     usd: float | None = 0.0
     """Dollars likewise; None where the price of a call is unknown."""
+    test_calls: int = 0
+    """Those of them by which a judge was tested, in all sittings."""
+    test_usd: float | None = 0.0
     answerer: str | None = None
     """The file that was written for the recommended candidate."""
+
+    DECIDES: ClassVar = (
+        *("task", "goal", "prices", "within", "level", "seed", "block", "order", "aside", "lm", "known_candidates"),
+    )
+    """What a race that is taken up has to have in common with the one that was begun."""
+
+    @property
+    def known_candidates(self) -> tuple[Candidate, ...]:
+        """Those that were there before any was compiled."""
+        return tuple(candidate for candidate in self.candidates if candidate.compiled_from is None)
 
     def candidate(self, name: str) -> Candidate:
         """The candidate with this name."""

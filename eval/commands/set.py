@@ -9,7 +9,7 @@ import json
 import re
 from argparse import ArgumentParser, Namespace
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
@@ -289,15 +289,29 @@ def _prospects(planned: Sequence[Planned]) -> Iterator[Prospect]:
                 questions = [example.question for example in each.examples[:_PLANNED_ON]]
                 module = prepare(each.request, each.opened).module
                 amounts = counted[key] = plan(module, lms.load("extractive"), questions)
-        left, free = len(each.examples) - answered(each.directory), bool(standing(each.lm.model))
-        calls, read_in, written = (amounts[name] for name in ("lm_calls", "input_tokens", "output_tokens"))
-        yield Prospect(
-            str(each.directory),
-            len(each.examples),
-            left,
-            (left * calls.typical, left * calls.most),
-            (
-                0.0 if free else price(each.lm, left * read_in.typical, left * written.typical),
-                0.0 if free else price(each.lm, left * read_in.most, left * written.most),
-            ),
-        )
+        asked = len(each.examples)
+        yield prospect(str(each.directory), asked, asked - answered(each.directory), each.lm, amounts)
+
+
+def prospect(name: str, questions: int, left: int, lm: dspy.LM, amounts: Mapping[str, Amount]) -> Prospect:
+    """What a run will take.
+
+    Args:
+        name: Of the run.
+        questions: How many it asks.
+        left: How many of them it has yet to ask.
+        lm: Asked.
+        amounts: What a question takes; see `programs.instruments.plan.plan`.
+    """
+    free = bool(standing(lm.model))
+    calls, read_in, written = (amounts[name] for name in ("lm_calls", "input_tokens", "output_tokens"))
+    return Prospect(
+        name,
+        questions,
+        left,
+        (left * calls.typical, left * calls.most),
+        (
+            0.0 if free else price(lm, left * read_in.typical, left * written.typical),
+            0.0 if free else price(lm, left * read_in.most, left * written.most),
+        ),
+    )

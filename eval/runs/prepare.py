@@ -206,7 +206,7 @@ def ask(
     directory: str | Path,
     *,
     limiter: Limiter | None = None,
-    first: int | None = None,
+    part: slice = slice(None),
     known: Iterable[PaidCall] = (),
     on_row: Callable[[Row], object] = lambda row: None,
 ) -> Summary:
@@ -229,7 +229,7 @@ def ask(
             workers=pace.workers,
             retries=pace.retries,
             limiter=limiter,
-            first=first,
+            part=part,
             known=known,
             cache=ready.request.cache,
             manifest=manifest_of(ready),

@@ -58,7 +58,7 @@ def evaluate(
     limiter: Limiter | None = None,
     cache: bool = False,
     manifest: Mapping[str, Any] | None = None,
-    first: int | None = None,
+    part: slice = slice(None),
     known: Iterable[PaidCall] = (),
     on_row: Callable[[Row], object] = lambda row: None,
     clean: Callable[[str], str] = str,
@@ -100,7 +100,7 @@ def evaluate(
         manifest: What this run is: LM, adapter, program, settings, retriever …; plain values without secrets. It is
             recorded with the metrics, a hash of the questions and the versions. A run without a manifest cannot be
             taken up again, since nothing tells it from another run.
-        first: Ask only the first so many of the questions now. A later call with the same directory asks others.
+        part: Ask only these of the questions now; a later call with the same directory asks others.
         known: Calls that were paid for elsewhere: their replies are taken where the same question asks the same.
         on_row: Called with each row once it is on disk, first with the rows of earlier sittings; from any thread, one
             call at a time.
@@ -135,7 +135,7 @@ def evaluate(
         )
         for row in store.whole_rows():
             on_row(row)
-        asked = [example for example in examples[:first] if example.id not in done]
+        asked = [example for example in examples[part] if example.id not in done]
         run = _Run(store, calls, on_row, asked, {example.id: n for n, example in enumerate(examples, 1)})
         at_once = threads or questions_at_once()
         how: dict[str, Any] = {"retries": retries, "pause": pause, "clean": clean}

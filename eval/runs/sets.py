@@ -25,7 +25,7 @@ from programs.instruments.adapters import Structured
 from programs.steps.settings import check
 from retrieval import UsageError
 
-__all__ = ["RunSet", "combinations", "read_set"]
+__all__ = ["RunSet", "combinations", "make_set", "read_set"]
 
 _Entry = TypeVar("_Entry")
 
@@ -142,18 +142,30 @@ def read_set(file: str | Path) -> RunSet:
     Raises:
         UsageError: the file cannot be read, or is not as the types here say; the message says where and what there is.
     """
-    content = read_toml(file)
+    return make_set(read_toml(file), str(file))
+
+
+def make_set(content: Mapping[str, Any], where: str) -> RunSet:
+    """The set that is described as a file would describe it.
+
+    Args:
+        content: As TOML has it.
+        where: It comes from; what is wrong with it begins with that.
+
+    Raises:
+        UsageError: as `read_set`.
+    """
     try:
         made = RunSet.model_validate(content)
     except ValidationError as error:
         wrong = error.errors()[0]
-        where = " ".join(str(part + 1) if isinstance(part, int) else part for part in wrong["loc"])
+        place = " ".join(str(part + 1) if isinstance(part, int) else part for part in wrong["loc"])
         message = _SAID.get(wrong["type"], wrong["msg"].removeprefix("Value error, ").removeprefix("Input "))
-        raise UsageError(f"{file}: {where + ': ' if where else ''}{message}") from None
+        raise UsageError(f"{where}: {place + ': ' if place else ''}{message}") from None
     try:
         _check_settings(made)
     except UsageError as error:
-        raise UsageError(f"{file}: {error}") from None
+        raise UsageError(f"{where}: {error}") from None
     return made
 
 

@@ -25,7 +25,7 @@ def test_help_says_something_about_every_flag() -> None:
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_has_help(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert exit_code(main, [command, "--help"]) == 0
-    usage = "odqa eval" if command == "run" else f"odqa eval {command}"
+    usage = {"run": "odqa eval", "choose": "odqa choose"}.get(command, f"odqa eval {command}")
     assert capsys.readouterr().out.startswith(f"usage: {usage} [-h]")
 
 
