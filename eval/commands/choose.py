@@ -27,10 +27,10 @@ from eval.commands.options import (
     add_judge_api_base,
     add_limits,
     add_pace,
+    check_prices,
     columns,
     limits_of,
     pace_of,
-    priced,
     task_name,
 )
 from eval.commands.set import prospect
@@ -156,8 +156,7 @@ def main(args: Namespace) -> None:
         lm = prepare(request_of(candidates[0], base), opened).lm
     assert lm is not None
     limits, prices = limits_of(args), _prices_for(args, lm)
-    if limits.usd is not None:
-        priced(lm)
+    check_prices(limits, lm)
     wanted = Wanted(
         base=base,
         candidates=candidates,
