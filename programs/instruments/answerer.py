@@ -186,6 +186,7 @@ def write_answerer(path: str | Path, answerer: Answerer, *, state: str | Path | 
         logger.warning("%s keeps no secrets: give those of the LM or the retriever where it is used", path)
     table = answerer.model_dump(exclude_none=True, exclude={"state"})
     table |= {**kept, "settings": _without_none({**usual, **answerer.settings})}
+    table = {name: value for name, value in table.items() if value != {}}
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         if state is not None:

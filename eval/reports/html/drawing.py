@@ -177,7 +177,7 @@ def chart(points: Sequence[Point], *, across: str, up: str, fronts: bool = True)
     before = [place for point in points for place in point.way]
     costs = [*(point.cost for point in points), *(cost for cost, _ in before)]
     ends = [*(end for point in points for end in (point.low, point.high)), *(score for _, score in before)]
-    log = min(costs) > 0 and max(costs) / min(costs) > _LOGARITHMIC
+    log = not before and min(costs) > 0 and max(costs) / min(costs) > _LOGARITHMIC  # what happens in turn is even
     marked = _decades(min(costs), max(costs)) if log else _steps(max(costs))
     scores = _percents(min(ends), max(ends))
 
