@@ -13,9 +13,8 @@ from dspy.adapters.json_adapter import _get_structured_outputs_response_format
 from dspy.utils.exceptions import AdapterParseError
 from hypothesis import given
 from hypothesis import strategies as st
-from support import reply_cases
 from support.patience import CPU_SECONDS
-from support.reply_cases import UNPARSABLE
+from support.reply_cases import NO_REFUSALS, REFUSALS, RUNAWAYS, UNPARSABLE, cases
 from support.scripted import Function, engine_lm
 
 from signatures.replies import (
@@ -43,30 +42,26 @@ class Better(Choice, shows=Literal["first", "second"], aliases={"1": "first", "2
     pass
 
 
-# Type, the plain type that it shows as, and its cases.
-KINDS: dict[str, tuple[Any, Any, list[tuple[Any, Any]]]] = {
-    "short answer": (ShortAnswer, str, reply_cases.SHORT_ANSWERS),
-    "numbers": (Numbers, list[int], reply_cases.NUMBERS),
-    "yes or no": (YesNo, Literal["yes", "no"], reply_cases.YES_NO),
-    "yes, no or unanswerable": (
-        YesNoOrUnanswerable,
-        Literal["yes", "no", "unanswerable"],
-        reply_cases.YES_NO_OR_UNANSWERABLE,
-    ),
-    "yes, no or none": (YesNoOrNone, Literal["yes", "no"] | None, reply_cases.YES_NO_OR_NONE),
-    "action": (Action, Literal["search", "finish"], reply_cases.ACTIONS),
-    "better": (Better, Literal["first", "second"], reply_cases.SUMMARIES),
-    "texts": (Texts, list[str], reply_cases.TEXTS),
-    "keywords": (Keywords, list[str], reply_cases.KEYWORDS),
-    "statements": (Statements, list[Statement], reply_cases.STATEMENTS),
-    "probability": (Probability, float, reply_cases.PROBABILITIES),
-    "probability or none": (ProbabilityOrNone, float, reply_cases.PROBABILITIES_OR_NONE),
+# The type of each kind, and the plain type that it shows as.
+KINDS: dict[str, tuple[Any, Any]] = {
+    "short answer": (ShortAnswer, str),
+    "numbers": (Numbers, list[int]),
+    "yes or no": (YesNo, Literal["yes", "no"]),
+    "yes, no or unanswerable": (YesNoOrUnanswerable, Literal["yes", "no", "unanswerable"]),
+    "yes, no or none": (YesNoOrNone, Literal["yes", "no"] | None),
+    "action": (Action, Literal["search", "finish"]),
+    "better": (Better, Literal["first", "second"]),
+    "texts": (Texts, list[str]),
+    "keywords": (Keywords, list[str]),
+    "statements": (Statements, list[Statement]),
+    "probability": (Probability, float),
+    "probability or none": (ProbabilityOrNone, float),
 }
 TYPES = [kind[0] for kind in KINDS.values()]
 CASES = [
     pytest.param(type_, written, meant, id=f"{kind}-{written!r}"[:80])
-    for kind, (type_, _, cases) in KINDS.items()
-    for written, meant in cases
+    for kind, (type_, _) in KINDS.items()
+    for written, meant in cases(kind)
 ]
 
 
@@ -169,7 +164,7 @@ def test_nested_elements_of_xml() -> None:
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "short answer"])
 @pytest.mark.parametrize("adapter", [dspy.ChatAdapter(), dspy.JSONAdapter()])
 def test_a_prompt_shows_the_plain_type(adapter: dspy.Adapter, kind: str) -> None:
-    type_, plain, _ = KINDS[kind]
+    type_, plain = KINDS[kind]
     seen, wanted = (adapter.format(signature(one), [], {"question": "?"}) for one in (type_, plain))
     if plain is float:
         seen = json.loads(json.dumps(seen).replace(NUMBER_NOTE, FLOAT_NOTE).replace(NUMBER_NOTE_IN_JSON, FLOAT_NOTE))
@@ -183,7 +178,7 @@ NUMBER_NOTE_IN_JSON = json.dumps(json.dumps('must adhere to the JSON schema: {"t
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_decoding_by_schema_sees_the_plain_type(kind: str) -> None:
-    type_, plain, _ = KINDS[kind]
+    type_, plain = KINDS[kind]
     seen, wanted = (_get_structured_outputs_response_format(signature(one)) for one in (type_, plain))
     assert seen.model_json_schema() == wanted.model_json_schema()
 
@@ -210,12 +205,7 @@ ANYTHING = st.recursive(
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
     max_leaves=6,
 )
-WORDS = {
-    piece
-    for _, _, cases in KINDS.values()
-    for written, _ in cases
-    for piece in re.findall(r"\w+|\W", str(written)[:200])
-}
+WORDS = {piece for kind in KINDS for written, _ in cases(kind) for piece in re.findall(r"\w+|\W", str(written)[:200])}
 PIECES = st.lists(st.sampled_from(sorted(WORDS)), max_size=40).map(" ".join)
 
 
@@ -256,7 +246,7 @@ def test_texts_come_back_in_whatever_form_they_are_listed(texts: list[str]) -> N
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("piece", reply_cases.RUNAWAYS)
+@pytest.mark.parametrize("piece", RUNAWAYS)
 @pytest.mark.parametrize("type_", TYPES)
 def test_a_reply_that_runs_away_takes_no_time(type_: Any, piece: str) -> None:
     begin = time.process_time()
@@ -264,13 +254,13 @@ def test_a_reply_that_runs_away_takes_no_time(type_: Any, piece: str) -> None:
     assert time.process_time() - begin < CPU_SECONDS
 
 
-@pytest.mark.parametrize("text", reply_cases.REFUSALS)
+@pytest.mark.parametrize("text", REFUSALS)
 def test_a_refusal(text: str) -> None:
     assert is_refusal(text)
     assert is_refusal(f" {text.lower()}\n")
 
 
-@pytest.mark.parametrize("text", reply_cases.ANSWERS)
+@pytest.mark.parametrize("text", NO_REFUSALS)
 def test_an_answer_is_no_refusal(text: str) -> None:
     assert not is_refusal(text)
 
