@@ -7,7 +7,6 @@ for one sentence, and the first new one of the reply counts.
 question -> k passages -> (sentence -> k more passages) until a sentence has the answer -> answer over all passages
 """
 
-import re
 from typing import ClassVar, Literal
 
 import dspy
@@ -17,17 +16,13 @@ from programs.steps.method import Method
 from programs.steps.result import Reading, Turns, result
 from programs.steps.search import Search, search_for
 from programs.steps.settings import Count, checked
-from programs.steps.text import as_text, line_or_nothing, simplify
+from programs.steps.text import as_text
+from programs.steps.thoughts import concludes, new_sentence
 from retrieval import AnyRetriever, Passage, as_retriever, number, union
-from retrieval.ranking.sentences import split_sentences
 from signatures.answer import REASONING, AnswerShort, AnswerYesNo
 from signatures.write import WriteNextThought
 
 __all__ = ["IRCoT"]
-
-_CONCLUDES = re.compile(
-    r"\banswer(?: to (?:the|this) question)? (?:is|would be)\b|^\W*(?:final |short )?answer\W*:", re.IGNORECASE
-)
 
 
 class IRCoT(Method):
@@ -97,12 +92,13 @@ class IRCoT(Method):
             iterations.append(_round(found, evidence))
 
             # Reason step: the next sentence. The one with the answer is the last.
-            query = self._next(question, evidence, thoughts)
+            said = ask(self.thought, context=number(evidence), question=question, history="\n".join(thoughts))
+            query = new_sentence(said.sentence, thoughts)
             if not query:
                 ended = "nothing"
                 break
             thoughts.append(query)
-            if _CONCLUDES.search(query):
+            if concludes(query):
                 ended = "answer"
                 break
 
@@ -118,13 +114,6 @@ class IRCoT(Method):
             ended=ended,
             reasoning=as_text(reply.reasoning),
         )
-
-    def _next(self, question: str, evidence: list[Passage], thoughts: list[str]) -> str:
-        """The first sentence of the reply that was not said before; empty where there is none."""
-        reply = ask(self.thought, context=number(evidence), question=question, history="\n".join(thoughts))
-        said = {simplify(thought) for thought in thoughts}
-        sentences = map(line_or_nothing, split_sentences(as_text(reply.sentence)))
-        return next((text for text in sentences if text and simplify(text) not in said), "")
 
 
 def _round(found: list[Passage], evidence: list[Passage]) -> dict[str, list[str]]:

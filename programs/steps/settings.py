@@ -11,7 +11,7 @@ from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
 from retrieval import UsageError
 
-__all__ = ["Count", "Temperature", "check", "checked"]
+__all__ = ["Count", "Share", "Temperature", "check", "checked"]
 
 P = ParamSpec("P")
 Self = TypeVar("Self")
@@ -21,6 +21,9 @@ Count = Annotated[int, Field(ge=1)]
 
 Temperature = Annotated[float, Field(ge=0)]
 """A sampling temperature: 0 or more."""
+
+Share = Annotated[float, Field(ge=0, le=1)]
+"""A setting from 0 to 1, such as a probability."""
 
 _STRICT = ConfigDict(strict=True, allow_inf_nan=False)
 

@@ -15,16 +15,15 @@ from retrieval.ranking.scorers import Scorer
 
 __all__ = ["Given", "with_logprobs"]
 
-_HEAD = "[[ ## candidate ## ]]\n"
-
 
 class _Likely:
-    """Adds probabilities to the words of the candidates that have them; other replies have none."""
+    """Adds probabilities to the words of the fields that have them; other replies have none."""
 
     supported_params = ("logprobs", "top_logprobs")
 
-    def __init__(self, engine: Any, probabilities: Mapping[str, Sequence[float]], refuses: bool) -> None:
+    def __init__(self, engine: Any, field: str, probabilities: Mapping[str, Sequence[float]], refuses: bool) -> None:
         self.engine = engine
+        self.head = f"[[ ## {field} ## ]]\n"
         self.probabilities = probabilities
         self.refuses = refuses
 
@@ -32,7 +31,7 @@ class _Likely:
         if self.refuses and request.config.logprobs is not None:
             raise InvalidRequestError("logprobs are not supported with this model")
         response = self.engine.complete(request)
-        head, found, value = response.message.text.partition(_HEAD)
+        head, found, value = response.message.text.partition(self.head)
         if request.config.logprobs is None or value not in self.probabilities:
             return response  # type: ignore[no-any-return]
         words = [word if n == 0 else f" {word}" for n, word in enumerate(value.split(" "))]
@@ -43,10 +42,10 @@ class _Likely:
 
 @contextmanager
 def with_logprobs(
-    *replies: Reply, probabilities: Mapping[str, Sequence[float]], refuses: bool = False
+    *replies: Reply, probabilities: Mapping[str, Sequence[float]], refuses: bool = False, field: str = "candidate"
 ) -> Iterator[Script]:
-    """Like `scripted`, with an LM that reports the probabilities of the words of candidates, or refuses to."""
-    with scripted(*replies) as script, dspy.context(lm=engine_lm(_Likely(script, probabilities, refuses))):
+    """Like `scripted`, with an LM that reports the probabilities of the words of this field, or refuses to."""
+    with scripted(*replies) as script, dspy.context(lm=engine_lm(_Likely(script, field, probabilities, refuses))):
         yield script
 
 
