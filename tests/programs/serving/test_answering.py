@@ -153,28 +153,19 @@ def test_no_question_takes_more_tokens_than_one_may_whatever_its_settings() -> N
     assert sum(calls[:-1]) <= 4 * 5_000 < sum(calls) + len(calls) * (len(SEARCH) + 200)
 
 
-def test_a_day_has_so_many_calls() -> None:
-    answering = answering_with(engine_lm(Function(lambda *_: ANSWER)), limits={"calls": 2})
-    with serving(answering) as url:
-        assert [ask(url).status_code for _ in range(2)] == [200, 200]
-        refused = ask(url)
-        assert problem(refused) == (429, "limit_reached")
-        assert 0 < int(refused.headers["retry-after"]) <= 24 * 3600
-
-
-def test_no_question_takes_more_calls_than_one_may_whatever_its_settings() -> None:
+@pytest.mark.parametrize(
+    ("limit", "refused"), [("question_calls", (400, "invalid_request")), ("calls", (429, "limit_reached"))]
+)
+def test_a_question_has_so_many_calls_and_so_has_a_day_which_may_end_in_its_midst(
+    limit: str, refused: tuple[int, str]
+) -> None:
     calls: list[str] = []
     lm = engine_lm(Function(lambda _, user: calls.append(user) or SEARCH))
-    with serving(answering_with(lm, "react", limits={"question_calls": 2})) as url:
-        assert problem(ask(url, "react")) == (400, "invalid_request")
-    assert len(calls) == 2
-
-
-def test_the_last_call_of_a_day_may_be_in_the_middle_of_a_question() -> None:
-    calls: list[str] = []
-    lm = engine_lm(Function(lambda _, user: calls.append(user) or SEARCH))
-    with serving(answering_with(lm, "react", limits={"calls": 2})) as url:
-        assert problem(ask(url, "react")) == (429, "limit_reached")
+    with serving(answering_with(lm, "react", limits={limit: 2})) as url:
+        reply = ask(url, "react")
+        assert problem(reply) == refused
+        assert limit != "calls" or 0 < int(reply.headers["retry-after"]) <= 24 * 3600
+        assert limit != "calls" or problem(ask(url, "react")) == refused
     assert len(calls) == 2
 
 
@@ -271,11 +262,7 @@ def test_steps_are_told_in_the_order_in_which_they_happen() -> None:
 
     def reply(system: str, user: str) -> str:
         happened.append(("call", ""))
-        return (
-            SEARCH
-            if len(happened) < 6
-            else render({"thought": "", "action": "finish", "query": "", "answer": "Baratieri"})
-        )
+        return SEARCH if len(happened) < 6 else END
 
     with serving(answering_with(engine_lm(Function(reply)), "react", retriever=Seen())) as url:
         lines = ask(url, "react", stream=True).text.splitlines()

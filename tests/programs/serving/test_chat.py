@@ -1,6 +1,5 @@
 """/v1/chat/completions and /v1/models, asked by the official client."""
 
-import asyncio
 from collections.abc import Iterator
 from typing import Any
 
@@ -130,21 +129,6 @@ def test_an_answer_is_told_while_it_is_written() -> None:
 def test_an_answer_that_is_changed_after_it_was_written_is_said_again() -> None:
     assert Cited("Rome [1]", ()).after("Rome") == " [1]"
     assert Cited("Rome [1]", ()).after("Rome (I think)") == "\n\nRome [1]"
-
-
-def test_asynchronous_clients(url: str) -> None:
-    async def ask() -> tuple[Any, str]:
-        async with openai.AsyncOpenAI(base_url=f"{url}/v1", api_key="none", max_retries=0, timeout=PATIENCE) as client:
-            wholes = await asyncio.gather(
-                *(client.chat.completions.create(model=name, messages=ASKED) for name in ("direct", "blendfilter"))
-            )
-            stream = await client.chat.completions.create(model="direct", messages=ASKED, stream=True)
-            parts = [chunk.choices[0].delta.content or "" async for chunk in stream]
-            return [whole.choices[0].message.content for whole in wholes], "".join(parts)
-
-    (direct, blendfilter), streamed = asyncio.run(ask())
-    assert direct == streamed
-    assert blendfilter.startswith("Baratieri [1]")
 
 
 def test_the_models_are_the_methods_alone_and_over_each_retriever(client: openai.OpenAI) -> None:

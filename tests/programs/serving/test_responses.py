@@ -1,6 +1,5 @@
 """/v1/responses, asked by the official client."""
 
-import asyncio
 from collections.abc import Iterator
 from typing import Any
 
@@ -69,15 +68,6 @@ def test_a_stream_builds_the_same_response(client: openai.OpenAI, method: str) -
     assert reasoning == final.output[0].summary[0].text
     assert reasoning.startswith(f"Search 1: {QUESTION}\nFound 1")
     assert types.index("response.output_text.delta") > types.index("response.reasoning_summary_text.done")
-
-
-def test_an_asynchronous_client(url: str) -> None:
-    async def ask() -> str:
-        async with openai.AsyncOpenAI(base_url=f"{url}/v1", api_key="none", max_retries=0, timeout=PATIENCE) as client:
-            stream = await client.responses.create(model="direct", input=QUESTION, stream=True)
-            return "".join([event.delta async for event in stream if event.type == "response.output_text.delta"])
-
-    assert asyncio.run(ask()).startswith("Baratieri [1]")
 
 
 def test_earlier_output_is_a_turn_of_the_conversation(client: openai.OpenAI) -> None:
