@@ -94,6 +94,4 @@ print(kill_at_each(Path({str(tmp_path)!r}), whole={whole}))
         [sys.executable, "-c", script], env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
-    assert (
-        int(done.stdout.split()[-1]) >= 15
-    )  # the calls and rows of both parts, manifests, passages, summaries, the state
+    assert int(done.stdout.split()[-1]) >= 15  # calls, rows, manifests, passages, summaries, the state
