@@ -9,7 +9,7 @@ from typing import Any
 
 import dspy
 
-from eval.metrics.squad import normalise
+from eval.metrics.gold import normalise
 from retrieval import Passage
 from retrieval.ranking.entailment import load_entailment
 

@@ -13,7 +13,7 @@ from dspy.utils.exceptions import AdapterParseError
 
 from eval.figures.summary import Figures, Score, Summary
 from eval.metrics import Metric, standard
-from eval.metrics.squad import normalise
+from eval.metrics.gold import normalise
 from eval.records.run import CallLog
 from eval.runs.recorded_calls import RecordedCalls, Stopped
 from eval.runs.runner import evaluate, questions_at_once

@@ -18,8 +18,7 @@ from typing import Any
 import dspy
 
 from eval.metrics import Metric
-from eval.metrics.squad import golds_of
-from eval.metrics.stating import statable, states
+from eval.metrics.gold import golds_of, statable, states
 from optimizers.gold import (
     field_of,
     follows,

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import dspy
 
-from eval.metrics.squad import normalise
+from eval.metrics.gold import normalise
 from retrieval import UsageError
 
 __all__ = ["split"]

@@ -6,8 +6,8 @@ from typing import Literal, get_args
 
 import dspy
 
-from eval.metrics.dpr import has_answer
-from eval.metrics.yesno import is_yes_no
+from eval.metrics.gold import is_yes_no
+from eval.metrics.passages import has_answer
 from eval.records.record import Row
 from programs.instruments.trace import Dropped, Kept, Query
 from retrieval import Passage
@@ -37,7 +37,7 @@ kept but misread   all of it led to the answer, which is wrong all the same
 not known          there is no gold to look for, or the program does not report its evidence
 
 Gold is the gold titles, else the gold ids; where a question has neither, a passage that states a gold answer, by the
-rule of `eval.metrics.dpr`, unless the answer is yes or no.
+rule of `eval.metrics.passages.has_answer`, unless the answer is yes or no.
 """
 
 REASONS: tuple[Reason, ...] = get_args(Reason)

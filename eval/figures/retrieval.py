@@ -1,7 +1,7 @@
 """How good a retriever is: what it found for questions, compared with the gold.
 
 recall, mrr, ndcg    of the gold titles, and ..._by_id of the gold passages, by ir_measures
-answer_recall        whether an answer stands in a passage, by the rule of `eval.metrics.dpr`
+answer_recall        whether an answer stands in a passage, by the rule of `eval.metrics.passages.has_answer`
 
 Each is computed at the cut-offs K and named NAME@K. Where several passages have the same title, only the first is
 relevant; so recall@K is that of `eval.metrics`. All gold is equally relevant. A question has the measures for which it
@@ -18,9 +18,8 @@ import dspy
 
 from eval.figures.statistics import difference_interval, interval, paired_test
 from eval.figures.summary import Score
-from eval.metrics.dpr import has_answer
-from eval.metrics.squad import golds_of
-from eval.metrics.yesno import is_yes_no
+from eval.metrics.gold import golds_of, is_yes_no
+from eval.metrics.passages import has_answer
 from retrieval import Passage, UsageError
 
 __all__ = ["Measures", "RetrievalDifference", "RetrievalFigures", "figures_of", "has_gold"]

@@ -15,36 +15,25 @@ BootstrapFewShot takes every score above 0, of f1 or recall too, for a success u
 
 import re
 from collections.abc import Sequence
-from typing import Any
 
 import dspy
 
+from eval.metrics.answers import accuracy, cover_em, em, f1, hotpot_f1, migres_em, popqa_accuracy, rouge_l
 from eval.metrics.citations import citation_precision, citation_recall
-from eval.metrics.dpr import answer_recall, top_k_accuracy
-from eval.metrics.hotpot import hotpot_f1
+from eval.metrics.gold import is_yes_no
 from eval.metrics.judge import acc_judge, self_test_of
-from eval.metrics.knowledge import knowledge_accuracy
-from eval.metrics.migres import cover_em, migres_em
 from eval.metrics.passages import (
+    FAMILY,
+    answer_recall,
+    knowledge_accuracy,
     passage_metric,
-    precision_evidence,
-    precision_evidence_by_id,
-    precision_passages,
-    precision_passages_by_id,
     recall_evidence,
     recall_evidence_by_id,
     recall_passages,
     recall_passages_by_id,
-    s_precision_evidence,
-    s_precision_evidence_by_id,
-    s_precision_passages,
-    s_precision_passages_by_id,
+    top_k_accuracy,
 )
-from eval.metrics.popqa import popqa_accuracy
 from eval.metrics.protocol import Metric
-from eval.metrics.rouge import rouge_l
-from eval.metrics.squad import em, f1
-from eval.metrics.yesno import accuracy, is_yes_no
 from retrieval import UsageError
 
 __all__ = [
@@ -65,19 +54,11 @@ __all__ = [
     "migres_em",
     "passage_metric",
     "popqa_accuracy",
-    "precision_evidence",
-    "precision_evidence_by_id",
-    "precision_passages",
-    "precision_passages_by_id",
     "recall_evidence",
     "recall_evidence_by_id",
     "recall_passages",
     "recall_passages_by_id",
     "rouge_l",
-    "s_precision_evidence",
-    "s_precision_evidence_by_id",
-    "s_precision_passages",
-    "s_precision_passages_by_id",
     "self_test_of",
     "standard",
     "top_k_accuracy",
@@ -92,9 +73,7 @@ _PLAIN: dict[str, Metric] = {
     metric.__name__: metric
     for metric in (
         *(em, f1, hotpot_f1, rouge_l, accuracy, popqa_accuracy, cover_em, migres_em, knowledge_accuracy),
-        *_RECALL,
-        *(precision_passages, precision_evidence, precision_passages_by_id, precision_evidence_by_id),
-        *(s_precision_passages, s_precision_evidence, s_precision_passages_by_id, s_precision_evidence_by_id),
+        *FAMILY.values(),
     )
 }
 
@@ -128,8 +107,7 @@ def load(name: str, *, judge_api_base: str | None = None, most_calls: int | None
     if name in _PLAIN:
         return _PLAIN[name]
     if at := re.fullmatch(r"(recall|precision|s_precision)(_by_id)?@([1-9]\d*)", name):
-        measure: Any = at[1]
-        return passage_metric(measure, "retrieved", "passages", by_id=bool(at[2]), k=int(at[3]), name=name)
+        return passage_metric(at[1], "retrieved", "passages", by_id=bool(at[2]), k=int(at[3]), name=name)
     if at := re.fullmatch(r"(answer_recall|top_k_accuracy)@([1-9]\d*)", name):
         return {"answer_recall": answer_recall, "top_k_accuracy": top_k_accuracy}[at[1]](int(at[2]), name=name)
     kind, _, judge = name.partition(":")

@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 import dspy
 from dspy import Example, Prediction
 
-from eval.metrics.migres import cover_em, migres_em
+from eval.metrics.answers import answer_of, cover_em, migres_em
+from eval.metrics.gold import golds_of
 from eval.metrics.protocol import Metric
-from eval.metrics.squad import answer_of, golds_of
 from programs.instruments.adapters import load_adapter
 from programs.instruments.cost import Spent, measured
 from programs.steps.ask import ask

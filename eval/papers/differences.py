@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from eval.figures.summary import Summary
-from eval.metrics.yesno import is_yes_no
+from eval.metrics.gold import is_yes_no
 from eval.papers.measuring import reported
 from eval.papers.questions import Questions
 from eval.papers.setup import settings_of

@@ -7,7 +7,7 @@ Each is a program like any other, but for its further inputs. What it finds out 
 own fields, which the columns of a table name.
 
 In the paper an LM writes the steps of a question (sub-questions and their answers) from the gold evidence. Here
-`eval.tasks.steps` takes them from the gold by rule, so that no LM decides what another LM is measured by.
+`eval.metrics.gold.steps_of` takes them from the gold by rule, so that no LM decides what another LM is measured by.
 """
 
 import random
@@ -18,9 +18,8 @@ from typing import Literal
 
 import dspy
 
-from eval.metrics.dpr import has_answer
-from eval.metrics.knowledge import sub_answers
-from eval.tasks.steps import steps_of
+from eval.metrics.gold import steps_of
+from eval.metrics.passages import has_answer, sub_answers
 from programs.steps.ask import ask
 from programs.steps.citations import keep_supported, report_fact, resolve_citations
 from programs.steps.filtering import threshold_for
@@ -67,7 +66,7 @@ class Extraction(dspy.Module):
 
     The passages are drawn at random, always the same ones for a question, from what the question finds and the gold
     passages, which are searched for by their titles. A passage is positive if it contains the answer of a step, by the
-    rule of `eval.metrics.dpr`.
+    rule of `eval.metrics.passages.has_answer`.
 
     Cost per question: 1 LM call, and 1 more for the usefulness if a statement holds; 1 search, and 1 for each gold
     title.

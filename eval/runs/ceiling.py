@@ -7,8 +7,7 @@ from collections.abc import Iterable, Sequence
 
 import dspy
 
-from eval.metrics.squad import golds_of
-from eval.tasks.steps import decomposition_of, steps_of
+from eval.metrics.gold import decomposition_of, golds_of, steps_of
 from lms.oracle import Gold, oracle_lm
 from retrieval import Retriever, UsageError
 

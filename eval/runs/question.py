@@ -16,7 +16,7 @@ from dspy.utils.exceptions import (
 )
 
 from eval.metrics import Metric
-from eval.metrics.squad import golds_of
+from eval.metrics.gold import golds_of
 from eval.records.record import HIGHEST, Error, Prediction, Row
 from eval.records.record import prediction as recorded
 from eval.runs.recorded_calls import RecordedCalls

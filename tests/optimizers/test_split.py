@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eval.metrics.squad import normalise
+from eval.metrics.gold import normalise
 from optimizers.split import split
 from retrieval import UsageError
 

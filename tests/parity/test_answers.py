@@ -21,14 +21,12 @@ from eval.metrics import (
     em,
     f1,
     hotpot_f1,
+    load,
     migres_em,
     popqa_accuracy,
-    precision_passages,
-    recall_passages,
     rouge_l,
-    s_precision_passages,
 )
-from eval.metrics.dpr import has_answer
+from eval.metrics.passages import has_answer
 from retrieval import Passage
 
 # answer, gold answers, and what em, f1, hotpot_f1, rouge_l, popqa_accuracy, cover_em and migres_em are
@@ -128,5 +126,5 @@ def test_an_answer_in_a_text(text: str, answers: list[str], expected: bool) -> N
 def test_gold_among_what_was_found(found: str, exactly: float, precision: float, recall: float) -> None:
     example = dspy.Example(gold_titles=["A", "B"])
     prediction = dspy.Prediction(passages=[Passage(str(n), "", title) for n, title in enumerate(found)])
-    scores = [metric(example, prediction) for metric in (s_precision_passages, precision_passages, recall_passages)]
+    scores = [load(f"{name}_passages")(example, prediction) for name in ("s_precision", "precision", "recall")]
     assert scores == pytest.approx([exactly, precision, recall])

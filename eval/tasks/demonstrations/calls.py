@@ -2,7 +2,7 @@
 
 import dspy
 
-from eval.metrics.stating import statable, states
+from eval.metrics.gold import statable, states
 from eval.tasks.demonstrations.known import Call, Known, bare_title, gold_passages, reasoning_of, told_by
 from eval.tasks.demonstrations.loops import asking, judging, planning, reasoning_on, searching, taking_notes, thinking
 from retrieval import Passage, Retriever, number

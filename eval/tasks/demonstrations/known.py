@@ -9,10 +9,8 @@ from typing import Any
 
 import dspy
 
-from eval.metrics.squad import normalise
-from eval.metrics.stating import statable, states
+from eval.metrics.gold import decomposition_of, normalise, statable, states
 from eval.tasks.demonstrations.wording import Worded, as_sentence, worded_steps
-from eval.tasks.steps import decomposition_of
 from retrieval import Passage, Retriever, union
 from retrieval.ranking.sentences import split_sentences
 

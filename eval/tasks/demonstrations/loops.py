@@ -3,7 +3,7 @@
 Of each loop the second call is the one that ends it, so that two demonstrations show an end.
 """
 
-from eval.metrics.stating import statable, states
+from eval.metrics.gold import statable, states
 from eval.tasks.demonstrations.known import Call, Known, bare_title, told_by
 from eval.tasks.demonstrations.wording import Worded, as_sentence
 from programs.steps.trajectory import turn

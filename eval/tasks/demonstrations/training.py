@@ -10,7 +10,7 @@ from typing import Any
 
 import dspy
 
-from eval.metrics.squad import normalise
+from eval.metrics.gold import normalise
 from eval.tasks import SEED, choose, load, own_file
 from eval.tasks.demonstrations.calls import Call, labelled_calls
 from eval.tasks.demonstrations.fit import for_predictors

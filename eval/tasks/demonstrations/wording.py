@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import dspy
 
-from eval.tasks.steps import steps_of
+from eval.metrics.gold import steps_of
 
 __all__ = ["Worded", "as_sentence", "worded_steps"]
 
@@ -25,7 +25,7 @@ class Worded(NamedTuple):
 
 
 def worded_steps(example: dspy.Example) -> list[Worded]:
-    """The steps of a question, in order, as `eval.tasks.steps.steps_of` finds them: those with an answer."""
+    """The steps of a question, in order, as `eval.metrics.gold.steps_of` finds them: those with an answer."""
     if not example.get("decomposition"):
         return [_of_relation(*triple) for triple in example.get("evidences") or () if len(triple) == 3]
     steps = []

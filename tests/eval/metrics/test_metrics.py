@@ -23,7 +23,7 @@ from eval.metrics import (
     rouge_l,
     standard,
 )
-from eval.metrics.squad import normalise
+from eval.metrics.gold import normalise
 from retrieval import Passage, UsageError
 
 TEXT = st.text(alphabet="ab thenA .-é", max_size=20)

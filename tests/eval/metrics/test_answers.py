@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eval.metrics import em, f1
-from eval.metrics.squad import normalise
+from eval.metrics import accuracy, em, f1, rouge_l
+from eval.metrics.gold import normalise
 
 TEXT = st.text(alphabet="ab thenA .-é", max_size=20)
 
@@ -84,3 +84,33 @@ def test_answers_of_any_type_are_compared_as_text() -> None:
     assert em(example(answers=["1984"]), dspy.Prediction(answer=1984)) == 1
     assert em(example(answers=["None"]), dspy.Prediction(answer=None)) == 0
     assert em(example(answer="Rome"), dspy.Prediction(answer="Rome")) == 1  # an example of DSPy's own data sets
+
+
+@pytest.mark.parametrize(
+    ("answer", "gold", "expected"),
+    [
+        ("Yes", "yes", 1),
+        (True, "yes", 1),
+        (" true.", "yes", 1),
+        ("False", "No", 1),
+        ("no", "yes", 0),
+        ("", "no", 0),
+        ("not sure", "no", 0),
+        ("No one did.", "no", 0),
+        ("yes, and no", "yes", 0),  # nothing but the word itself is taken for the word
+        ("yes", "Yes, Giorgio", None),
+        ("yes", "Rome", None),
+    ],
+)
+def test_accuracy(answer: object, gold: str, expected: float | None) -> None:
+    assert accuracy(dspy.Example(answers=[gold]), dspy.Prediction(answer=answer)) == expected
+
+
+@given(words=st.lists(st.sampled_from("bcd"), max_size=6), others=st.lists(st.sampled_from("bcd"), max_size=6))
+def test_rouge_l_is_symmetric_and_depends_on_the_order(words: list[str], others: list[str]) -> None:
+    def score(answer: list[str], gold: list[str]) -> float | None:
+        return rouge_l(dspy.Example(answers=[" ".join(gold)]), dspy.Prediction(answer=" ".join(answer)))
+
+    forth, back = score(words, others), score(others, words)
+    assert forth == back
+    assert (forth == 1) is (words == others != [])
