@@ -69,13 +69,18 @@ _RECALL = (recall_passages, recall_evidence, recall_passages_by_id, recall_evide
 STANDARD: tuple[Metric, ...] = (em, f1, *_RECALL)
 """What `odqa eval` computes by default, of questions that are not answered by yes or no."""
 
-_PLAIN: dict[str, Metric] = {
-    metric.__name__: metric
-    for metric in (
-        *(em, f1, hotpot_f1, rouge_l, accuracy, popqa_accuracy, cover_em, migres_em, knowledge_accuracy),
-        *FAMILY.values(),
-    )
-}
+_OTHERS: tuple[Metric, ...] = (
+    em,
+    f1,
+    hotpot_f1,
+    rouge_l,
+    accuracy,
+    popqa_accuracy,
+    cover_em,
+    migres_em,
+    knowledge_accuracy,
+)
+_PLAIN = {metric.__name__: metric for metric in _OTHERS} | FAMILY
 
 HELP = (
     f"{', '.join(_PLAIN)}; with a number K for the first K passages recall@K, precision@K, s_precision@K (or "
