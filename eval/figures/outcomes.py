@@ -60,12 +60,7 @@ def breakdown(rows: Sequence[Row], metric: str, whys: Sequence[Reason]) -> Count
 
 
 def reason(row: Row, known: Mapping[str, Passage]) -> Reason:
-    """Why the question is wrong, if it is; see `Reason`.
-
-    Args:
-        row: The question.
-        known: The run's passages by id, as `eval.runs.store.Run.passages` gives them.
-    """
+    """Why the question is wrong, if it is; `known` are the run's passages, as `Run.passages` gives them."""
     if row.error is not None:
         return "failed"
     if row.prediction is None:

@@ -59,14 +59,10 @@ def difference_interval(differences: Sequence[float]) -> tuple[float, float]:
 
 
 def ratio_interval(over: Sequence[float], under: Sequence[float]) -> tuple[float, float]:
-    """The 95 % confidence interval of sum(over) / sum(under), where each question has a number in both.
+    """The 95 % confidence interval of sum(over) / sum(under), where each question has a number from 0 on in both.
 
-    It comes from the percentile bootstrap over questions. A resample in which `under` sums to 0 gives an infinite
-    ratio.
-
-    Args:
-        over: Numbers from 0 on, of each question.
-        under: Likewise, in the same order; not all 0.
+    It comes from the percentile bootstrap over questions. A resample in which `under`, which is not all 0, sums to 0
+    gives an infinite ratio.
     """
     rng = np.random.default_rng(0)
     counts = rng.multinomial(len(over), np.full(len(over), 1 / len(over)), _RESAMPLES)
@@ -77,14 +73,10 @@ def ratio_interval(over: Sequence[float], under: Sequence[float]) -> tuple[float
 
 
 def gain_interval(better: Sequence[float], base: Sequence[float]) -> tuple[float, float] | None:
-    """The 95 % confidence interval of sum(better) / sum(base) - 1, of two scores of the same questions.
+    """The 95 % confidence interval of sum(better) / sum(base) - 1, of two scores from 0 on of the same questions.
 
     It is that of `ratio_interval`. None if fewer than 20 questions have other scores than the most frequent pair:
     the bootstrap has too little to go by, and there is no other interval of a gain to take.
-
-    Args:
-        better: Scores from 0 on.
-        base: Likewise, of the same questions in the same order; not all 0.
     """
     if _sparse(list(zip(better, base, strict=True))):
         return None
@@ -93,12 +85,9 @@ def gain_interval(better: Sequence[float], base: Sequence[float]) -> tuple[float
 
 
 def mean_interval(parts: Sequence[tuple[float, float, float]]) -> tuple[float, float]:
-    """The 95 % confidence interval of the mean of several means, each of other questions.
+    """The 95 % confidence interval of the mean of several means, each of other questions and given with its interval.
 
-    It is made from the intervals of these means (MOVER: Zou and Donner 2008), and holds for few questions as they do.
-
-    Args:
-        parts: Each mean with the ends of its 95 % interval; at least one.
+    It is made from these intervals (MOVER: Zou and Donner 2008), and holds for few questions as they do.
     """
     mean = math.fsum(value for value, _, _ in parts) / len(parts)
     below = math.hypot(*(value - low for value, low, _ in parts)) / len(parts)
