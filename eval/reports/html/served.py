@@ -71,21 +71,29 @@ class Comparison(BaseModel):
     format: Literal["json", "html"] = "json"
 
 
+class _Aside:
+    """Calls functions in a thread, one at a time, since reading a large run takes memory; a mistake has status 400."""
+
+    def __init__(self) -> None:
+        self._turn = asyncio.Lock()
+
+    async def __call__(self, make: Callable[..., _Made], *args: Any) -> _Made:
+        async with self._turn:
+            try:
+                return await run_in_threadpool(make, *args)
+            except UsageError as error:
+                raise HTTPException(400, str(error)) from None
+
+
 def run_routes(folder: str | Path) -> list[BaseRoute]:
-    """Routes that show the runs in a folder and in the folders in it; whatever is wrong is an `HTTPException`.
+    """Routes that show the runs and races in a folder and in the folders in it; whatever is wrong is an
+    `HTTPException`.
 
     Raises:
         UsageError: there is no such folder.
     """
     find_runs(folder)
-    turn = asyncio.Lock()  # reading a large run takes memory: one at a time
-
-    async def aside(make: Callable[..., _Made], *args: Any) -> _Made:
-        async with turn:
-            try:
-                return await run_in_threadpool(make, *args)
-            except UsageError as error:
-                raise HTTPException(400, str(error)) from None
+    aside = _Aside()
 
     async def all_runs(_: Request) -> Response:
         """All runs at a glance."""
@@ -118,6 +126,16 @@ def run_routes(folder: str | Path) -> list[BaseRoute]:
             case other:
                 raise HTTPException(400, f"the format is json or html, not {other!r}")
 
+    return [
+        Endpoint("/v1/runs", all_runs),
+        Endpoint("/v1/runs/{name:path}", one, kinds=["application/json", "text/html"]),
+        *_race_routes(folder, aside),
+        Endpoint("/v1/leaderboard", leaderboard),
+        Endpoint("/v1/compare", compared, query=Comparison, kinds=["application/json", "text/html"]),
+    ]
+
+
+def _race_routes(folder: str | Path, aside: _Aside) -> list[BaseRoute]:
     async def all_races(_: Request) -> Response:
         """All races at a glance."""
         return json_reply({"races": await aside(_all_races, folder)})
@@ -131,12 +149,8 @@ def run_routes(folder: str | Path) -> list[BaseRoute]:
         return _page(await aside(lambda: race_page(read_race(path)).html))
 
     return [
-        Endpoint("/v1/runs", all_runs),
-        Endpoint("/v1/runs/{name:path}", one, kinds=["application/json", "text/html"]),
         Endpoint("/v1/races", all_races),
         Endpoint("/v1/races/{name:path}", one_race, kinds=["application/json", "text/html"]),
-        Endpoint("/v1/leaderboard", leaderboard),
-        Endpoint("/v1/compare", compared, query=Comparison, kinds=["application/json", "text/html"]),
     ]
 
 
