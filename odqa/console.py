@@ -15,7 +15,7 @@ from typing import Any, NoReturn, TextIO
 
 from tqdm import tqdm
 
-from odqa.errors import OdqaError, there_are
+from odqa.errors import OdqaError, line_of, there_are
 from odqa.interrupts import leave, raising
 from odqa.printable import printable, written_out
 from odqa.secrets import without_secrets
@@ -100,9 +100,7 @@ def run(prog: str, command: Callable[[], None]) -> NoReturn:
     except Exception as error:
         if not isinstance(error, (OdqaError, OSError, *_provider_errors())):
             raise
-        line = " ".join(str(error).split())
-        status = getattr(error, "status", None)  # of an LM's server, whose own words may be "no"
-        say(f"{prog}: error: {line}" + (f" (HTTP status {status})" if status and str(status) not in line else ""))
+        say(f"{prog}: error: {line_of(error)}")
         leave(2)
     except KeyboardInterrupt:
         leave(130)

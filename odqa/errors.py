@@ -12,7 +12,7 @@ An LM's mistake is never an error here: it is data, and evaluations count it.
 from collections.abc import Collection
 from difflib import get_close_matches
 
-__all__ = ["OdqaError", "RetrievalError", "ShardError", "UsageError", "there_are"]
+__all__ = ["OdqaError", "RetrievalError", "ShardError", "UsageError", "line_of", "there_are"]
 
 
 class OdqaError(Exception):
@@ -25,6 +25,13 @@ class UsageError(OdqaError, ValueError):
 
 class RetrievalError(OdqaError):
     """A retriever could not answer a correct search."""
+
+
+def line_of(error: BaseException) -> str:
+    """What an error says, on one line, with the HTTP status at its end where the words of a server leave that out."""
+    line = " ".join(str(error).split())
+    status = getattr(error, "status", None)
+    return f"{line} (HTTP status {status})" if status and str(status) not in line else line
 
 
 def there_are(name: str, names: Collection[str]) -> str:

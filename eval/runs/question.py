@@ -21,6 +21,7 @@ from eval.records.record import HIGHEST, Error, Prediction, Row
 from eval.records.record import prediction as recorded
 from eval.runs.recorded_calls import RecordedCalls
 from odqa.bridge import unbound
+from odqa.errors import line_of
 from odqa.secrets import keep_secret, without_url_secrets
 from programs.instruments.cost import Cost, PredictorNames, Spent, measured
 from programs.instruments.trace import Search, Trace, observed, trace
@@ -146,7 +147,7 @@ class Questioner:
 
     def _error(self, error: Exception) -> Error:
         keep_secret(unbound(dspy.settings.lm).kwargs if dspy.settings.lm else {})
-        line = without_url_secrets(" ".join(str(error).split()))
+        line = without_url_secrets(line_of(error))
         line = re.sub(r"[^\s/:@('\"]+:[^\s/@]+@", "***@", line)  # DSPy writes addresses without their scheme, too
         return Error(kind=type(error).__name__, message=self._clean(line)[:_LONGEST_ERROR])
 

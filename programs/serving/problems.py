@@ -7,7 +7,7 @@ from typing import Any
 from dspy.utils.exceptions import LMError
 from starlette.responses import Response
 
-from odqa.errors import ShardError
+from odqa.errors import ShardError, line_of
 from odqa.secrets import public
 from retrieval import RetrievalError, UsageError
 from retrieval.serving.listening import LOG
@@ -57,7 +57,7 @@ def as_problem(error: BaseException) -> Problem:
     """What a client is told of an error; the log has what only the one who runs the server may see."""
     if isinstance(error, Problem):
         return error
-    line = public(" ".join(str(error).split()))[:_LONGEST]
+    line = public(line_of(error))[:_LONGEST]
     if isinstance(error, UsageError):
         return Problem(400, line, "invalid_request")
     if isinstance(error, RetrievalError):

@@ -1,5 +1,6 @@
 """Who is turned away: without the token, under a foreign name, from a foreign page, with a body that is too large."""
 
+import hmac
 from collections.abc import Iterator
 from typing import Any
 
@@ -38,6 +39,18 @@ def test_without_the_token_nothing_is_answered(url: str, given: str) -> None:
     assert httpx.post(f"{url}/v1/answers", json=ASK, headers=headers).status_code == 401
     for path in ("/health", "/docs", "/openapi.json"):
         assert httpx.get(url + path, headers=headers).status_code == 200
+
+
+def test_tokens_are_compared_in_a_time_that_tells_nothing(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    compared: list[tuple[bytes, bytes]] = []
+
+    def compare(given: bytes, known: bytes) -> bool:
+        compared.append((given, known))
+        return True
+
+    monkeypatch.setattr(hmac, "compare_digest", compare)  # whose time does not depend on where the two differ
+    assert ask(url, Authorization="Bearer wrong").status_code == 200  # nothing else is compared
+    assert compared == [(b"wrong", b"the token")]
 
 
 @pytest.mark.parametrize(
