@@ -31,7 +31,7 @@ def test_it_describes_itself(url: str) -> None:
     assert list(document["paths"]) == [
         "/v1/answers", "/v1/methods", "/v1/prompts/{method}",
         "/v1/chat/completions", "/v1/models", "/v1/models/{model}", "/v1/responses", "/mcp", "/health", "/metrics",
-        "/v1/runs", "/v1/runs/{name}", "/v1/leaderboard", "/v1/compare",
+        "/v1/runs", "/v1/runs/{name}", "/v1/races", "/v1/races/{name}", "/v1/leaderboard", "/v1/compare",
     ]  # fmt: skip
     schemas = document["components"]["schemas"]
     assert schemas["Completion"]["properties"]["model"]["enum"][2:] == [
