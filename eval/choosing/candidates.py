@@ -54,15 +54,16 @@ def candidates_of(
     if retrievers:
         content["retrievers"] = list(retrievers)
     named = content.get("programs", list(USUAL))
-    entries = [
+    entries: list[Any] = [
         {"program": entry} if isinstance(entry, str) else entry
         for entry in (named if isinstance(named, list) else [named])
     ]
-    if missing := [method for method in settings if method not in [entry.get("program") for entry in entries]]:
+    by_name = {entry.get("program"): entry for entry in entries if isinstance(entry, dict)}
+    if missing := [method for method in settings if method not in by_name]:
         raise UsageError(f"{missing[0]} is no candidate here, and so has no settings to be tried")
-    for entry in entries:
-        if tried := settings.get(entry.get("program", "")):
-            entry["settings"] = {**entry.get("settings", {}), **{name: list(of) for name, of in tried.items()}}
+    for method, tried in settings.items():
+        entry = by_name[method]
+        entry["settings"] = {**entry.get("settings", {}), **{name: list(values) for name, values in tried.items()}}
     made = make_set({**content, "programs": entries, "tasks": [base.task]}, str(file or "the candidates"))
     usual = {"retriever": base.retriever, "adapter": base.adapter, "structured": base.structured}
     requests = list({repr(request): request for request in combinations(made, usual)}.values())
