@@ -56,11 +56,7 @@ class Limits:
 
 
 class Places:
-    """The places of the questions and searches that may be in flight. Safe for many threads.
-
-    Args:
-        most: How many there are.
-    """
+    """The places of the questions and searches that may be in flight. Safe for many threads."""
 
     def __init__(self, most: int) -> None:
         self.free = most
@@ -91,11 +87,7 @@ class Places:
 
 
 class Spent:
-    """The LM calls and the tokens of one question. Safe for many threads.
-
-    Args:
-        limits: See `Limits`.
-    """
+    """The LM calls and the tokens of one question. Safe for many threads."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
@@ -128,15 +120,14 @@ class Day:
     """The LM calls of today and their price. Safe for many threads.
 
     Args:
-        limits: See `Limits`.
+        limits: What the server allows.
         now: Gives the time.
     """
 
     def __init__(self, limits: Limits, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
         self._limits, self._now = DayLimits(calls=limits.calls, usd=limits.usd), now
-        self._lock = threading.Lock()  # guards what follows
-        self._date = now().date()
-        self._limiter = Limiter(self._limits)
+        self._lock = threading.RLock()  # guards what follows
+        self._date, self._limiter = now().date(), Limiter(self._limits)
 
     def check(self) -> None:
         """Raise where a limit is reached.
@@ -144,8 +135,15 @@ class Day:
         Raises:
             Problem: with 429, and when to come again.
         """
+        now = self._now()
         with self._lock:
-            self._check()
+            if now.date() != self._date:
+                self._date, self._limiter = now.date(), Limiter(self._limits)
+            reached = self._limiter.reached()
+        if reached:
+            midnight = datetime.combine(now.date() + timedelta(days=1), time(), UTC)
+            wait = {"Retry-After": str(math.ceil((midnight - now).total_seconds()))}
+            raise Problem(429, f"{reached} today; a new day begins at midnight UTC", "limit_reached", wait)
 
     def begin(self) -> None:
         """Count an LM call that is about to begin.
@@ -154,22 +152,10 @@ class Day:
             Problem: as `check`; the call may not begin.
         """
         with self._lock:
-            self._check()
+            self.check()
             self._limiter.count(0.0)
 
     def pay(self, reply: Reply) -> None:
         """Add the price of a call that was answered."""
         if not reply.cached:
-            with self._lock:
-                self._limiter.count(reply.usd, calls=0)
-
-    def _check(self) -> None:
-        now = self._now()
-        if now.date() != self._date:
-            self._date, self._limiter = now.date(), Limiter(self._limits)
-        if reached := self._limiter.reached():
-            midnight = datetime.combine(self._date + timedelta(days=1), time(), UTC)
-            wait = str(math.ceil((midnight - now).total_seconds()))
-            raise Problem(
-                429, f"{reached} today; a new day begins at midnight UTC", "limit_reached", {"Retry-After": wait}
-            )
+            self._limiter.count(reply.usd, calls=0)
