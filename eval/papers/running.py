@@ -169,7 +169,7 @@ def _run_row(table: Table, row: TableRow, task: str, questions: dict[str, Questi
     drawn = [reader.copy(top_p=top_p) for top_p in row.top_p] if reader and row.top_p else [reader]
     runs = [_made(row, replace(ready, lm=lm), setup) for lm in drawn]
     best = best_of(runs) if len(runs) > 1 else runs[0]
-    asked = [lm and how_asked(lm) for lm in (drawn[0], planner)]
+    asked = [lm and how_asked(lm) for lm in (reader, planner)]
     return RowRun(row, task, figures_of(best), best, found, *asked)
 
 

@@ -197,6 +197,7 @@ def test_the_best_of_several_answers(data: Path, tmp_path: Path) -> None:
     assert ours == ["0.000", "1.000"]
     manifests = [json.loads(path.read_text()) for path in (tmp_path / "runs").glob("*/manifest.json")]
     assert {manifest["lm_args"].get("top_p") for manifest in manifests} == {None, 0.0, 0.5, 1.0}
+    assert "top_p" not in printed  # it is one row, by one LM
 
 
 def manifests(directory: Path) -> list[Any]:
