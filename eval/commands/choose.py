@@ -237,7 +237,7 @@ def _prices_for(args: Namespace, lm: dspy.LM) -> tuple[Price, ...]:
     known = bool(price(lm, 1_000_000, 1_000_000)) and not standing(lm.model)
     prices: tuple[Price, ...] = (("usd",) if known else ("tokens",)) if args.price is None else args.price
     if "usd" in prices and not known:
-        raise UsageError(f"the price of {lm.model} is unknown: take tokens, calls, depth or seconds for --price")
+        raise UsageError(f"{lm.model} has no known price: take tokens, calls, depth or seconds for --price")
     if not prices and (args.value is not None or args.within is not None):
         raise UsageError("--value and --within are in the first --price, and there is none")
     return prices
