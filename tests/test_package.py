@@ -56,6 +56,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_the_wheel_has_the_six_packages_whole_and_nothing_else(built: Path) -> None:
     (wheel,) = built.glob("*.whl")
     result = python("check_wheel_contents", str(wheel))
@@ -65,11 +66,13 @@ def test_the_wheel_has_the_six_packages_whole_and_nothing_else(built: Path) -> N
     assert typed == {f"{room}/py.typed" for room in rooms}
 
 
+@pytest.mark.slow
 def test_both_are_fit_for_an_index_of_packages(built: Path) -> None:
     result = python("twine", "check", "--strict", *map(str, built.iterdir()))
     assert result.returncode == 0, result.stdout
 
 
+@pytest.mark.slow
 def test_the_source_has_all_that_is_tracked(built: Path) -> None:
     tracked = done("git", "ls-files", at=ROOT).stdout.splitlines()
     if not tracked:
@@ -99,6 +102,7 @@ def test_the_commands_of_the_page_work_in_a_folder_that_has_modules_of_the_same_
     assert "runs/sample-direct" in printed["-P -m"]
 
 
+@pytest.mark.slow
 def test_other_code_works_there_where_the_folder_is_not_searched(installed: Path, folder: Path) -> None:
     def python(*words: str) -> subprocess.CompletedProcess[str]:
         return done(sys.executable, *words, at=folder, PYTHONPATH=str(installed))

@@ -81,6 +81,7 @@ def kill_at_each(folder: Path, *, whole: bool) -> int:
     raise AssertionError
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("whole", [True, False])
 def test_it_goes_on_to_the_same_state_and_pays_nothing_twice_that_is_on_disk(whole: bool, tmp_path: Path) -> None:
     root = Path(__file__).parents[2]

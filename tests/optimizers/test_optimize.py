@@ -24,6 +24,7 @@ from programs.migres import MIGRES
 from retrieval import OdqaError, UsageError
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("recipe", ["copro", "gepa"])
 def test_the_others_stay_as_they_are_and_cost_nothing(recipe: str, tmp_path: Path) -> None:
     names = {"only": ["answer", "topic"], "freeze": ["topic"]}
@@ -56,6 +57,7 @@ class Counting(LearningLM):
         return super().complete(request)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("recipe", ["copro", "simba", "gepa"])
 def test_a_budget_stops_it_and_what_was_paid_is_not_paid_again(recipe: str, tmp_path: Path) -> None:
     whole = Counting("Person 1")
@@ -71,6 +73,7 @@ def test_a_budget_stops_it_and_what_was_paid_is_not_paid_again(recipe: str, tmp_
     assert (tmp_path / "cut" / "state.json").read_bytes() == (tmp_path / "whole" / "state.json").read_bytes()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cache", [False, True])
 def test_what_a_recipe_asks_again_is_answered_from_its_own_directory(cache: bool, tmp_path: Path) -> None:
     """DSPy's optimizers count on a cache. The directory is one, and no other compiling gets replies from it."""

@@ -111,8 +111,11 @@ def test_the_model_of_a_scorer_may_be_a_path_beside_the_file(file: Path) -> None
         ('type = "interpolate"\nretrievers = ["a"]\nweights = [-1]', r"weights\.0: "),
         ('type = "interpolate"\nretrievers = ["a"]\nnormalize = "max"', "normalize: .*'minmax' or 'zscore'"),
         ('type = "rerank"\nretriever = "a"', "scorer: this key is needed"),
-        ('type = "colbert"', "index: this key is needed"),
-        ('type = "colbert"\nindex = "x"\nnprobe = 2', "nprobe: there is no such key"),
+        pytest.param('type = "colbert"', "index: this key is needed", marks=pytest.mark.needs("faiss")),
+        pytest.param(
+            *('type = "colbert"\nindex = "x"\nnprobe = 2', "nprobe: there is no such key"),
+            marks=pytest.mark.needs("faiss"),
+        ),
         ('type = "rrf"\nretrievers = [{type = "rrf"}]', r"retrievers\.0\.retrievers: this key is needed"),
         ('type = "rerank"\nscorer = "lexical"\nretriever = {}', r"retriever\.type must be one of"),
         ("type = \n", r"is no TOML: .*line 1"),

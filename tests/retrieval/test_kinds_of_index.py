@@ -119,6 +119,7 @@ def test_a_file_that_is_cut_off_or_gone_is_named(kind: Kind, tmp_path: Path) -> 
         file.write_bytes(content)
 
 
+@pytest.mark.slow
 def test_damage_is_said_or_seen_by_verify(kind: Kind, tmp_path: Path) -> None:
     whole, other, work = tmp_path / "whole", tmp_path / "other", tmp_path / "index"
     kind.build(kind.passages, whole)

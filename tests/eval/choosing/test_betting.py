@@ -37,6 +37,7 @@ def equals(rng: np.random.Generator, kind: str) -> NDArray[np.float64]:
     return right[:, rng.permutation(60)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["independent", "alike", "two of them", "graded"])
 def test_the_best_is_rarely_dropped_however_often_it_is_looked_at(kind: str) -> None:
     rng = np.random.default_rng(0)
@@ -82,6 +83,7 @@ def test_who_has_no_rival_is_not_tested() -> None:
     assert evidence.p.tolist() == [1.0, 1.0]
 
 
+@pytest.mark.slow
 def test_intervals_hold_at_every_look() -> None:
     rng = np.random.default_rng(2)
     missed = 0

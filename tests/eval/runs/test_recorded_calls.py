@@ -102,6 +102,7 @@ for line in sys.stdin:
 """
 
 
+@pytest.mark.slow
 def test_a_run_killed_ten_times_pays_each_call_once_and_ends_as_if_it_had_not_been(
     provider: Provider, tmp_path: Path
 ) -> None:
@@ -143,6 +144,7 @@ def test_a_run_killed_ten_times_pays_each_call_once_and_ends_as_if_it_had_not_be
     assert json.loads((tmp_path / "killed" / "summary.json").read_text())["complete"] is True
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("num_retries", [3, 0])
 def test_failures_of_the_provider_leave_no_failed_question_and_no_silent_zero(
     num_retries: int, provider: Provider, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -276,6 +278,7 @@ def test_a_run_stops_after_some_time(provider: Provider, tmp_path: Path) -> None
     assert summary.stopped == "the limit of 0.01 minutes is reached"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["lm15", "litellm"])
 def test_dspys_cache_is_used_only_if_the_run_and_its_lm_want_it_and_what_it_answers_is_not_paid(
     engine: str, provider: Provider, tmp_path: Path

@@ -70,6 +70,7 @@ def provider() -> Iterator[Provider]:
         yield provider
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", [False, True])
 def test_one_write_that_fails_stops_the_run_and_costs_nothing(
     part: bool, provider: Provider, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -103,6 +104,7 @@ def test_one_write_that_fails_stops_the_run_and_costs_nothing(
     assert failing.writes == number - 1 > 4 * QUESTIONS  # every call and row, the manifest, the passages
 
 
+@pytest.mark.slow
 def test_files_that_may_not_grow_end_the_command_with_what_to_do_and_nothing_is_paid_twice(tmp_path: Path) -> None:
     questions = tmp_path / "questions.jsonl"
     questions.write_text("".join(json.dumps({"question": f"{n}?", "answers": ["Rome"]}) + "\n" for n in range(12)))

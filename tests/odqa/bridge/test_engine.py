@@ -119,6 +119,7 @@ def lm(server: Server, what: str, total: float = PATIENCE, **settings: Any) -> A
     return bound(made)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["lm15", "litellm"])
 @pytest.mark.parametrize("what", ["body", "headers_"])
 def test_a_server_that_drips_is_left_when_the_calls_time_is_over(server: Server, what: str, engine: str) -> None:

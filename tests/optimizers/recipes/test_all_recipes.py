@@ -57,6 +57,7 @@ def test_with_an_lm_that_never_learns_it_gains_nothing(recipe: str, tmp_path: Pa
     assert gains(recipe, LearningLM("Person 1", deaf=True), tmp_path, MIGRES) == (0.0, 0.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", LOOPS)
 @pytest.mark.parametrize("recipe", ["labeled_few_shot", "gepa"])
 def test_programs_that_search_in_turns_gain_by_what_they_are_shown_or_told(

@@ -73,6 +73,7 @@ def test_help_says_what_the_file_has(provider: Provider, tmp_path: Path) -> None
     assert "(default: 17)" in " ".join(run(tmp_path, "ask", "@answerer.toml", "--help").stdout.split())
 
 
+@pytest.mark.slow
 @pytest.mark.needs("uvicorn")
 @pytest.mark.parametrize("words", ["ask @a.toml x", "serve @a.toml", "eval sample --program=@a.toml"])
 def test_a_mistake_in_the_file_is_one_line(words: str, tmp_path: Path) -> None:

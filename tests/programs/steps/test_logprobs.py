@@ -255,6 +255,7 @@ def test_whatever_the_tokens_the_certainty_is_a_probability(tokens: list[tuple[s
     assert found is None or 0 <= found <= 1
 
 
+@pytest.mark.slow
 def test_long_replies_take_no_long_time() -> None:
     for text in (" " * 100_000, "[[ ## " * 20_000, "\n" * 100_000 + "x", '"\\' * 50_000):
         assert p([*HEAD, Token(text, 0.5, {})]) in (0.0, None)

@@ -31,6 +31,7 @@ def other(tmp_path: Path) -> Path:
     return tmp_path / "others"
 
 
+@pytest.mark.slow
 def test_damaged_shards_are_said_or_answer(whole: Path, tmp_path: Path) -> None:
     assert attacked(whole, tmp_path / "index", open_shards) > 100
 

@@ -14,6 +14,8 @@ from eval.reports.html.page import write
 from eval.reports.html.race import race_page
 from eval.reports.html.visible import visible
 
+pytestmark = pytest.mark.needs("selenium")
+
 HOSTILE = "<img src=x onerror=alert(1)></script><script>alert(1)</script>\u202e evil"
 
 
