@@ -76,6 +76,13 @@ COMMANDS = {
     "serve": (["programs", "serve", "direct", "--retriever", "none", *ASKED, "--api-base", "{wrong}", "--port",
                "70000"], 2),
     "search": (["retrieval", "search", "colbertv2:{wrong}", "Rome"], 2),
+    "ask with a search server": (["programs.blendfilter", "Who?", "--lm", "extractive", "--retriever",
+                                  "colbertv2:{wrong}"], 2),
+    "eval with a search server": (["eval", "sample", "--program", "blendfilter", "--limit", "2", "--run", "run", "--lm",
+                                   "extractive", "--retriever", "colbertv2:{wrong}", "--retries", "0"], 2),
+    "eval retrieval": (["eval", "retrieval", "sample", "--retriever", "colbertv2:{wrong}", "--limit", "2"], 2),
+    "a completed text": (["programs.direct", "Who?", "--retriever", "none", *ASKED, "--api-base", "{wrong}", "--lm-arg",
+                          "model_type=text"], 2),
     "search with Qdrant": (["retrieval", "search", "qdrant:{wrong}?collection=c", "Rome"], 2),
 }  # fmt: skip
 

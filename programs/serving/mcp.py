@@ -271,8 +271,11 @@ def serve_stdio(answering: Answering) -> None:
 
     async def serve() -> None:
         server = _Protocol(answering).server()
-        async with stdio_server() as (read, write):
-            await server.run(read, write, server.create_initialization_options())
+        try:
+            async with stdio_server() as (read, write):
+                await server.run(read, write, server.create_initialization_options())
+        except* BrokenPipeError:
+            pass  # the client is gone
         answering.stop()
 
     with ending_at_once():  # the thread that waits for a line of stdin would outlast an interrupt
