@@ -79,14 +79,15 @@ def _charts(race: Race) -> list[Chart]:
 
 def _scores(race: Race, id_: str, caption: str, of: Sequence[Standing | Best | Measured]) -> list[Table]:
     """Scores with their intervals, and prices; no table where there are none."""
-    numbers = {entrant.name: entrant for entrant in entrants(race)}
+    found = {entrant.name: entrant for entrant in entrants(race)}
     known = prices_known(race)
     lines = []
     for each in of:
         score = [f"{100 * each.score:.1f}", interval(each.low, each.high), str(each.questions)]
         cells: list[Cell] = [Interval(each.score, each.low, each.high), *score, *price_cells(each.prices, known)]
-        entrant = numbers[each.candidate]
-        lines.append(Line(entrant.name, cells, run=entrant.number, hollow=entrant.drop is not None))
+        entrant = found.get(each.candidate)  # direct is measured even where it was no candidate
+        number, dropped = (entrant.number, entrant.drop is not None) if entrant else (None, False)
+        lines.append(Line(each.candidate, cells, run=number, hollow=dropped))
     prices = [PRICES[price] for price in known]
     columns: list[str | Axis] = ["candidate", _SHARES, heading(race.goal), "interval", "questions", *prices]
     return [Table(id_, caption, columns, lines, head=caption)] if lines else []

@@ -65,6 +65,13 @@ def test_a_finished_compiled_candidate_says_where_it_comes_from() -> None:
     assert "| cot compiled | cot |  | sample | compiled from cot |" in page.files["candidates"]["md"]
 
 
+def test_direct_is_measured_where_it_was_no_candidate() -> None:
+    race = a_race()
+    looks = [look.model_copy(update={"standings": look.standings[::2]}) for look in race.looks]
+    page = race_page(a_race(candidates=race.candidates[1:], looks=tuple(looks)))
+    assert "| direct | 50.0 | [10.0, 90.0] | 2 |" in page.files["aside"]["md"]
+
+
 def test_hostile_text_stays_text() -> None:
     race = a_race()
     hostile = race.candidates[0].model_copy(update={"settings": {HOSTILE: HOSTILE}, "retriever": HOSTILE})
