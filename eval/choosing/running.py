@@ -65,6 +65,8 @@ class Wanted:
     """A folder with runs of `odqa eval`, whose replies are used."""
     compile: tuple[str, Compile] | None = None
     """The name of a recipe, and what compiles the finalists by it."""
+    opened: Opened = field(default_factory=Opened)
+    """What was opened before."""
     seen: Callable[[Race], object] = lambda race: None
     """Called at each look."""
 
@@ -105,7 +107,6 @@ class _Entrant:
 class _Choosing:
     def __init__(self, wanted: Wanted) -> None:
         self.wanted = wanted
-        self.opened = Opened()
         self.limiter = Limiter(wanted.limits)
         self.shared: dict[str, dict[str, PaidCall]] = {}  # calls of the questions asked now, by question and request
         first = self._prepared(wanted.candidates[0])
@@ -134,11 +135,11 @@ class _Choosing:
         request = request_of(candidate, self.wanted.base)
         name = request.retriever
         with adapter(request):
-            ready = prepare(request, self.opened)
-            retriever = self.opened.retrievers[name]
+            ready = prepare(request, self.wanted.opened)
+            retriever = self.wanted.opened.retrievers[name]
             if retriever is not None and not isinstance(retriever, Remembering):
-                self.opened.retrievers[name] = Remembering(retriever)
-                ready = prepare(request, self.opened)
+                self.wanted.opened.retrievers[name] = Remembering(retriever)
+                ready = prepare(request, self.wanted.opened)
         return ready
 
     def _entrant(self, candidate: Candidate, folder: str, questions: Sequence[dspy.Example]) -> _Entrant:
@@ -203,8 +204,8 @@ class _Choosing:
         old = read_race(wanted.directory)
         if different := [name for name in Race.DECIDES if getattr(old, name) != getattr(race, name)]:
             raise UsageError(
-                f"{wanted.directory} holds another race, with different {', '.join(different)}; choose another "
-                "directory"
+                f"{wanted.directory} holds another race, with different "
+                f"{', '.join(different).replace('known_', '')}; choose another directory"
             )
         self.limiter.count(old.test_usd, old.test_calls)
         together = None if usd is None or old.test_usd is None else usd + old.test_usd

@@ -38,7 +38,7 @@ from eval.records.standing import standing
 from eval.reports.race import race_table
 from eval.reports.run_set import Prospect, plan_table
 from eval.runs.ceiling import is_oracle
-from eval.runs.prepare import Opened, adapter, demonstrate, prepare
+from eval.runs.prepare import Opened, adapter, prepare
 from eval.runs.request import Request
 from lms.extractive import READER
 from odqa.bridge import price
@@ -169,6 +169,7 @@ def main(args: Namespace) -> None:
         block=args.block,
         aside=args.aside,
         paid=Path(args.paid),
+        opened=opened,
         # This room is below that of the recipes: it finds them by name.
         compile=args.compile and importlib.import_module("optimizers.finalist").compiling(args.compile, lm, args.seed),
         seen=_Said(),
@@ -191,7 +192,7 @@ def main(args: Namespace) -> None:
 
 
 class _Said:
-    """Says what is new at each look."""
+    """Says what is new at each look; after a race was taken up, all of it again."""
 
     def __init__(self) -> None:
         self._drops = 0
@@ -297,10 +298,9 @@ def _state(best: Candidate, wanted: Wanted) -> Path | None:
         return Path(best.state) if best.state else None
     request = request_of(best, wanted.base)
     with adapter(request):
-        ready = prepare(request)
-        shown = demonstrate(ready.module, request, ready.examples)
+        ready = prepare(request, wanted.opened)
         file = wanted.directory / f"{best.name}.state.json"
-        save_state(ready.module, file, {"demonstrations": shown and shown.record()})
+        save_state(ready.module, file, {"demonstrations": ready.shown and ready.shown.record()})
     return file
 
 
