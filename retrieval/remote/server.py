@@ -176,6 +176,24 @@ def make_app(
         yield
         task.cancel()
 
+    routes = _endpoints(searches, registry, limits)
+
+    async def page(_: Request) -> Response:
+        return _json(as_json(described("ColBERTv2 search server", routes)))
+
+    return Starlette(
+        routes=[*routes, Route("/openapi.json", page)],
+        middleware=[
+            Middleware(Counted, registry=registry, name="search"),
+            Middleware(NoOtherPages, names=names),
+            Middleware(BoundedBodies, most=_LARGEST_BODY),
+        ],
+        exception_handlers={HTTPException: _refused},
+        lifespan=lifespan,
+    )
+
+
+def _endpoints(searches: Searches, registry: CollectorRegistry, limits: ServerLimits) -> list[BaseRoute]:
     InURL, Search, Queries = _forms(limits)
 
     async def found(search: Any) -> Response:
@@ -207,9 +225,6 @@ def make_app(
         """Counts and times, as Prometheus reads them."""
         return Response(generate_latest(registry), headers={"Content-Type": CONTENT_TYPE_LATEST})
 
-    async def page(_: Request) -> Response:
-        return _json(as_json(described("ColBERTv2 search server", routes)))
-
     def endpoint(path: str, handler: Any, codes: Sequence[int] = (), **types: Any) -> Endpoint:
         return Endpoint(path, handler, codes=codes, failure=Problem, **types)
 
@@ -220,16 +235,7 @@ def make_app(
     routes += [endpoint(path, batch, _CODES, takes=Queries, gives=TopKs) for path in ("/batch", "/api/search/batch")]
     routes.append(endpoint("/health", health, [503], gives=Health))
     routes.append(endpoint("/metrics", metrics, kinds=["text/plain"]))
-    return Starlette(
-        routes=[*routes, Route("/openapi.json", page)],
-        middleware=[
-            Middleware(Counted, registry=registry, name="search"),
-            Middleware(NoOtherPages, names=names),
-            Middleware(BoundedBodies, most=_LARGEST_BODY),
-        ],
-        exception_handlers={HTTPException: _refused},
-        lifespan=lifespan,
-    )
+    return routes
 
 
 def _forms(limits: ServerLimits) -> tuple[type[Any], type[Any], type[Any]]:
