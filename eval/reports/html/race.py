@@ -49,7 +49,7 @@ def _ways(race: Race) -> list[Chart]:
     ways: dict[str, list[tuple[float, float]]] = {}
     for look in race.looks:
         for standing in look.standings:
-            ways.setdefault(standing.candidate, []).append((standing.questions, standing.score))
+            ways.setdefault(standing.candidate, []).append((look.questions, standing.score))
     points = []
     for entrant in entrants(race):
         *way, (asked, score) = ways.get(entrant.name, [(0, 0.0)])
@@ -57,7 +57,7 @@ def _ways(race: Race) -> list[Chart]:
             dropped = entrant.drop is not None
             points.append(Point(entrant.name, entrant.number, "", asked, score, score, score, way, dropped))
     up = heading(race.goal)
-    caption = f"{up} over the questions asked so far. A line ends, hollow, where its candidate was dropped."
+    caption = f"{up} so far, after each block. A line ends, hollow, where its candidate was dropped."
     return [Chart("way", chart(points, across="questions", up=up, fronts=False), caption)] if points else []
 
 

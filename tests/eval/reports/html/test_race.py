@@ -65,6 +65,13 @@ def test_a_finished_compiled_candidate_says_where_it_comes_from() -> None:
     assert "| cot compiled | cot |  | sample | compiled from cot |" in page.files["candidates"]["md"]
 
 
+def test_one_that_joined_later_stands_where_the_race_was() -> None:
+    *early, last = a_race().looks
+    late = last.standings[0].model_copy(update={"questions": 5})
+    page = race_page(a_race(looks=(*early, last.model_copy(update={"standings": (late, *last.standings[1:])}))))
+    assert "cot: 20, 60.0" in page.files["way"]["svg"]
+
+
 def test_direct_is_measured_where_it_was_no_candidate() -> None:
     race = a_race()
     looks = [look.model_copy(update={"standings": look.standings[::2]}) for look in race.looks]
