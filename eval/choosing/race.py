@@ -228,7 +228,7 @@ class Contest:
         """Divide what a question costs: those stay who are worth it most, and the best one."""
         rates = self._rates(what)
         best = max(self.racing(), key=self.score)
-        worth = sorted(self.racing(), key=lambda one: -self._chance(one) / max(rates[one], 1e-12))
+        worth = sorted(self.racing(), key=lambda one: -self._chance(one) / max(float(rates[one]), 1e-12))
         room = rates.sum() / _CUT - rates[best]
         leaves = []
         for one in (one for one in worth if one != best):
