@@ -38,7 +38,7 @@ def compiling(recipe: str, lm: dspy.LM, seed: int) -> tuple[str, Callable[[Prepa
     def compile_one(ready: Prepared, metric: Metric, directory: Path, limiter: Limiter) -> Path:
         check(recipe, ready.examples)
         with making(directory):
-            made, *_ = compiled_by(
+            made = compiled_by(
                 restricted(ready.module, learning(ready.module)),
                 partial(chosen, seed=seed, threads=ready.request.pace.threads or questions_at_once()),
                 ready.examples,
@@ -49,8 +49,9 @@ def compiling(recipe: str, lm: dspy.LM, seed: int) -> tuple[str, Callable[[Prepa
                 clean=without_secrets,
             )
             state = directory / "state.json"
-            learned_from = [example.id for example in ready.examples]
-            save_state(made, state, {"recipe": recipe, "seed": seed, "metric": metric.__name__, "train": learned_from})
+            train = [example.id for example in ready.examples]
+            about = {"recipe": recipe, "seed": seed, "metric": metric.__name__, "train": train}
+            save_state(made.program, state, about)
         return state
 
     return recipe, compile_one

@@ -27,24 +27,17 @@ from programs.instruments.cost import Cost, measured
 from programs.instruments.state import check_writable, save_state
 from retrieval import OdqaError, UsageError
 
-__all__ = ["Outcome", "compiled_by", "optimize"]
+__all__ = ["Compiled", "Outcome", "compiled_by", "optimize"]
 
 _MOST_CALLS = 32  # LM calls under way at the same time while compiling
 _COSTS = ("lm_calls", "searches", "input_tokens", "output_tokens", "usd")
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """The compiled program, and how it compares with the program as it was."""
+class Compiled:
+    """A compiled program and what compiling it took."""
 
     program: dspy.Module
-    """The compiled program."""
-    before: Summary
-    """The program as it was, on the held-out questions."""
-    after: Summary
-    """The compiled program on the same questions."""
-    parts: dict[str, tuple[Score | None, Score | None]]
-    """The score of each predictor before and after, from `optimizers.predictor_metrics`; None if it is undefined."""
     cost: Cost
     """The cost of compiling alone, over all sittings."""
     paid_calls: int
@@ -52,6 +45,18 @@ class Outcome:
     again, which is answered from the record."""
     failures: str
     """How many runs failed while compiling, which counted as wrong answers, and the first error; may be empty."""
+
+
+@dataclass(frozen=True)
+class Outcome(Compiled):
+    """The compiled program, and how it compares with the program as it was."""
+
+    before: Summary
+    """The program as it was, on the held-out questions."""
+    after: Summary
+    """The compiled program on the same questions."""
+    parts: dict[str, tuple[Score | None, Score | None]]
+    """The score of each predictor before and after, from `optimizers.predictor_metrics`; None if it is undefined."""
 
 
 def optimize(
@@ -89,17 +94,14 @@ def optimize(
         out: The state file to write; None for none.
         directory: Holds the two evaluations, `before` and `after`, and the LM calls of compiling.
         seed: The recipe's seed.
-        threads: Questions in flight at the same time; by default as in `eval.runs.runner.evaluate`.
-        lm_calls: LM calls in flight at the same time while the program is judged; see `eval.runs.runner.evaluate`.
-        workers: Other processes to judge the program in; the recipe itself works in this one.
+        threads: See `eval.runs.request.Pace`; `lm_calls` and `workers` hold while the program is judged.
         only: Names of predictors that are to learn, or of modules for all predictors in them; empty for all.
         freeze: Names, in the same form, of those that are to stay as they are.
         limiter: When to stop compiling, None for never; the two evaluations do not count.
         cache: Use the replies in DSPy's cache, and add to it. Without it, what a recipe asks again word by word still
             gets the first reply, from the directory, if the LM's cache is on.
-        manifest: A record of the LM, the task, the recipe and so on, as values that JSON can hold, without secrets. A
-            call goes on with what is in the directory only if its manifest is the same.
-        clean: Takes secrets out of the messages of errors; see `eval.runs.runner.evaluate`.
+        manifest: A record of the LM, the task and so on, as JSON without secrets; the same when a call goes on.
+        clean: Takes secrets out of the messages of errors.
 
     Raises:
         UsageError: a question is in both parts, no predictor has a name that is given, the directory holds other runs,
@@ -112,7 +114,6 @@ def optimize(
     if out is not None:
         check_writable(out)
     directory = Path(directory)
-    metrics = list(dict.fromkeys([*standard(held_out), metric]))
     about = {
         **(manifest or {}),
         "metric": metric.__name__,
@@ -123,7 +124,7 @@ def optimize(
     judge = partial(
         _judged,
         held_out=held_out,
-        metrics=metrics,
+        metrics=list(dict.fromkeys([*standard(held_out), metric])),
         threads=threads,
         lm_calls=lm_calls,
         workers=workers,
@@ -132,7 +133,7 @@ def optimize(
     )
     before, parts_before = judge(program, directory=directory / "before", manifest=about)
     with making(directory / "compiling"):
-        compiled, cost, paid, failures = compiled_by(
+        made = compiled_by(
             restricted(program, names),
             partial(recipe, seed=seed, threads=threads or questions_at_once()),
             train,
@@ -142,28 +143,29 @@ def optimize(
             cache=cache,
             clean=clean,
         )
-    manifest_after = {**about, "compiled": _fingerprint(compiled)}
-    after, parts_after = judge(compiled, directory=directory / "after", manifest=manifest_after)
+    manifest_after = {**about, "compiled": _fingerprint(made.program)}
+    after, parts_after = judge(made.program, directory=directory / "after", manifest=manifest_after)
     parts = {name: (parts_before.get(name), parts_after.get(name)) for name, _ in program.named_predictors()}
+    outcome = Outcome(before=before, after=after, parts=parts, **vars(made))
     if out is not None:
-        record = {
-            **about,
-            "train": [example.id for example in train],
-            "held_out": [example.id for example in held_out],
-            "before": _scores(before),
-            "after": _scores(after),
-            "parts": {
-                name: {"before": old and asdict(old), "after": new and asdict(new)}
-                for name, (old, new) in parts.items()
-            },
-            "compiling": {
-                **{name: getattr(cost, name) for name in _COSTS},
-                "failures": failures,
-            },
-            "versions": after.manifest.versions,
-        }
-        save_state(compiled, out, record)
-    return Outcome(compiled, before, after, parts, cost, paid, failures)
+        save_state(made.program, out, {**about, **_record(outcome, train, held_out)})
+    return outcome
+
+
+def _record(outcome: Outcome, train: Sequence[dspy.Example], held_out: Sequence[dspy.Example]) -> dict[str, Any]:
+    """What the manifest of the state file says of how it came about."""
+    return {
+        "train": [example.id for example in train],
+        "held_out": [example.id for example in held_out],
+        "before": _scores(outcome.before),
+        "after": _scores(outcome.after),
+        "parts": {
+            name: {"before": old and asdict(old), "after": new and asdict(new)}
+            for name, (old, new) in outcome.parts.items()
+        },
+        "compiling": {**{name: getattr(outcome.cost, name) for name in _COSTS}, "failures": outcome.failures},
+        "versions": outcome.after.manifest.versions,
+    }
 
 
 def _judged(
@@ -198,9 +200,8 @@ def compiled_by(
     limiter: Limiter,
     cache: bool,
     clean: Callable[[str], str],
-) -> tuple[dspy.Module, Cost, int, str]:
-    """The compiled program with all its predictors shown again, what compiling cost, the calls that were paid for, and
-    what failed."""
+) -> Compiled:
+    """The compiled program, with all its predictors shown again."""
     log = CallLog(directory / "calls.jsonl")
     calls = RecordedCalls(log, done=set(), at_once=_MOST_CALLS, limiter=limiter, cache=cache, repeats=True)
     failures = Failures(type(program).__mro__[1], calls)
@@ -235,7 +236,7 @@ def compiled_by(
     if trouble is not None:
         raise trouble
     assert compiled is not None
-    return compiled, cost, limiter.paid, clean(str(failures))
+    return Compiled(compiled, cost, limiter.paid, clean(str(failures)))
 
 
 def _fingerprint(program: dspy.Module) -> str:

@@ -12,12 +12,21 @@ __all__ = ["Pace", "Request"]
 
 @dataclass(frozen=True, kw_only=True)
 class Pace:
-    """Where, how fast and how stubbornly questions are asked; see `eval.runs.runner.evaluate`. It changes no answer."""
+    """Where, how fast and how stubbornly questions are asked. It changes no answer."""
 
     threads: int | None = None
+    """Questions in flight at the same time; by default 8, or 64 in each worker; with a local model as many as it
+    computes calls at the same time, since more would only mix up the prompts that it keeps."""
     lm_calls: int | None = None
+    """LM calls in flight at the same time over all questions, by default 32, or 64 for each worker."""
     workers: Workers | None = None
+    """Other processes to ask the questions in; None for this one. Rows, figures, limits and interrupts are the same.
+    What reached this process of a worker that dies is kept, and its questions are asked again with that. The program,
+    the metrics and the LM are pickled; retrievers that `retrieval.load` opened are opened anew in each worker.
+    Callbacks in DSPy's settings hear nothing of what happens there."""
     retries: int = 2
+    """How often a question is asked again after an error of the LM's provider that may pass. Calls that were answered
+    are not made again."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -29,6 +29,7 @@ from eval.runs.distributed.driver import employed
 from eval.runs.distributed.job import Job
 from eval.runs.question import Questioner
 from eval.runs.recorded_calls import RecordedCalls, Stopped
+from eval.runs.request import Pace
 from eval.runs.store import Store, making
 from odqa.cluster import Workers
 from odqa.limits import Limiter
@@ -66,44 +67,28 @@ def evaluate(
     """Ask the program every question and write the results to the files that `eval.runs.store` names.
 
     A question that ends in an exception, of the program or of a metric, gets a row with the error and without scores,
-    and the run goes on. When the first ten questions all fail, the run stops and its summary is not complete.
-
-    The costs of a run are the program's. What a metric asks of an LM is counted apart: under `judging` in the rows and
-    under `judges` in the summary, where the judge's test before the run is included.
+    and the run goes on. When the first ten questions all fail, the run stops and its summary is not complete. What
+    metrics ask of an LM is counted apart from the program's costs: under `judging` in rows, `judges` in the summary.
 
     To go on with a run that was cut short, start it again with the same directory, questions, metrics and manifest.
-    Questions that were answered are not asked again; those that failed are. No LM call that was answered is paid again,
-    not even for a question that was not finished. This holds for DSPy's current LM, and for the LM of a predictor or a
-    judge if its cache is on.
+    Questions that were answered are not asked again; those that failed are. No LM call that was answered is paid again.
+    This holds for DSPy's current LM, and for the LM of a predictor or a judge if its cache is on.
 
     Args:
-        program: Any module that takes a question and returns a prediction with an `answer`. If the prediction has
-            `passages` and `evidence`, lists of `retrieval.Passage`, these are used too. The LM is DSPy's current one.
+        program: Any module that takes a question and returns a prediction with an `answer`, and `passages` and
+            `evidence`, lists of passages, where it has them. The LM is DSPy's current one.
         examples: The questions, each with its own `id`, as from `eval.tasks.load`.
         metrics: See `eval.metrics`.
         directory: Where the files go.
-        threads: Questions in flight at the same time; by default 8, or 64 in each worker; with a local model as many
-            as it computes calls at the same time, since more would only mix up the prompts that it keeps.
-        lm_calls: LM calls in flight at the same time over all questions, by default 32, or 64 for each worker.
-        workers: Other processes to ask the questions in; None for this one. Rows, figures, limits and interrupts are
-            the same. What reached this process of a worker that dies is kept, and its questions are asked again with
-            that. The program, the metrics and the LM are pickled; retrievers that `retrieval.load` opened are opened
-            anew in each worker. Callbacks in DSPy's settings hear nothing of what happens there.
-        retries: How often a question is asked again after an error of the LM's provider that may pass. Calls that were
-            answered are not made again.
-        pause: Seconds before the first such retry; twice as long before each further one.
-        limiter: When to stop early, over all that it counts: no further question begins, questions in flight end
-            without a row at their next LM call, and the summary says why. Replies that they paid for are kept for the
-            next sitting. None for no limit.
+        threads: See `eval.runs.request.Pace`; likewise `lm_calls`, `workers` and `retries`.
+        pause: Seconds before the first retry; twice as long before each further one.
+        limiter: When to stop early; None for never. Replies that were paid for are kept for the next sitting.
         cache: Use the replies in DSPy's cache, where the LM's is on, and add to it. It does not know which server gave
             a reply. Else every reply of the run is the LM's own.
-        manifest: What this run is: LM, adapter, program, settings, retriever …; plain values without secrets. It is
-            recorded with the metrics, a hash of the questions and the versions. A run without a manifest cannot be
-            taken up again, since nothing tells it from another run.
+        manifest: What this run is, as plain values without secrets. A run without one cannot be taken up again.
         part: Ask only these of the questions now; a later call with the same directory asks others.
         known: Calls that were paid for elsewhere: their replies are taken where the same question asks the same.
-        on_row: Called with each row once it is on disk, first with the rows of earlier sittings; from any thread, one
-            call at a time.
+        on_row: Called with each row once it is on disk, first with those of earlier sittings; one call at a time.
         clean: Applied to every error message before it is written. Secrets in URLs are removed in any case.
 
     Raises:
@@ -111,49 +96,45 @@ def evaluate(
         KeyboardInterrupt: passed on after the questions in flight are finished and the summary is written. A second
             interrupt does not wait: the questions in flight end at their next LM call.
     """
-    if threads is not None and threads < 1:
-        raise UsageError(f"threads must be at least 1, not {threads}")
-    if lm_calls is not None and lm_calls < 1:
-        raise UsageError(f"the number of LM calls in flight must be at least 1, not {lm_calls}")
-    if retries < 0:
-        raise UsageError(f"retries must be 0 or more, not {retries}")
-    _check(examples)
+    _check(examples, threads, lm_calls, retries)
     full_manifest = {**whole_manifest(manifest or {}, examples), "metrics": [metric.__name__ for metric in metrics]}
     tests = {metric.__name__: test for metric in metrics if (test := self_test_of(metric))}
+    how = {"retries": retries, "pause": pause, "clean": clean}
+    job = Job(program, metrics, dspy.settings.lm, dspy.settings.adapter, how, cache=cache)
     with making(directory):
         store = Store(directory, full_manifest, asked=len(examples), self_tests=tests, resumable=manifest is not None)
-        done = {row.id for row in store.rows}
-        before = list(store.manifest.self_tests.values())
-        calls = RecordedCalls(
-            store.calls,
-            done=done,
-            at_once=lm_calls or _LM_CALLS,
-            limiter=limiter or Limiter(),
-            before=before,
-            known=known,
-            cache=cache,
-        )
-        for row in store.whole_rows():
-            on_row(row)
-        asked = [example for example in examples[part] if example.id not in done]
-        run = _Run(store, calls, on_row, asked, {example.id: n for n, example in enumerate(examples, 1)})
-        at_once = threads or questions_at_once()
-        how: dict[str, Any] = {"retries": retries, "pause": pause, "clean": clean}
-        try:
-            if workers is None:
-                questioner = Questioner(program, metrics, calls, run.hold, **how)
-                with calls.recording():
-                    run.oversee([partial(run.work, questioner)] * min(at_once, len(asked)))
-            elif asked:
-                job = Job(program, metrics, dspy.settings.lm, dspy.settings.adapter, how, cache=cache)
-                with (
-                    calls.recording(),
-                    employed(workers, job, run, calls, questions=threads, lm_calls=lm_calls) as tasks,
-                ):
-                    run.oversee(tasks)
-        finally:
-            summary = summarise(list(store.rows), len(examples), store.manifest, calls.stopped)
-            store.conclude(summary)
+        pace = Pace(threads=threads, lm_calls=lm_calls, workers=workers)
+        return _asked(store, examples, part, job, pace, limiter or Limiter(), known, on_row)
+
+
+def _asked(
+    store: Store,
+    examples: Sequence[dspy.Example],
+    part: slice,
+    job: Job,
+    pace: Pace,
+    limiter: Limiter,
+    known: Iterable[PaidCall],
+    on_row: Callable[[Row], object],
+) -> Summary:
+    """The summary of the questions, when those without a row were asked."""
+    calls = RecordedCalls(
+        store.calls,
+        done={row.id for row in store.rows},
+        at_once=pace.lm_calls or _LM_CALLS,
+        limiter=limiter,
+        before=list(store.manifest.self_tests.values()),
+        known=known,
+        cache=job.cache,
+    )
+    for row in store.whole_rows():
+        on_row(row)
+    run = _Run(store, calls, on_row, examples, part)
+    try:
+        run.ask(job, pace)
+    finally:
+        summary = summarise(list(store.rows), len(examples), store.manifest, calls.stopped)
+        store.conclude(summary)
     return summary
 
 
@@ -171,21 +152,33 @@ class _Run:
         store: Store,
         calls: RecordedCalls,
         on_row: Callable[[Row], object],
-        asked: Iterable[dspy.Example],
-        numbers: Mapping[str, int],
+        examples: Sequence[dspy.Example],
+        part: slice,
     ) -> None:
         self._store = store
         self._calls = calls
         self._on_row = on_row
-        self._numbers = numbers  # by id, of all questions
+        self._numbers = {example.id: n for n, example in enumerate(examples, 1)}
         self._events: SimpleQueue[Literal["ended", "interrupt"]] = SimpleQueue()
         self._state = threading.Lock()  # guards the store and what follows
-        self._waiting = deque(asked)
+        done = {row.id for row in store.rows}
+        self._waiting = deque(example for example in examples[part] if example.id not in done)
         self._in_flight = 0
         self._answered = 0
         self._failed = 0
         self._stopped = False
         self._trouble: Exception | None = None
+
+    def ask(self, job: Job, pace: Pace) -> None:
+        """Ask the questions that wait, here or in workers; raises as `oversee`."""
+        at_once = min(pace.threads or questions_at_once(), len(self._waiting))
+        with self._calls.recording():
+            if pace.workers is None:
+                questioner = Questioner(job.program, job.metrics, self._calls, self.hold, **job.how)
+                self.oversee([partial(self.work, questioner)] * at_once)
+            elif self._waiting:
+                with employed(pace, job, self, self._calls) as tasks:
+                    self.oversee(tasks)
 
     def oversee(self, tasks: Sequence[Callable[[], object]]) -> None:
         """Do each task in a thread until all have ended, which take questions from here; see to interrupts meanwhile.
@@ -316,7 +309,13 @@ def _interrupts(tell: Callable[[], object]) -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def _check(examples: Sequence[dspy.Example]) -> None:
+def _check(examples: Sequence[dspy.Example], threads: int | None, lm_calls: int | None, retries: int) -> None:
+    if threads is not None and threads < 1:
+        raise UsageError(f"threads must be at least 1, not {threads}")
+    if lm_calls is not None and lm_calls < 1:
+        raise UsageError(f"the number of LM calls in flight must be at least 1, not {lm_calls}")
+    if retries < 0:
+        raise UsageError(f"retries must be 0 or more, not {retries}")
     if not examples:
         raise UsageError("there are no questions to ask")
     ids = Counter(example.get("id") for example in examples)

@@ -15,7 +15,8 @@ from eval.runs.distributed.job import Job
 from eval.runs.distributed.messages import Held, News, Orders
 from eval.runs.distributed.worker import Worker
 from eval.runs.recorded_calls import RecordedCalls, Stopped
-from odqa.cluster import Workers, connected, gpus_each, workers_in
+from eval.runs.request import Pace
+from odqa.cluster import connected, gpus_each, workers_in
 from odqa.deadlines import remaining
 from odqa.http import one_line
 from retrieval import OdqaError, Passage
@@ -41,28 +42,20 @@ class Desk(Protocol):
 
 
 @contextmanager
-def employed(
-    workers: Workers,
-    job: Job,
-    desk: Desk,
-    calls: RecordedCalls,
-    *,
-    questions: int | None,
-    lm_calls: int | None,
-) -> Iterator[list[Callable[[], None]]]:
+def employed(pace: Pace, job: Job, desk: Desk, calls: RecordedCalls) -> Iterator[list[Callable[[], None]]]:
     """Gives one task for each worker, to be done in a thread: to start it, and to exchange news until the run is over.
 
     Args:
-        workers: How many, and where.
+        pace: How many workers, and where; how many questions and LM calls are in flight.
         job: What they do.
         desk: The run.
         calls: Records the LM calls.
-        questions: In flight in each worker; 64 by default.
-        lm_calls: In flight in all of them; by default 64 for each.
 
     Raises:
         UsageError: there is no such cluster, it is too small, or the job cannot be sent.
     """
+    workers = pace.workers
+    assert workers is not None
     packed = job.packed()
     with connected(workers.address, cpus=workers.count) as ray:
         count = workers_in(ray, workers.count)
@@ -72,8 +65,8 @@ def employed(
             desk,
             calls,
             count=count,
-            questions=questions or _AT_ONCE,
-            lm_calls=lm_calls or count * _AT_ONCE,
+            questions=pace.threads or _AT_ONCE,
+            lm_calls=pace.lm_calls or count * _AT_ONCE,
         )
         try:
             yield [team.employ] * count
