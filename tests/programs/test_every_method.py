@@ -7,7 +7,7 @@ from typing import Any
 
 import dspy
 import pytest
-from support.meant_replies import FOUND, PASSAGES, QUESTION, SETTINGS, as_asked, in_form, methods
+from support.meant_replies import PASSAGES, QUESTION, SETTINGS, as_asked, in_form, methods, retriever_for
 from support.scripted import Function, engine_lm
 
 from lms.extractive import ExtractiveReader
@@ -31,7 +31,7 @@ class Recording(Memory):
     """Remembers how many passages each search asked for."""
 
     def __init__(self) -> None:
-        super().__init__(PASSAGES, {QUESTION: FOUND})
+        super().__init__(PASSAGES)
         self.asked: list[int] = []
 
     def search(self, query: str, k: int) -> list[Passage]:
@@ -85,11 +85,12 @@ def test_yes_or_no_is_what_the_answering_call_says(method: str, settings: dict[s
         return as_asked(fields | {name: said for name in ("answer", "candidate") if name in fields}, "chat")
 
     with dspy.context(lm=engine_lm(Function(reply))):
-        assert load(method)(Memory(PASSAGES, {QUESTION: FOUND}), **settings)(question=QUESTION).answer == said
+        assert load(method)(retriever_for(method), **settings)(question=QUESTION).answer == said
 
 
 @pytest.mark.parametrize(
-    ("method", "settings"), [*((name, {}) for name in names()), ("migres", {"compression": "summary"})]
+    ("method", "settings"),
+    [*((name, SETTINGS.get(name, {})) for name in names()), ("migres", {"compression": "summary"})],
 )
 def test_the_trace_does_not_depend_on_what_finishes_first(method: str, settings: dict[str, Any]) -> None:
     def trace(slow: int) -> list[Any]:
@@ -97,7 +98,7 @@ def test_the_trace_does_not_depend_on_what_finishes_first(method: str, settings:
             time.sleep(0.01 * (zlib.crc32(user.encode()) % 2 == slow))
             return ExtractiveReader().reply(system, user)
 
-        program = load(method)(Memory(PASSAGES, {QUESTION: FOUND}), **settings)
+        program = load(method)(retriever_for(method), **settings)
         names = {id(predictor): name for name, predictor in program.named_predictors()}
         with dspy.context(lm=engine_lm(Function(reply)), trace=[]):
             program(question=QUESTION)

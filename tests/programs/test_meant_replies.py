@@ -7,14 +7,13 @@ from typing import Any
 
 import dspy
 import pytest
-from support.meant_replies import FOUND, PASSAGES, QUESTION, Written, as_asked, in_form, methods, out_of_form
+from support.meant_replies import QUESTION, Written, as_asked, in_form, methods, out_of_form, retriever_for
 from support.patience import CPU_SECONDS
 from support.scripted import UNPARSABLE, Function, engine_lm, render
 
 from lms.prompt import Prompt, parse
 from programs import load
 from programs.instruments.cost import Spent, measured
-from retrieval import Memory
 from signatures.adapters import ChatAdapter, JSONAdapter, XMLAdapter
 
 
@@ -31,10 +30,9 @@ def cut_off(fields: Written, style: str) -> str:
 def ask(
     method: str, settings: dict[str, Any], adapter: dspy.Adapter, reply: Callable[[Prompt], str]
 ) -> tuple[dspy.Prediction, Spent]:
-    retriever = Memory(PASSAGES, {QUESTION: FOUND})
     lm = engine_lm(Function(lambda system, user: reply(parse(system, user))))
     with dspy.context(lm=lm, adapter=adapter), measured() as cost:
-        return load(method)(retriever, **settings)(question=QUESTION), cost
+        return load(method)(retriever_for(method), **settings)(question=QUESTION), cost
 
 
 @pytest.mark.slow

@@ -9,10 +9,11 @@ from support.scripted import render
 
 from lms.prompt import Field, Prompt
 from programs import load, names
-from retrieval import Passage
+from retrieval import Memory, Passage
 
 __all__ = [
     "FOUND", "PASSAGES", "QUESTION", "SETTINGS", "Written", "as_asked", "in_form", "methods", "out_of_form",
+    "retriever_for",
 ]  # fmt: skip
 
 QUESTION = "Was the finder of the planet Zorx born in Lund?"
@@ -24,7 +25,11 @@ PASSAGES = [
 ]
 LAST = "Where was Ada Quill born?"
 _YES_OR_NO: dict[str, dict[str, Any]] = {"style": {"style": "yesno"}, "preset": {"preset": "commonsense"}}
-SETTINGS: dict[str, dict[str, Any]] = {"migres": {"threshold": -6.0}, "retrieve_read": {"threshold": -6.0}}
+SETTINGS: dict[str, dict[str, Any]] = {
+    "migres": {"threshold": -6.0},
+    "retrieve_read": {"threshold": -6.0},
+    "flare": {"theta": 1.0, "beta": 0.0},  # without log-probabilities
+}
 
 
 def methods() -> list[tuple[str, dict[str, Any]]]:
@@ -37,6 +42,11 @@ def methods() -> list[tuple[str, dict[str, Any]]]:
         yesno = [more for setting, more in _YES_OR_NO.items() if more[setting] in choices.get(setting, ())]
         found += [(name, usual | more) for more in [{}, *yesno]]
     return [*found, ("alce", {"mode": "summ"}), ("self_verification", {"verify": "condition"})]
+
+
+def retriever_for(method: str) -> Memory:
+    """What the question finds; HyDE needs scores, which a table of answers has none of."""
+    return Memory(PASSAGES, {} if method == "hyde" else {QUESTION: FOUND})
 
 
 Written = dict[str, Any]
