@@ -29,7 +29,6 @@ relative to the directory of the file that names them.
 import inspect
 from collections.abc import Callable
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -40,6 +39,7 @@ from odqa.files import resolved
 from odqa.reading import read_toml
 from retrieval import known_item
 from retrieval.base import Retriever
+from retrieval.kinds import index_class
 from retrieval.ranking.fuse import Fused, interpolate, reciprocal_rank_fusion
 from retrieval.ranking.rerank import Reranked
 from retrieval.ranking.scorers import load_scorer
@@ -107,8 +107,7 @@ _TABLES: dict[Any, type[_ReciprocalRank | _Interpolation | _Reranking]] = {
     "interpolate": _Interpolation,
     "rerank": _Reranking,
 }
-_INDEXES = {"colbert": "ColBERT", "hipporag": "HippoRAG"}
-"""The classes of `retrieval.TYPE` that open indexes."""
+_INDEXES = "colbert", "hipporag"
 _PROBLEMS = {"extra_forbidden": "there is no such key", "missing": "this key is needed"}
 
 
@@ -131,9 +130,10 @@ class _File:
     def _open_table(self, table: dict[str, Any], place: str) -> Retriever:
         """The retriever that a table describes. `place` is the path of keys to the table, with a dot after each key."""
         kind = table.get("type")
-        if not isinstance(kind, str) or kind not in _TABLES | _INDEXES:
-            raise UsageError(f"{self.path}: {place}type must be one of {', '.join(_TABLES | _INDEXES)}, not {kind!r}")
-        opened = getattr(import_module(f"retrieval.{kind}"), _INDEXES[kind]) if kind in _INDEXES else None
+        if not isinstance(kind, str) or kind not in (*_TABLES, *_INDEXES):
+            kinds = ", ".join((*_TABLES, *_INDEXES))
+            raise UsageError(f"{self.path}: {place}type must be one of {kinds}, not {kind!r}")
+        opened = index_class(kind) if kind in _INDEXES else None
         try:
             settings = (_settings_of(opened) if opened else _TABLES[kind]).model_validate(table)
         except ValidationError as error:

@@ -222,7 +222,6 @@ def read_array(
     """The array in a file that `numpy.save` wrote. Nothing in it is unpickled.
 
     Args:
-        path: The file.
         dtype: The type that its numbers must have; None for any.
         shape: The lengths that it must have, None for one that may be any; None for any shape.
         mapped: Whether it stays on disk, memory-mapped.

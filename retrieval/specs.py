@@ -2,12 +2,12 @@
 
 import os
 from collections.abc import Callable
-from importlib import import_module
 from pathlib import Path
 
 from odqa.errors import UsageError
 from retrieval import known_item
 from retrieval.base import Retriever
+from retrieval.kinds import index_class
 
 __all__ = ["FORMS", "load"]
 
@@ -76,9 +76,9 @@ def _checked(retriever: Retriever, spec: str) -> Retriever:
     return retriever
 
 
-def _opener(module: str, name: str) -> Callable[[str], Retriever]:
-    """A function that opens what follows the colon; the backend is imported when it is asked for."""
-    return lambda rest: getattr(import_module(module), name)(rest)
+def _opener(kind: str) -> Callable[[str], Retriever]:
+    """A function that opens an index of that kind in a directory."""
+    return lambda path: index_class(kind)(path)
 
 
 def _sample(_: str) -> Retriever:
@@ -101,6 +101,12 @@ def _qdrant(text: str) -> Retriever:
     return Qdrant(address.location, collection=address.collection, search=address.search, api_key=api_key())
 
 
+def _remote(url: str) -> Retriever:
+    from retrieval.remote import ColBERTv2
+
+    return ColBERTv2(url)
+
+
 def _composed(path: str) -> Retriever:
     from retrieval.compositions import load_composition
 
@@ -109,13 +115,13 @@ def _composed(path: str) -> Retriever:
 
 FORMS: dict[str, Callable[[str], Retriever]] = {
     "sample": _sample,
-    "bm25:DIR": _opener("retrieval.bm25", "BM25"),
-    "dense:DIR": _opener("retrieval.dense", "Dense"),
-    "colbert:DIR": _opener("retrieval.colbert", "ColBERT"),
+    "bm25:DIR": _opener("bm25"),
+    "dense:DIR": _opener("dense"),
+    "colbert:DIR": _opener("colbert"),
     "shards:DIR": _shards,
-    "hipporag:DIR": _opener("retrieval.hipporag", "HippoRAG"),
+    "hipporag:DIR": _opener("hipporag"),
     "qdrant:PATH or qdrant:URL?collection=NAME": _qdrant,
-    "colbertv2:URL": _opener("retrieval.remote", "ColBERTv2"),
+    "colbertv2:URL": _remote,
     "FILE.toml": _composed,
 }
 """The forms that `load` takes; each maps to a function that opens what follows the colon."""

@@ -5,32 +5,45 @@ once. Here the same is done in pieces, so that the corpus may be of any length.
 """
 
 import json
+import math
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict
 from itertools import pairwise
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 from zlib import crc32
 
 import bm25s
 import numpy as np
+from bm25s.scoring import _select_idf_scorer, _select_tfc_scorer
 from numpy.typing import NDArray
 
 from odqa.errors import UsageError
 from retrieval.bm25.analyser import Analyser
 from retrieval.bm25.bounds import BoundsWriter, open_array
-from retrieval.bm25.weights import METHOD, rarity, saturation
 from retrieval.descriptions import write_description
 from retrieval.indexes import CORPUS, LineWriter, Progress, checked_passages, passage_line
 from retrieval.passage import Passage
 
-__all__ = ["BUCKETS", "DESCRIPTION", "FORMAT", "VOCABULARY", "Statistics", "bucket", "write_index"]
+__all__ = [
+    "BUCKETS",
+    "DESCRIPTION",
+    "FORMAT",
+    "VOCABULARY",
+    "Statistics",
+    "bucket",
+    "check_weights",
+    "rarity",
+    "saturation",
+    "write_index",
+]
 
 FORMAT = 2
 DESCRIPTION = "bm25.json"
 VOCABULARY = "vocab.index.json"
 BUCKETS = "vocab.buckets.npy"
+_METHOD = "lucene"  # the variant of BM25; bm25s's default
 _POSTING = "columns", "rows", "counts"
 
 _CHUNK = 1 << 23  # words read before their postings are sorted and written down
@@ -74,7 +87,7 @@ def write_index(
         raise UsageError("there is nothing to index: no passages, or none with a word that is not a stop word")
     bound_step = postings.score(list(columns.tokens), k1, b, progress, whole)
     _write_vocabulary(directory, columns.tokens)
-    params = {"k1": k1, "b": b, "delta": 0.5, "method": METHOD, "idf_method": METHOD, "dtype": "float32"}
+    params = {"k1": k1, "b": b, "delta": 0.5, "method": _METHOD, "idf_method": _METHOD, "dtype": "float32"}
     params |= {"int_dtype": "int32", "num_docs": postings.passages, "version": bm25s.__version__}
     (directory / "params.index.json").write_text(json.dumps(params))
     description = {"format": FORMAT, "passages": postings.passages, "k1": k1, "b": b, "analyser": asdict(analyser)}
@@ -85,6 +98,27 @@ def write_index(
 def bucket(token: bytes, buckets: int) -> int:
     """In which of the buckets of the vocabulary, a power of two, the token is."""
     return crc32(token) & buckets - 1
+
+
+def rarity(frequencies: NDArray[np.int64], passages: int) -> NDArray[np.float32]:
+    """The inverse document frequency (idf) of tokens, from how many of the passages have each."""
+    score = _select_idf_scorer(_METHOD)
+    different, inverse = np.unique(frequencies, return_inverse=True)
+    return np.array([score(int(n), N=passages) for n in different], np.float32)[inverse]
+
+
+def saturation(
+    counts: NDArray[np.float32], lengths: NDArray[np.int64], mean_length: float, k1: float, b: float
+) -> NDArray[Any]:
+    """The term frequency component of scores, from how often passages have a token, and their lengths in tokens."""
+    found: NDArray[Any] = _select_tfc_scorer(_METHOD)(counts, l_d=lengths, l_avg=mean_length, k1=k1, b=b)
+    return found
+
+
+def check_weights(k1: float, b: float) -> None:
+    """Raise `UsageError` where one is out of range."""
+    if not (0 <= k1 < math.inf and 0 <= b <= 1):
+        raise UsageError(f"k1 must be a number from 0 up and b one from 0 to 1, not {k1} and {b}")
 
 
 def _write_vocabulary(directory: Path, tokens: dict[str, int]) -> None:

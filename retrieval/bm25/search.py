@@ -34,8 +34,7 @@ from odqa.files import damage, replace_directory, undamaged
 from retrieval.base import Retriever
 from retrieval.bm25.analyser import Analyser
 from retrieval.bm25.bounds import SPAN_BITS, WINDOW_BITS, Bounds
-from retrieval.bm25.build import BUCKETS, DESCRIPTION, FORMAT, VOCABULARY, bucket, write_index
-from retrieval.bm25.weights import check_weights
+from retrieval.bm25.build import BUCKETS, DESCRIPTION, FORMAT, VOCABULARY, bucket, check_weights, write_index
 from retrieval.descriptions import read_description
 from retrieval.indexes import (
     Corpus,

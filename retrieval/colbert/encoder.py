@@ -37,7 +37,6 @@ class Checkpoint:
 
     Args:
         checkpoint: Its directory or Hugging Face name; it is downloaded unless it is in the cache.
-        device: Where to encode.
         longest_query: Tokens at which a query is cut; by default the length that shorter ones are filled up to.
         trusted: Whether code that the checkpoint brings may be run, as colbert-ai always does.
         settings: Settings of colbert-ai's `ColBERTConfig`, in place of the checkpoint's own.

@@ -20,24 +20,16 @@ __all__ = ["Storage"]
 class Storage:
     """What an index knows of its tokens.
 
-    Args:
-        path: Directory of the index.
-        chunks: How many chunks it has.
-        bits: How many a residual has for each number of a vector.
-        device: Where vectors are made.
-
-    Raises:
-        RetrievalError: the index is damaged.
-
     Attributes:
-        path: Directory of the index.
         codec: Makes vectors of centroids and residuals.
-        codes: For each chunk the centroids of its tokens.
-        residuals: For each chunk the residuals of its tokens: tokens x bytes.
+        codes, residuals: For each chunk the centroids of its tokens, and their residuals: tokens x bytes.
         lengths: Tokens of each passage.
         begins: The first token of each passage, counted within its chunk.
         ivf: The passages with a token at the first centroid in order, those at the second, and so on.
         cells: Where the passages of each centroid begin in `ivf`, and where the last ones end.
+
+    Raises:
+        RetrievalError: the index is damaged.
     """
 
     def __init__(self, path: Path, chunks: int, bits: int, device: torch.device) -> None:

@@ -24,11 +24,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> None:
-    """Add the passages.
-
-    Raises:
-        UsageError: There is no such index or corpus, or a passage cannot be added.
-    """
+    """Add the passages."""
     index = open_index(args.index)
     before = len(index)
     with saying_on_interrupt(how_it_stands(args.index)), reading(args.corpus) as passages:
@@ -45,12 +41,7 @@ def how_it_stands(spec: str) -> str:
 
 
 def open_index(spec: str) -> UpdatableIndex:
-    """Open an index that is to be changed, by its directory or as qdrant:….
-
-    Raises:
-        UsageError: There is none, or it is one of ColBERT or of HippoRAG.
-        RetrievalError: It is damaged.
-    """
+    """Open an index that is to be changed, by its directory or as qdrant:…; one of ColBERT or HippoRAG is refused."""
     if (Path(spec) / "hipporag.json").is_file():
         raise UsageError(
             f"{spec} is a HippoRAG index, whose facts are linked all together: index the changed corpus with "

@@ -31,11 +31,7 @@ def given_lm_flags(args: argparse.Namespace) -> list[str]:
 
 @contextmanager
 def asking(args: argparse.Namespace) -> Iterator[dspy.LM]:
-    """Make the LM that the flags name DSPy's current one.
-
-    Raises:
-        UsageError: There is no such LM, or a setting does not fit it.
-    """
+    """Make the LM that the flags name DSPy's current one."""
     lm = load_lm(args).copy(cache=args.cache)
     with dspy.context(lm=lm, adapter=adapter_of(args)):
         yield lm

@@ -28,11 +28,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> None:
-    """Delete the passages.
-
-    Raises:
-        UsageError: There is no such index, or none of the passages that were named.
-    """
+    """Delete the passages."""
     if not (args.ids or args.ids_from or args.document):
         raise UsageError("say which passages: --ids, --ids-from or --document")
     index = open_index(args.index)

@@ -3,7 +3,7 @@
 import argparse
 import json
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -15,6 +15,7 @@ from odqa.errors import UsageError
 from odqa.secrets import without_url_secrets
 from retrieval.commands.asking import add_lm_flags, asking, bill, given_lm_flags, measured, price
 from retrieval.corpora.reader import naming_lines, read
+from retrieval.kinds import index_class
 from retrieval.passage import Passage
 
 __all__ = ["add_flags", "bytes_of", "main", "reading"]
@@ -109,11 +110,7 @@ def _add_settings(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> None:
-    """Build the index.
-
-    Raises:
-        UsageError: A flag is given that the backend does not have, or one is missing that it needs.
-    """
+    """Build the index."""
     settings = _settings(args)
     if args.backend == "hipporag":
         _hipporag(args, **settings)
@@ -123,18 +120,14 @@ def main(args: argparse.Namespace) -> None:
     shown = without_url_secrets(args.out)
     stands = f"{shown} is not finished" if args.backend == "qdrant" else f"{shown} is as it was before"
     with saying_on_interrupt(f"{stands}; {goes_on}"), reading(args.corpus) as passages:
-        index = _builder(args.backend)(passages, args.out, overwrite=args.overwrite, **settings)
+        index = _build(args.backend, passages, args.out, overwrite=args.overwrite, **settings)
     seconds = round(time.monotonic() - start, 3)
     output(json.dumps({"passages": len(index), "seconds": seconds} | bytes_of(index.path)))
 
 
 @contextmanager
 def reading(corpus: Path) -> Iterator[Iterator[Passage]]:
-    """Gives the passages of a corpus, with a progress bar; errors about them name the lines.
-
-    Raises:
-        UsageError: The corpus is a folder, or cannot be read, or a passage of it cannot be indexed.
-    """
+    """Gives the passages of a corpus, with a progress bar; errors about them name the lines."""
     if corpus.is_dir():
         raise UsageError(f"{corpus} is a folder: make a corpus of it first: odqa corpus {corpus} --out corpus.jsonl")
     size = corpus.stat().st_size if corpus.is_file() else None
@@ -166,36 +159,20 @@ def _settings(args: argparse.Namespace) -> dict[str, Any]:
     return settings if address is None and workers is None else settings | {"workers": Workers(workers, address)}
 
 
-def _builder(backend: str) -> Callable[..., Any]:
-    """What builds an index of this kind; imported only now, since each needs another extra."""
-    match backend:
-        case "bm25":
-            from retrieval.bm25 import BM25
+def _build(backend: str, passages: Iterable[Passage], out: str, **settings: Any) -> Any:
+    """Build an index of this kind."""
+    build = index_class(backend).build
+    if backend == "bm25":
+        return build(passages, out, progress=partial(progress_bar, desc="scoring"), **settings)
+    if backend == "qdrant":
+        from retrieval.qdrant.address import Address, api_key
 
-            return partial(BM25.build, progress=partial(progress_bar, desc="scoring"))
-        case "dense":
-            from retrieval.dense import Dense
-
-            return partial(Dense.build, progress=progress_bar)
-        case "colbert":
-            from retrieval.colbert import ColBERT
-
-            return partial(ColBERT.build, progress=progress_bar)
-        case _:
-            return partial(_qdrant, progress=progress_bar)
-
-
-def _qdrant(passages: Iterable[Passage], out: str, **settings: Any) -> Any:
-    from retrieval.qdrant import Qdrant
-    from retrieval.qdrant.address import Address, api_key
-
-    address = Address.parse(out)
-    return Qdrant.build(passages, address.location, collection=address.collection, api_key=api_key(), **settings)
+        address = Address.parse(out)
+        out, settings["collection"], settings["api_key"] = address.location, address.collection, api_key()
+    return build(passages, out, progress=progress_bar, **settings)
 
 
 def _hipporag(args: argparse.Namespace, *, plan: bool = False, **settings: Any) -> None:
-    from retrieval.hipporag import HippoRAG
-
     start = time.monotonic()
     goes_on = f"{args.out} is as it was before; the same command goes on where it stopped"
     with asking(args) as lm:
@@ -204,7 +181,7 @@ def _hipporag(args: argparse.Namespace, *, plan: bool = False, **settings: Any) 
             return
         try:
             with measured() as cost, saying_on_interrupt(goes_on), reading(args.corpus) as passages:
-                index = HippoRAG.build(passages, args.out, overwrite=args.overwrite, progress=progress_bar, **settings)
+                index = _build("hipporag", passages, args.out, overwrite=args.overwrite, **settings)
         except BaseException:
             say(f"so far: {json.dumps(bill(cost))}")
             raise

@@ -19,11 +19,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> None:
-    """Split the index.
-
-    Raises:
-        UsageError: It cannot be split so.
-    """
+    """Split the index."""
     from retrieval.shards import split
 
     directories = split(load(args.index), args.out, args.shards, overwrite=args.overwrite, progress=progress_bar)

@@ -33,7 +33,7 @@ def parts_of(path: Path) -> dict[Path, Callable[[Callable[[int], object]], int]]
     """What verifies each part of an index."""
     if (path / DESCRIPTION).exists():
         return {shard.directory: partial(verify_shard, shard) for shard in shards_in(path)}
-    if (path / "meta.json").exists() and (collections := sorted((path / "collection").iterdir())):
+    if (path / "meta.json").exists() and (collections := sorted((path / "collection").glob("*"))):
         from retrieval.qdrant.checksums import verify_collection
 
         return {folder: partial(verify_collection, path, folder.name) for folder in collections}

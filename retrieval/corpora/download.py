@@ -108,21 +108,26 @@ def fetch(
             raise UsageError(f"there is no file {archive}")
         else:
             sha256 = _download(source, url or source.location, archive, progress)
-        corpus = out / "corpus.jsonl.gz"
-        passages, left_out = unpack(archive, source.read_archive, source.records, corpus, progress)
-        about = {
-            "name": source.name,
-            "url": source.url,
-            "archive_bytes": archive.stat().st_size,
-            "archive_sha256": sha256,
-            "passages": passages,
-            "left_out": left_out,
-            "corpus_bytes": corpus.stat().st_size,
-            "unchecked": [key for key in ("size", "sha256", "records") if getattr(source, key) is None],
-            "licence": source.licence,
-        }
-        write_whole(out / "corpus.json", json_page(about))
-        return _fetched(about, corpus)
+        return _unpacked(source, archive, sha256, out, progress)
+
+
+def _unpacked(source: Source, archive: Path, sha256: str, out: Path, progress: ByteProgress) -> Fetched:
+    """The corpus of an archive that was checked, written to the directory with what it is."""
+    corpus = out / "corpus.jsonl.gz"
+    passages, left_out = unpack(archive, source.read_archive, source.records, corpus, progress)
+    about = {
+        "name": source.name,
+        "url": source.url,
+        "archive_bytes": archive.stat().st_size,
+        "archive_sha256": sha256,
+        "passages": passages,
+        "left_out": left_out,
+        "corpus_bytes": corpus.stat().st_size,
+        "unchecked": [key for key in ("size", "sha256", "records") if getattr(source, key) is None],
+        "licence": source.licence,
+    }
+    write_whole(out / "corpus.json", json_page(about))
+    return _fetched(about, corpus)
 
 
 def _finished(source: Source, out: Path) -> Fetched | None:

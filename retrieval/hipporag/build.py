@@ -3,7 +3,7 @@
 import json
 import shutil
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ import dspy
 import numpy as np
 from numpy.typing import NDArray
 
+from odqa.errors import UsageError
 from retrieval.dense.encoder import PROBE, LoadedEncoder
 from retrieval.descriptions import write_description
 from retrieval.hipporag.graph import Synonyms, collect, link
@@ -30,6 +31,7 @@ __all__ = [
     "OPENIE",
     "PASSAGE_VECTORS",
     "REPLIES",
+    "Settings",
     "fact_text",
     "write_index",
 ]
@@ -47,17 +49,31 @@ _LEAST_LETTERS = 3  # of a phrase whose synonyms are looked for
 _BLOCK = 1024  # texts that are encoded, and phrases whose neighbours are looked for, at a time
 
 
+@dataclass(frozen=True)
+class Settings:
+    """How an index is built; see `retrieval.hipporag.HippoRAG.build`."""
+
+    synonyms: float
+    lm_calls: int
+    max_calls: int | None
+    batch_size: int
+
+    def __post_init__(self) -> None:
+        calls = self.lm_calls if self.max_calls is None else min(self.lm_calls, self.max_calls)
+        if min(self.batch_size, calls) < 1 or not 0 < self.synonyms <= 1:
+            raise UsageError(
+                "a build needs batches of at least 1, an LM call at once and in all, and a cosine above 0 and up to 1, "
+                f"not {self.batch_size}, {self.lm_calls}, {self.max_calls} and {self.synonyms}"
+            )
+
+
 def write_index(
     passages: Iterable[Passage],
     work: Path,
     encoder: LoadedEncoder,
     lm: dspy.LM,
     before: Path | None,
-    *,
-    synonyms: float,
-    lm_calls: int,
-    max_calls: int | None,
-    batch_size: int,
+    settings: Settings,
     progress: Callable[..., Any],
 ) -> Path:
     """Write an index into `work`, the working directory of a build, where the LM's replies stay; see
@@ -77,9 +93,9 @@ def write_index(
         found = extract_all(
             corpus,
             openie,
-            at_once=lm_calls,
+            at_once=settings.lm_calls,
             calls_before=replies.calls,
-            max_calls=max_calls,
+            max_calls=settings.max_calls,
             progress=progress,
         )
         _keep(replies, index / OPENIE, corpus, openie)
@@ -87,19 +103,19 @@ def write_index(
 
     def encode(out: Path, count: int, text: Callable[[int], Passage], what: str) -> NDArray[np.float32]:
         shown = partial(progress, desc=what, unit="block")
-        return _encode(out, count, text, encoder, batch_size, shown)
+        return _encode(out, count, text, encoder, settings.batch_size, shown)
 
     encode(index / PASSAGE_VECTORS, len(corpus), corpus.passage, "passages")
     encode(index / FACT_VECTORS, len(facts.triples), lambda n: Passage("", fact_text(facts.triples[n])), "facts")
     vectors = encode(work / "phrases.npy", len(facts.phrases), lambda n: Passage("", facts.phrases[n]), "phrases")
-    graph = link(facts, len(corpus), _synonyms(facts.phrases, vectors, synonyms))
+    graph = link(facts, len(corpus), _synonyms(facts.phrases, vectors, settings.synonyms))
     np.savez(index / GRAPH, allow_pickle=False, ends=facts.ends, **graph.arrays())
     with LineWriter(index / FACTS) as fact_file:
         for triple in facts.triples:
             fact_file.write(json.dumps(triple, ensure_ascii=False).encode() + b"\n")
     np.save(index / PROBE, encoder.probe())
     about = {"format": FORMAT, "encoder": asdict(encoder.encoder), "lm": identity(lm)}
-    about |= {"prompts": prompts(NameEntities, ExtractTriples), "corpus": digest, "synonyms": synonyms}
+    about |= {"prompts": prompts(NameEntities, ExtractTriples), "corpus": digest, "synonyms": settings.synonyms}
     about |= {"phrases": len(facts.phrases), "facts": len(facts.triples)}
     about["unread"] = [corpus.passage(row).id for row, one in enumerate(found) if None in one]
     write_description(index, DESCRIPTION, about)

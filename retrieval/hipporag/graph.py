@@ -101,12 +101,8 @@ def link(facts: Facts, passages: int, synonyms: Synonyms) -> "Graph":
 
 
 class Graph:
-    """The graph as a search uses it.
-
-    Args:
-        weights: The sum of the edges between any two nodes: a symmetric sparse array.
-        holders: Per phrase the number of passages that have it in a triple.
-    """
+    """The graph as a search uses it: the sum of the edges between any two nodes, a symmetric sparse array, and per
+    phrase the number of passages that have it in a triple."""
 
     def __init__(self, weights: Any, holders: NDArray[np.int64]) -> None:
         self.weights = weights
@@ -148,14 +144,11 @@ class Graph:
         }
 
     def pagerank(self, reset: NDArray[np.float64], damping: float) -> NDArray[np.float64]:
-        """The probability of each node for a walker who begins at a node drawn from `reset`, goes on along an edge with
-        the probability `damping`, by its weight, and else begins anew; so does who stands at a node without edges.
+        """The probability of each node for a walker who begins at a node drawn from `reset`, goes on along an edge
+        with the probability `damping`, by its weight, and else begins anew; so does who stands at a node without edges.
 
-        Haveliwala, "Topic-sensitive PageRank", WWW 2002; by power iteration, to `_PRECISION`.
-
-        Args:
-            reset: Per node a weight of at least 0, of which one is above 0.
-            damping: Above 0 and below 1.
+        Haveliwala, "Topic-sensitive PageRank", WWW 2002; by power iteration, to `_PRECISION`. No weight of `reset` is
+        below 0, and one is above.
         """
         begin = reset / reset.sum()
         found: NDArray[np.float64] = begin

@@ -42,6 +42,7 @@ from retrieval.hipporag.build import (
     GRAPH,
     PASSAGE_VECTORS,
     REPLIES,
+    Settings,
     write_index,
 )
 from retrieval.hipporag.graph import Graph, Triple
@@ -231,11 +232,7 @@ class HippoRAG(OnDisk, BatchRetriever):
         """
         out = Path(out)
         check_target(out, DESCRIPTION, "HippoRAG", overwrite)
-        if min(batch_size, lm_calls, 1 if max_calls is None else max_calls) < 1 or not 0 < synonyms <= 1:
-            raise UsageError(
-                "a build needs batches of at least 1, an LM call at once and in all, and a cosine above 0 and up to 1, "
-                f"not {batch_size}, {lm_calls}, {max_calls} and {synonyms}"
-            )
+        settings = Settings(synonyms, lm_calls, max_calls, batch_size)
         if (lm := lm or dspy.settings.lm) is None:
             raise UsageError("the facts of the passages are asked of an LM: name one (--lm, or dspy.configure(lm=…))")
         loaded = LoadedEncoder(replace(Encoder.named(encoder), normalize=True), device)
@@ -243,19 +240,7 @@ class HippoRAG(OnDisk, BatchRetriever):
             if not resume:
                 (work / REPLIES).unlink(missing_ok=True)
             before = out if resume else None
-            index = write_index(
-                passages,
-                work,
-                loaded,
-                lm,
-                before,
-                synonyms=synonyms,
-                lm_calls=lm_calls,
-                max_calls=max_calls,
-                batch_size=batch_size,
-                progress=progress,
-            )
-            replace_directory(out, index)
+            replace_directory(out, write_index(passages, work, loaded, lm, before, settings, progress))
         return cls(out, model=loaded.encoder.model, device=device)
 
 

@@ -8,15 +8,16 @@ added later is weighed with them.
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any
 from uuid import NAMESPACE_URL, uuid4, uuid5
 
 from odqa.errors import RetrievalError, UsageError
 from retrieval.bm25 import Analyser
-from retrieval.bm25.weights import check_weights
+from retrieval.bm25.build import check_weights
 from retrieval.dense.encoder import LoadedEncoder
 from retrieval.indexes import (
     CORPUS,
@@ -48,7 +49,7 @@ from retrieval.qdrant.terms import Statistics, Tokens, tokens_of_probe
 if TYPE_CHECKING:
     from retrieval.colbert.encoder import Checkpoint
 
-__all__ = ["DATATYPES", "CollectionWriter", "Settings", "update_collection"]
+__all__ = ["DATATYPES", "Settings", "update_collection", "write_collection"]
 
 DATATYPES = ("float16", "turbo8", "turbo4")
 """How a server may store the vectors of ColBERT; all that the encoder makes are of half precision."""
@@ -121,7 +122,8 @@ class Writer:
         self._connection.call("upsert", points=points, wait=True)
 
 
-class Settings(NamedTuple):
+@dataclass(frozen=True)
+class Settings:
     """How a collection is built; see `retrieval.qdrant.Qdrant.build`."""
 
     analyser: Analyser
@@ -132,40 +134,37 @@ class Settings(NamedTuple):
     datatype: str
     batch_size: int
 
-    def check(self) -> Self:
-        """Raise `UsageError` where one is out of range."""
+    def __post_init__(self) -> None:
         check_weights(self.k1, self.b)
         if self.batch_size < 1 or self.datatype not in DATATYPES:
             raise UsageError(
                 f"batches have at least 1 passage and ColBERT's vectors are of {' or '.join(DATATYPES)}, not "
                 f"{self.batch_size} and {self.datatype!r}"
             )
-        return self
 
 
-class CollectionWriter:
-    """Writes a collection; see `retrieval.qdrant.Qdrant.build`."""
-
-    def __init__(
-        self, connection: Connection, settings: Settings, dense: LoadedEncoder | None, late: "Checkpoint | None"
-    ) -> None:
-        self._connection, self._settings, self._dense, self._late = connection, settings, dense, late
-
-    def write(self, passages: Iterable[Passage], *, resume: bool, overwrite: bool, progress: Progress) -> None:
-        connection = self._connection
-        _check_target(connection, overwrite)
+def write_collection(
+    connection: Connection,
+    passages: Iterable[Passage],
+    settings: Settings,
+    dense: LoadedEncoder | None,
+    late: "Checkpoint | None",
+    *,
+    resume: bool,
+    overwrite: bool,
+    progress: Progress,
+) -> None:
+    """Write a collection; see `retrieval.qdrant.Qdrant.build`."""
+    _check_target(connection, overwrite)
+    size = settings.batch_size
+    with TemporaryDirectory() as folder:
+        digest, statistics = _count(passages, Path(folder), settings.analyser)
+        description = _describe(digest, statistics, settings, dense, late)
         with _changing(connection):
-            self._write(passages, resume, progress)
-
-    def _write(self, passages: Iterable[Passage], resume: bool, progress: Progress) -> None:
-        connection, size = self._connection, self._settings.batch_size
-        with TemporaryDirectory() as folder:
-            digest, statistics = _count(passages, Path(folder), self._settings.analyser)
-            description = self._describe(digest, statistics)
-            goes_on = _begin(connection, description, resume, self._late.dim if self._late else 0)
+            goes_on = _begin(connection, description, resume, late.dim if late else 0)
             if not connection.embedded:  # which has no such indexes
                 connection.call("create_payload_index", field_name="row", field_schema=models.PayloadSchemaType.INTEGER)
-            writer = Writer(connection, description.bm25, statistics, self._dense, self._late, size)
+            writer = Writer(connection, description.bm25, statistics, dense, late, size)
             _write_statistics(connection, statistics)
             corpus = Corpus(Path(folder))
             for begin in progress(range(0, len(corpus), size), desc="indexing"):
@@ -173,35 +172,40 @@ class CollectionWriter:
                 left = writer.missing(list(rows)) if goes_on else list(rows)
                 if left:
                     writer.write(left, [rows[passage] for passage in left])
-        connection.call("update_collection", metadata=description.metadata(finished=True))
+            connection.call("update_collection", metadata=description.metadata(finished=True))
 
-    def _describe(self, digest: str, statistics: Statistics) -> Description:
-        settings, dense, late = self._settings, None, None
-        if self._dense:
-            probe = self._dense.probe().ravel().tolist()
-            dense = DensePart(encoder=self._dense.encoder, approximate=settings.approximate, probe=probe)
-        if self._late:
-            probe = self._late.probe().tolist()
-            name, longest, datatype = self._late.name, settings.doc_maxlen, settings.datatype
-            late = ColBERTPart(checkpoint=name, doc_maxlen=longest, datatype=datatype, probe=probe)
-        return Description(
-            format=FORMAT,
-            finished=False,
-            passages=statistics.passages,
-            counted=statistics.passages,
-            corpus=digest,
-            bm25=BM25Part(
-                k1=settings.k1,
-                b=settings.b,
-                analyser=settings.analyser,
-                probe=tokens_of_probe(settings.analyser),
-                tokens=statistics.tokens,
-                different=len(statistics.frequencies),
-                moved=statistics.moved(),
-            ),
-            dense=dense,
-            colbert=late,
+
+def _describe(
+    digest: str, statistics: Statistics, settings: Settings, dense: LoadedEncoder | None, late: "Checkpoint | None"
+) -> Description:
+    analyser = settings.analyser
+    return Description(
+        format=FORMAT,
+        finished=False,
+        passages=statistics.passages,
+        counted=statistics.passages,
+        corpus=digest,
+        bm25=BM25Part(
+            k1=settings.k1,
+            b=settings.b,
+            analyser=analyser,
+            probe=tokens_of_probe(analyser),
+            tokens=statistics.tokens,
+            different=len(statistics.frequencies),
+            moved=statistics.moved(),
+        ),
+        dense=DensePart(encoder=dense.encoder, approximate=settings.approximate, probe=dense.probe().ravel().tolist())
+        if dense
+        else None,
+        colbert=ColBERTPart(
+            checkpoint=late.name,
+            doc_maxlen=settings.doc_maxlen,
+            datatype=settings.datatype,
+            probe=late.probe().tolist(),
         )
+        if late
+        else None,
+    )
 
 
 @contextmanager

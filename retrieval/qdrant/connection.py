@@ -52,7 +52,6 @@ class Connection:
 
     Args:
         location: URL of the server (``user:password@`` before the host is sent as basic authentication), or directory.
-        collection: Name of the collection.
         api_key: Key of the server; None if it asks for none.
         timeout, retries, backoff: See `retrieval.servers.Server`.
         create: Whether a directory may be made.

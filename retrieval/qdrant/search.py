@@ -26,7 +26,7 @@ from retrieval.indexes import Progress
 from retrieval.models import same_vectors
 from retrieval.passage import Passage
 from retrieval.qdrant.address import COLLECTION, SEARCHES
-from retrieval.qdrant.build import DATATYPES, CollectionWriter, Settings, update_collection
+from retrieval.qdrant.build import DATATYPES, Settings, update_collection, write_collection
 from retrieval.qdrant.checksums import has_checksums, verify_collection
 from retrieval.qdrant.connection import Connection, models, values_of
 from retrieval.qdrant.description import built_with, read
@@ -281,16 +281,15 @@ class Qdrant(BatchRetriever):
     ) -> "Qdrant":
         """Write passages, title and text together, to a collection, and open it.
 
-        The passages are read once, into a temporary file, and counted for BM25: only their ids and the different words
-        are held in memory. Then they are encoded and sent in batches. Until the last one is there, the collection says
-        that it is not finished and cannot be opened. An interrupted build, given the same passages and settings, goes
-        on with the first batch that is not there whole.
+        The passages are read once, into a temporary file, and counted for BM25; then they are encoded and sent in
+        batches. Only their ids and the different words are held in memory. Until the last batch is there the collection
+        cannot be opened. An interrupted build, given the same passages and settings, goes on where it was.
 
         Args:
             location, collection, api_key: See `Qdrant`.
             k1, b, stemmer, stop_words: See `retrieval.bm25.BM25.build`.
-            passages, batch_size, device, resume: See `retrieval.dense.Dense.build`.
-            encoder, checkpoint: See there and `retrieval.colbert.ColBERT.build`; None for a collection without.
+            passages, batch_size, device, resume, encoder: See `retrieval.dense.Dense.build`.
+            checkpoint: See `retrieval.colbert.ColBERT.build`; None, as for `encoder`, for a collection without.
             approximate: Have the server link the dense vectors to a graph (HNSW), which finds nearly all of the nearest
                 in a small part of the time; else it compares the query with every vector.
             doc_maxlen: Tokens of a passage that ColBERT reads, 3 of them special; what is longer is cut off.
@@ -305,20 +304,15 @@ class Qdrant(BatchRetriever):
             RetrievalError: the server could not answer.
         """
         analyser = Analyser.from_settings(stemmer, stop_words)
-        settings = Settings(analyser, k1, b, approximate, doc_maxlen, datatype, batch_size).check()
+        settings = Settings(analyser, k1, b, approximate, doc_maxlen, datatype, batch_size)
         connection = Connection(location, collection, api_key=api_key, timeout=_BUILDING, create=True)
         dense = LoadedEncoder(Encoder.named(encoder), device) if encoder else None
         late = _late_encoder(checkpoint, doc_maxlen, device, trusted=True) if checkpoint else None
-        writer = CollectionWriter(connection, settings, dense, late)
-        writer.write(passages, resume=resume, overwrite=overwrite, progress=progress)
-        return cls(
-            location,
-            collection=collection,
-            api_key=api_key,
-            model=dense.encoder.model if dense else None,
-            checkpoint=late.name if late else None,
-            device=device,
+        write_collection(
+            connection, passages, settings, dense, late, resume=resume, overwrite=overwrite, progress=progress
         )
+        model, named = dense.encoder.model if dense else None, late.name if late else None
+        return cls(location, collection=collection, api_key=api_key, device=device, model=model, checkpoint=named)
 
 
 def _late_encoder(checkpoint: str | Path, doc_maxlen: int, device: str | None, *, trusted: bool) -> "Checkpoint":

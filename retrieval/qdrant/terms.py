@@ -17,7 +17,7 @@ from itertools import islice
 import numpy as np
 
 from retrieval.bm25 import Analyser
-from retrieval.bm25.weights import rarity, saturation
+from retrieval.bm25.build import rarity, saturation
 from retrieval.passage import Passage
 from retrieval.qdrant.connection import models
 

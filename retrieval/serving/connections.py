@@ -23,8 +23,7 @@ def bounded_protocol(seconds: float, most: int, at_once: int) -> type[asyncio.Pr
 
     Args:
         seconds: Between two replies on a connection, and before the first; then it is cut off.
-        most: Bytes that may arrive before a request's headers are complete, or after it was answered; with more the
-            connection is cut off too.
+        most: Bytes that may arrive outside of a request; with more the connection is cut off too.
         at_once: Connections; any more are cut off.
     """
 

@@ -26,12 +26,11 @@ class Sharded(BatchRetriever):
     """Asks every shard for its best passages and keeps the best of all, as one index of all passages would.
 
     A shard that does not answer is an error: never are fewer passages found in silence. Passages of the same score come
-    in the order of the shards.
+    in the order of the shards, which is that of their passages.
 
     Args:
-        shards: The shards, in the order of their passages.
         staged: Whether a search has stages: first each shard names its candidates, then each scores those of them that
-            are the best of all, as the whole index would. See `retrieval.candidates`.
+            are the best of all. See `retrieval.candidates`.
         timeout: Seconds in which the shards have to answer; without it they may take as long as they like.
 
     Raises:

