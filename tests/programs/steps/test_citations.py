@@ -60,17 +60,17 @@ def test_the_question_may_lend_its_words() -> None:
 
 def test_confirmed_ones_are_those_that_the_lm_says_hold() -> None:
     check = dspy.Predict(CheckClaims)
-    statements = [said(FOUND, 3, 1), said(BORN, 3), said(BOTH)]
-    with scripted(Reply(CheckClaims, {"holding": "[2]"})) as script:
-        assert keep_confirmed(check, statements, SHOWN, "Who?") == [Fact(FOUND, [RAIN])]
+    statements = [said(FOUND, 3, 1), said(BORN, 3, 2), said(BOTH)]  # more claims than passages
+    with scripted(Reply(CheckClaims, {"holding": "[2, 4]"})) as script:
+        assert keep_confirmed(check, statements, SHOWN, "Who?") == [Fact(FOUND, [RAIN]), Fact(BORN, [RAIN])]
         assert keep_confirmed(check, [said(BOTH, 9)], SHOWN, "Who?") == keep_confirmed(check, None, SHOWN, "Who?") == []
     assert inputs(script.prompts[0][1]) == {
         "context": number(SHOWN),
         "question": "Who?",
-        "claims": f"[1] passage 1 | {FOUND}\n[2] passage 3 | {FOUND}\n[3] passage 3 | {BORN}",
+        "claims": f"[1] passage 1 | {FOUND}\n[2] passage 3 | {FOUND}\n[3] passage 2 | {BORN}\n[4] passage 3 | {BORN}",
     }
     with scripted(Reply(CheckClaims, "All of them, I should say.")):
-        assert keep_confirmed(check, statements, SHOWN, "Who?") == [Fact(FOUND, [ZORX, RAIN]), Fact(BORN, [RAIN])]
+        assert keep_confirmed(check, statements, SHOWN, "Who?") == [Fact(FOUND, [ZORX, RAIN]), Fact(BORN, [ADA, RAIN])]
 
 
 def test_entailed_ones_are_by_their_passages_together() -> None:
