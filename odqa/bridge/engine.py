@@ -12,7 +12,6 @@ from contextvars import ContextVar
 from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
-from weakref import WeakKeyDictionary
 
 import dspy
 from dspy.lm15 import (
@@ -37,6 +36,7 @@ T = TypeVar("T")
 TOTAL = 600.0
 """Seconds that an LM call may take, with all its tries, where its LM's `total_seconds` does not say otherwise."""
 _ENDS = "odqa_ends"  # a setting of DSPy's
+_KNOWN = "odqa_known"  # an attribute of LMs
 _BODY = "extra_body"  # an argument that goes into the body of requests as it is: extensions of a request, to lm15
 _asked: ContextVar[tuple[Any, bool | None]] = ContextVar("odqa_asked", default=(None, None))
 
@@ -62,10 +62,21 @@ def bound(lm: Any) -> Any:
     if not isinstance(lm, DummyLM) and type(lm).forward is not dspy.LM.forward:
         return lm
     state = (dict(lm.kwargs), lm.engine, lm.cache, lm.num_retries, lm.model)
-    known = _bound.get(lm)
-    if known is None or known[0] != state:
-        known = _bound[lm] = (state, _in_front_of(lm))
-    return known[1]
+    known: _Known | None = vars(lm).get(_KNOWN)
+    if known is None or known.front is None or unbound(known.front) is not lm or known.state != state:
+        known = _Known(state, _in_front_of(lm))
+        setattr(lm, _KNOWN, known)
+    return known.front
+
+
+class _Known:
+    """The front of an LM, which the LM keeps as long as it lives. Deep copies and pickles of it make their own."""
+
+    def __init__(self, state: Any = None, front: dspy.LM | None = None) -> None:
+        self.state, self.front = state, front
+
+    def __reduce__(self) -> Any:
+        return _Known, ()
 
 
 def unbound(lm: Any) -> Any:
@@ -91,9 +102,6 @@ def _in_front_of(lm: dspy.LM) -> dspy.LM:
     )
     made.history, made.callbacks = lm.history, [*lm.callbacks, _Asked()]
     return made
-
-
-_bound: WeakKeyDictionary[dspy.LM, tuple[Any, dspy.LM]] = WeakKeyDictionary()
 
 
 class _Asked(BaseCallback):

@@ -1,10 +1,12 @@
 """What an LM call does when its server drips, floods, asks to be waited for, or sends no completion."""
 
 import asyncio
+import gc
 import gzip
 import json
 import pickle
 import time
+import weakref
 from collections.abc import Iterator
 from contextlib import suppress
 from copy import deepcopy
@@ -222,6 +224,19 @@ def test_a_bound_lm_answers_as_before_and_is_copied_and_sent_with_its_boundary(s
     assert len(plain.history) == 1
     plain.kwargs["temperature"] = 0.7
     assert bound(plain).kwargs["temperature"] == 0.7
+
+
+def test_an_lm_that_nobody_uses_any_more_is_gone() -> None:
+    plain = engine_lm(Function(lambda system, user: "Rome"))
+    front = bound(plain)
+    shallow, deep = plain.copy(), deepcopy(plain)
+    assert bound(plain) is front
+    assert [unbound(bound(copied)) is copied for copied in (shallow, deep)] == [True, True]
+    assert bound(plain) is front
+    gone = weakref.ref(plain), weakref.ref(shallow), weakref.ref(deep)
+    del plain, front, shallow, deep
+    gc.collect()
+    assert [found() for found in gone] == [None] * 3
 
 
 def test_an_engine_of_the_users_own_that_hangs_is_left_behind() -> None:
