@@ -8,7 +8,6 @@ Hypothesis judges no example by its time, which says more of the machine's load 
 
 import ast
 import asyncio
-import atexit
 import gc
 import importlib.util
 import os
@@ -23,7 +22,6 @@ from hypothesis import HealthCheck, settings
 
 if "PYTEST_XDIST_WORKER" not in os.environ:  # the workers share the folder of the process that starts them
     os.environ["TMPDIR"] = tempfile.tempdir = tempfile.mkdtemp(prefix="odqa")  # short, for the names of sockets in it
-    atexit.register(shutil.rmtree, tempfile.tempdir, ignore_errors=True)
 os.environ["DSPY_CACHEDIR"] = tempfile.mkdtemp()
 os.environ["HOME"] = tempfile.mkdtemp()  # where the index of the sample is kept
 os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
@@ -45,6 +43,11 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "leaves_sockets: uses clients of servers that DSPy and LiteLLM never close")
     config.addinivalue_line("markers", "needs(module, ...): is skipped where a module of an extra is not installed")
     config.addinivalue_line("markers", "slow: takes more than a second of the processor; `make quick` leaves it out")
+
+
+def pytest_unconfigure() -> None:
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        shutil.rmtree(os.environ["TMPDIR"], ignore_errors=True)
 
 
 def lacking(modules: tuple[str, ...]) -> str | None:
