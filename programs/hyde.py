@@ -46,7 +46,7 @@ class HyDE(Method):
         retriever: Finds the passages and gives scores. Paper: Contriever.
         k: Passages to read. The paper ranks and reads nothing.
         n: Number of passages to write. The authors' code: 8.
-        temperature: Temperature of the LM for these. Paper: 0.7.
+        sampling: Temperature of the LM for these. Paper: 0.7.
         m: Passages per search whose scores are added. The scores of a search are brought to 0 … 1; a passage that is
             not among its m best has 0 there.
         style: Form of the answers: "short" for a short phrase, "yesno" for yes or no (StrategyQA).
@@ -61,7 +61,7 @@ class HyDE(Method):
         *,
         k: Count = 5,
         n: Count = 8,
-        temperature: Temperature = 0.7,
+        sampling: Temperature = 0.7,
         m: Count = 100,
         style: Literal["short", "yesno"] = "short",
     ) -> None:
@@ -69,7 +69,7 @@ class HyDE(Method):
         self.retriever = as_retriever(retriever)
         self.k = k
         self.n = n
-        self.temperature = temperature
+        self.sampling = sampling
         self.m = m
         self.write = dspy.Predict(WritePassage)
         self.answer = dspy.Predict(AnswerYesNoDirectly if style == "yesno" else AnswerShortDirectly)
@@ -95,7 +95,7 @@ class HyDE(Method):
 
     def _write(self, question: str, sample: int) -> dspy.Prediction:
         """One passage. The number of the sample keeps DSPy's cache from giving the same one every time."""
-        return ask(self.write, config={"temperature": self.temperature, "rollout_id": sample}, question=question)
+        return ask(self.write, config={"temperature": self.sampling, "rollout_id": sample}, question=question)
 
 
 if __name__ == "__main__":

@@ -94,7 +94,7 @@ def test_yes_or_no() -> None:
     assert seen.answer == "yes"
 
 
-@pytest.mark.parametrize("wrong", [{"n": 0}, {"m": 0}, {"k": 0}, {"temperature": -0.1}, {"style": "long"}])
+@pytest.mark.parametrize("wrong", [{"n": 0}, {"m": 0}, {"k": 0}, {"sampling": -0.1}, {"style": "long"}])
 def test_settings_are_checked(wrong: dict[str, Any]) -> None:
     with pytest.raises(UsageError, match=next(iter(wrong))):
         HyDE(Scored(), **wrong)
