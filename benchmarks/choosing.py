@@ -1,6 +1,6 @@
 """How often a race chooses a candidate that is as good as the best, and for what share of the calls of a full grid.
 
-    python benchmarks/choosing.py RUNS … [--races 200] [--share 0.25]
+    python benchmarks/choosing.py RUNS … [--races 200] [--share 0.25] [--without PROGRAM …]
 
 The runs under each folder are sorted by LM; those that asked the same questions make a record: the score and the LM
 calls of each question by each program. A race goes over as many questions as the record has, drawn from them with
@@ -66,13 +66,13 @@ class Chosen(NamedTuple):
     """By the test."""
 
 
-def records(folders: Sequence[str]) -> Iterator[Record]:
+def records(folders: Sequence[str], without: Sequence[str]) -> Iterator[Record]:
     """The records in these folders, each of at least four programs."""
     for folder in folders:
         runs = [read(path) for path in find_runs(folder)]
         by_lm = defaultdict(list)
         for run in runs:
-            if run.gap is None:
+            if run.gap is None and run.manifest.program not in without:
                 by_lm[str(run.manifest.lm).rpartition("/")[2], tuple(sorted(row.id for row in run.rows))].append(run)
         for (lm, ids), group in by_lm.items():
             if len(group) < 4:
@@ -150,9 +150,10 @@ def main() -> None:
     parser.add_argument("folders", nargs="+", metavar="RUNS", help="folder with runs")
     parser.add_argument("--races", type=int, default=200, metavar="N")
     parser.add_argument("--share", type=float, default=0.25, metavar="S", help="of the calls of the full grid")
+    parser.add_argument("--without", nargs="*", default=[], metavar="PROGRAM", help="leave out these")
     args = parser.parse_args()
     header("record", "rule", "near, %", "calls, %", "gap", "lost, %")
-    for record in records(args.folders):
+    for record in records(args.folders, args.without):
         rng = np.random.default_rng(0)
         rules: dict[str, Callable[[Table, Table, float], Chosen]] = {
             "race": race,

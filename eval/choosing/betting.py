@@ -8,9 +8,10 @@ replacement.
 
 Of the methods that hold at every look, betting is taken because scores of the same question are much alike: most paired
 differences are 0, and a bet wins by how seldom they are not, where bounds such as Hoeffding's reckon with the widest
-spread. The questions are drawn without replacement, so that the test knows everything when all were asked. Each bet is
-a mixture of constant shares of the wealth, which needs no tuning, as in Cover's universal portfolios. Predicted scores
-(arXiv 2605.10405) and prior knowledge (arXiv 2605.07964) would make it somewhat sharper, and are not used.
+spread. The questions count as drawn from all that could be asked, as elsewhere in this house: without replacement the
+test would know everything when all were asked, but only of these questions. Each bet is a mixture of constant shares of
+the wealth, which needs no tuning, as in Cover's universal portfolios. Predicted scores (arXiv 2605.10405) and prior
+knowledge (arXiv 2605.07964) would make it somewhat sharper, and are not used.
 """
 
 from collections import Counter
@@ -28,7 +29,7 @@ _ENDS = 40  # halvings of an interval by which an end is found
 
 
 class Evidence:
-    """For each candidate, how surprising its scores are if no rival of it has a higher mean over all the questions.
+    """For each candidate, how surprising its scores are if no rival of it has a higher mean over questions like these.
 
     A candidate's wealth bets, on each question, that the rival which is best so far scores higher than it. Whoever is
     the best so far is known before the question, so no correction for the number of rivals is needed: the chance that
@@ -38,16 +39,14 @@ class Evidence:
 
     Args:
         candidates: How many there are.
-        questions: How many there are in all.
     """
 
-    def __init__(self, candidates: int, questions: int) -> None:
+    def __init__(self, candidates: int) -> None:
         self.totals = np.zeros(candidates)
         """The sums of the scores so far; of one that is asked no more, up to then."""
         self.p = np.ones(candidates)
         """How surprising they are: probabilities that hold at every look."""
         self._wealth = np.ones((candidates, len(_SHARES)))
-        self._left = questions
 
     def add(self, scores: NDArray[np.float64], rivals: NDArray[np.bool_]) -> None:
         """Take the scores of the next question.
@@ -63,14 +62,9 @@ class Evidence:
         best = totals.max(axis=1, initial=-inf)
         leading = totals >= best[:, None] - _CLOSE  # if several are, the bet is on their mean
         ahead = (leading * scores).sum(axis=1) / leading.sum(axis=1) - scores[has_rivals]
-        # The mean of what is left is at most this, if the candidate's mean over all is not below the leader's.
-        fair = -(best - self.totals[has_rivals]) / self._left
-        grown = 1 + _SHARES * ((ahead - fair) / np.maximum(1 + fair, _CLOSE))[:, None]
-        grown[fair < -1 - _CLOSE] = inf  # it cannot be caught up any more
-        self._wealth[has_rivals] *= grown
+        self._wealth[has_rivals] *= 1 + _SHARES * ahead[:, None]
         self.p = np.minimum(self.p, 1 / np.maximum(self._wealth.mean(axis=1), 1))
         self.totals += scores
-        self._left -= 1
 
 
 def means_within(scores: Sequence[float], level: float) -> tuple[float, float]:

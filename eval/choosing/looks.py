@@ -22,7 +22,7 @@ def outcome_of(row: Row, goal: str) -> Outcome:
             "tokens": row.cost.input_tokens + row.cost.output_tokens,
             "calls": row.cost.lm_calls,
             "depth": row.cost.depth,
-            "seconds": row.cost.seconds,
+            "seconds": None if row.cost.cached_calls else row.cost.seconds,  # what is on record takes no time
         },
         calls=sum(each.lm_calls - each.cached_calls for each in spent),
         usd=None if None in dollars else sum(each or 0.0 for each in dollars),

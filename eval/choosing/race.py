@@ -99,7 +99,7 @@ class Contest:
         self.short: str | None = None
         """The limit for which the race ends before all questions were asked, if so: calls or usd."""
         self._in = np.ones(candidates, bool)
-        self._evidence = Evidence(candidates, rules.questions)
+        self._evidence = Evidence(candidates)
         self._outcomes: list[list[Outcome]] = [[] for _ in range(candidates)]
         self._level: _Level | None = None
         self._rivals_now = np.zeros((candidates, candidates), bool)  # none in the first block: no price is known

@@ -111,7 +111,7 @@ class _Choosing:
         self.shared: dict[str, dict[str, PaidCall]] = {}  # calls of the questions asked now, by question and request
         first = self._prepared(wanted.candidates[0])
         assert first.lm is not None
-        self.shares = not draws(first.lm) and "seconds" not in wanted.prices  # what is on record takes no time
+        self.shares = not draws(first.lm)
         self.raced, self.aside = _parted(first.examples, wanted.aside, wanted.seed)
         self.goal = self._tested(first)
         with adapter(first.request):
@@ -266,6 +266,8 @@ class _Choosing:
             known = [call for call in entrant.earlier if call.question in missing]
             if self.shares:
                 known += [call for id_ in missing for call in self.shared.get(id_, {}).values()]
+            if "seconds" in self.wanted.prices:
+                known = []  # what is on record takes no time
             rows: dict[str, Row] = {}
             with adapter(entrant.ready.request), suppress(AllFailed):  # which is one candidate's misfortune
                 ask(

@@ -66,9 +66,13 @@ def test_what_candidates_ask_alike_is_paid_once(tmp_path: Path) -> None:
     # The first of two turns is asked as the only one is: of three calls for a question two are paid.
     assert [look.calls for look in race.looks] == [2 * look.questions for look in race.looks]
     assert {standing.prices["calls"] for standing in race.looks[-1].standings} == {1, 2}
+    one, two = sorted(race.looks[-1].standings, key=lambda standing: standing.prices["calls"] or 0)
+    assert one.prices["seconds"]
+    assert two.prices["seconds"] is None  # nobody knows how long it would have waited for the shared reply
     # What is on record takes no time, so nothing is shared where seconds count.
     timed = choose(replace(shared, directory=tmp_path / "timed", prices=("seconds",)))
     assert [look.calls for look in timed.looks] == [3 * look.questions for look in timed.looks]
+    assert all(standing.prices["seconds"] for standing in timed.looks[-1].standings)
 
 
 class Killed(BaseException):
@@ -101,6 +105,8 @@ def test_what_a_run_has_paid_for_is_used(tmp_path: Path) -> None:
     assert used.calls == first.calls - 10
     rows = [json.loads(line) for line in lines_of(tmp_path / "used/runs/direct/rows.jsonl")]
     assert sum(row["cost"]["cached_calls"] for row in rows) > 0
+    timed = choose(wanted(tmp_path / "timed", "direct", "cot", paid=tmp_path / "runs", prices=("seconds",)))
+    assert timed.looks[-1].calls == first.looks[-1].calls
     other = choose(wanted(tmp_path / "other", "direct", "cot", paid=tmp_path / "runs", seed=1))
     assert other.calls == first.calls - 10
 
