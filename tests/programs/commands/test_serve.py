@@ -143,7 +143,7 @@ def commands(page: str) -> list[list[str]]:
 def test_the_commands_of_the_page_are_read_as_they_stand() -> None:
     read = [make_parser().parse_args(arguments) for arguments in commands(PAGE) if arguments != ["--help"]]
     assert len(read) == 6
-    assert commands(README) == commands(PAGE)[:1]
+    assert commands(README)[0] == commands(PAGE)[0]
     flags = set(re.findall(r"`(--[\w-]+)", PAGE))
     there = {flag for action in make_parser()._actions for flag in action.option_strings}
     assert flags <= there
