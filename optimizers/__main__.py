@@ -73,6 +73,20 @@ def make_parser(argv: Sequence[str]) -> Parser:
         "cut short, repeat the command with --run and its directory.",
         epilog="With PROGRAM and --recipe, --help also lists their settings.",
     )
+    _add_flags(parser)
+    chooser = Parser(prog=_PROG, add_help=False, allow_abbrev=False)
+    chooser.add_argument("--recipe")
+    program = next((word for word in argv if word in programs.names()), None)
+    recipe = chooser.parse_known_args(argv)[0].recipe
+    if program:
+        add_settings(parser, programs.load(program))
+    if recipe in names():
+        add_settings(parser, load(recipe))
+    return parser
+
+
+def _add_flags(parser: Parser) -> None:
+    """Add all but the settings of a program and of a recipe."""
     parser.add_argument("program", metavar="PROGRAM", help=f"one of {', '.join(programs.names())}")
     parser.add_argument(
         "--task", required=True, metavar="TASK", help="sample, QUESTIONS.jsonl[.gz] or .csv, or a task of odqa eval"
@@ -128,15 +142,6 @@ def make_parser(argv: Sequence[str]) -> Parser:
         help="directory for evaluations and LM calls (default: runs/optimize-PROGRAM-RECIPE-TIME)",
     )
     add_environment(parser)
-    chooser = Parser(prog=_PROG, add_help=False, allow_abbrev=False)
-    chooser.add_argument("--recipe")
-    program = next((word for word in argv if word in programs.names()), None)
-    recipe = chooser.parse_known_args(argv)[0].recipe
-    if program:
-        add_settings(parser, programs.load(program))
-    if recipe in names():
-        add_settings(parser, load(recipe))
-    return parser
 
 
 def _compile(args: argparse.Namespace) -> None:
@@ -152,13 +157,8 @@ def _compile(args: argparse.Namespace) -> None:
     program = make(program_class, args, retriever)
     directory = args.run or Path("runs") / f"optimize-{args.program}-{args.recipe}-{time.strftime('%Y%m%d-%H%M%S')}"
     lm = load_lm(args)
-    if lm.model == READER and (needs := needs_a_writer(args.recipe)):
-        raise UsageError(
-            f"{args.recipe} {needs}, and the extractive reader is no language model: choose one with --lm, such as "
-            "gguf:FILE, ollama_chat/NAME or openai/NAME"
-        )
     if lm.model == READER:
-        say("the extractive reader heeds no demonstrations, so its answers will stay as they are: --lm chooses an LM")
+        _check_reader(args.recipe)
     manifest: dict[str, Any] = {
         "program": args.program,
         "settings": settings_of(program_class, args),
@@ -200,6 +200,20 @@ def _compile(args: argparse.Namespace) -> None:
     repeats = outcome.cost.lm_calls - outcome.paid_calls
     again = f" ({repeats} more were asked again and answered from the record)" if repeats else ""
     output(f"compiled with {outcome.paid_calls} LM calls{again}" + (f"; wrote {args.out}" if args.out else ""))
+
+
+def _check_reader(recipe: str) -> None:
+    """Say what comes of this recipe with the extractive reader.
+
+    Raises:
+        UsageError: nothing does.
+    """
+    if needs := needs_a_writer(recipe):
+        raise UsageError(
+            f"{recipe} {needs}, and the extractive reader is no language model: choose one with --lm, such as "
+            "gguf:FILE, ollama_chat/NAME or openai/NAME"
+        )
+    say("the extractive reader heeds no demonstrations, so its answers will stay as they are: --lm chooses an LM")
 
 
 def _metric(args: argparse.Namespace, train: Sequence[dspy.Example]) -> Metric:

@@ -60,13 +60,9 @@ def rescore(
         raise UsageError(f"threads must be at least 1, not {threads}")
     for row in run.rows[:1]:
         defined(metrics, _example(row))  # so that a metric that rows are not enough for is refused before it begins
-    names = [metric.__name__ for metric in metrics]
-    first = {name: value for name, value in run.manifest.entries().items() if name not in Store.OWN}
-    was = {"run": run.name, "metrics": list(run.manifest.metrics), "started": run.manifest.started}
     tests = {metric.__name__: test for metric in metrics if (test := self_test_of(metric))}
-    manifest = {**first, "metrics": names, "rescored": was}
     with making(directory):
-        store = Store(directory, manifest, asked=run.manifest.asked, self_tests=tests, resumable=True)
+        store = Store(directory, _manifest(run, metrics), asked=run.manifest.asked, self_tests=tests, resumable=True)
         known = run.passages()
         store.hold(list(known.values()))
         store.calls.begin_with(run.directories[0])
@@ -98,6 +94,12 @@ def rescore(
             summary = summarise(list(store.rows), run.manifest.asked, store.manifest, run.gap)
             store.conclude(summary)
     return summary
+
+
+def _manifest(run: Run, metrics: Sequence[Metric]) -> dict[str, Any]:
+    first = {name: value for name, value in run.manifest.entries().items() if name not in Store.OWN}
+    was = {"run": run.name, "metrics": list(run.manifest.metrics), "started": run.manifest.started}
+    return {**first, "metrics": [metric.__name__ for metric in metrics], "rescored": was}
 
 
 class _Asked(dspy.Example):

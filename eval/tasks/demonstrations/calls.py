@@ -45,9 +45,7 @@ def labelled_calls(example: dspy.Example, retriever: Retriever | None, *, k: int
         **shown,
         **known.reasoning,
         "statements": known.statements,
-        "passage": known.text,
-        "background": known.text,
-        "document": known.text,
+        **dict.fromkeys(("passage", "background", "document"), known.text),
     }
     return [
         first,
