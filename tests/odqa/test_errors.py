@@ -6,6 +6,8 @@ import pytest
 from odqa.errors import line_of
 from programs.serving.problems import as_problem
 
+pytestmark = pytest.mark.needs("uvicorn")
+
 
 def refused(message: str) -> dspy.LMError:
     error = dspy.LMError(message)
