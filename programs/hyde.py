@@ -2,7 +2,8 @@
 
 Gao et al., "Precise Zero-Shot Dense Retrieval without Relevance Labels", ACL 2023. The paper averages the vectors of
 the question and of the written passages. A passage's inner product with that average is the mean of its scores for the
-texts, so here the scores of one search per text are added: that works with every retriever that gives scores.
+texts, so here the scores of one search per text are added: that works with every retriever. Where one gives no scores,
+reciprocal ranks are added.
 
 question -> n passages from memory -> question and passages searched, scores added -> k passages -> answer
 """
@@ -20,7 +21,7 @@ from programs.steps.settings import Count, Temperature, checked
 from programs.steps.side_by_side import side_by_side
 from programs.steps.text import passage_or_nothing
 from retrieval import AnyRetriever, as_retriever, number, union
-from retrieval.ranking.fuse import interpolate
+from retrieval.ranking.fuse import interpolate, reciprocal_rank_fusion
 from signatures.answer import AnswerShortDirectly, AnswerYesNoDirectly
 from signatures.write import WritePassage
 
@@ -43,7 +44,7 @@ class HyDE(Method):
         evidence: the k passages with the highest sum of scores, with that sum.
 
     Args:
-        retriever: Finds the passages and gives scores. Paper: Contriever.
+        retriever: Finds the passages, best with scores. Paper: Contriever.
         k: Passages to read. The paper ranks and reads nothing.
         n: Number of passages to write. The authors' code: 8.
         sampling: Temperature of the LM for these. Paper: 0.7.
@@ -81,8 +82,9 @@ class HyDE(Method):
 
         # Encoding and search (Eq. 8): the documents nearest to the mean of the question and the written ones.
         searches = [search_for(self.retriever, text, self.m) for text in [question, *written]]
-        ranked = interpolate([search.found for search in searches if search.found])
-        evidence = ranked[: self.k]
+        lists = [search.found for search in searches if search.found]
+        scored = all(passage.score is not None for found in lists for passage in found)
+        evidence = (interpolate if scored else reciprocal_rank_fusion)(lists)[: self.k]
 
         reply = ask(self.answer, context=number(evidence), question=question)
         return result(

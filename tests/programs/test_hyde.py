@@ -9,7 +9,7 @@ from support.scripted import UNPARSABLE, Reply, scripted
 
 from programs.hyde import HyDE
 from programs.instruments.cost import Cost, measured
-from retrieval import Passage, Retriever, UsageError
+from retrieval import Memory, Passage, Retriever, UsageError
 from signatures.answer import AnswerShortDirectly, AnswerYesNoDirectly
 from signatures.write import WritePassage
 
@@ -73,6 +73,14 @@ def test_eight_different_samples_are_written_at_a_temperature() -> None:
         program(question=QUESTION)
     assert sorted(settings) == [(0.7, sample) for sample in range(8)]
     assert (cost.lm_calls, cost.searches) == (9, 9)
+
+
+def test_where_there_are_no_scores_reciprocal_ranks_are_added() -> None:
+    passages = {name: Passage(name, f"About {name}.") for name in ("band", "planet", "quill")}
+    found = {QUESTION: ["band", "planet"], FIRST: ["planet", "quill"]}
+    with scripted(*written(FIRST), ANSWER):
+        seen = HyDE(Memory(passages.values(), found), n=1, k=2)(question=QUESTION)
+    assert [passage.id for passage in seen.evidence] == ["planet", "band"]
 
 
 def test_only_the_m_best_of_a_search_count() -> None:
