@@ -18,7 +18,7 @@ from tqdm import tqdm
 from odqa.errors import OdqaError, line_of, there_are
 from odqa.interrupts import leave, raising
 from odqa.printable import printable, written_out
-from odqa.secrets import without_secrets
+from odqa.secrets import public
 
 __all__ = [
     "Parser",
@@ -47,7 +47,7 @@ class Parser(argparse.ArgumentParser):
             raise argparse.ArgumentError(action, f"invalid choice: {value!r}; {there_are(str(value), choices)}")
 
     def error(self, message: str) -> NoReturn:
-        self.exit(2, printable(f"{self.prog}: error: {message}; --help lists the flags\n"))
+        self.exit(2, printable(public(f"{self.prog}: error: {message}; --help lists the flags\n")))
 
 
 def with_values(parser: argparse.ArgumentParser, known: Mapping[str, Sequence[str]]) -> None:
@@ -115,7 +115,7 @@ def _provider_errors() -> list[type[Exception]]:
 
 def say(line: str) -> None:
     """Print a line on stderr, `printable` and without secrets. Stdout is for data."""
-    print(printable(without_secrets(line)), file=sys.stderr)
+    print(printable(public(line)), file=sys.stderr)
 
 
 def output(text: str, *, end: str = "\n", flush: bool = False) -> None:
@@ -139,7 +139,7 @@ codecs.register_error("as_json", _as_json)
 
 def status(line: str) -> None:
     """Show a line on a terminal's stderr in place of the one before, cut to its width; an empty one takes it away."""
-    print(f"\r\x1b[K{printable(without_secrets(line))[: width() - 1]}", end="", file=sys.stderr, flush=True)
+    print(f"\r\x1b[K{printable(public(line))[: width() - 1]}", end="", file=sys.stderr, flush=True)
 
 
 def width(stream: TextIO | None = None) -> int:

@@ -2,9 +2,9 @@
 
 import os
 import re
-from typing import Any
+from typing import Any, overload
 
-__all__ = ["keep_secret", "names_a_secret", "public", "without_secrets", "without_url_secrets"]
+__all__ = ["keep_secret", "names_a_secret", "public"]
 
 _SECRET = re.compile(r"key|secret|password|credential|auth|header|cookie|token(?!s)", re.IGNORECASE)
 _LEAST = 8  # characters of a secret: a shorter one would blot out ordinary words
@@ -12,7 +12,7 @@ _kept: set[str] = set()  # given to this process as arguments
 
 
 def keep_secret(value: Any, *, named: bool = False) -> None:
-    """Have `without_secrets` take out, from now on, what is secret in a value of JSON: a server may say back what it
+    """Have `public` take out, from now on, what is secret in a value of JSON: a server may say back what it
     was sent.
 
     Args:
@@ -36,27 +36,22 @@ def names_a_secret(name: str) -> bool:
     return _SECRET.search(name) is not None
 
 
-def without_secrets(line: str) -> str:
-    """The line with *** for the value of every environment variable that holds a key, token, secret or password, and
-    for what `keep_secret` was told."""
-    named = {value for name, value in os.environ.items() if re.search(r"KEY|TOKEN|SECRET|PASSWORD", name.upper())}
-    for secret in sorted((text for text in named | _kept if len(text) >= _LEAST), key=len, reverse=True):
-        line = line.replace(secret, "***")
-    return line
+@overload
+def public(value: str) -> str: ...
 
 
-def without_url_secrets(text: str) -> str:
-    """The text with the parts of URLs that may be secret, user with password and query, replaced by ***.
-
-    A query that only names a collection and how to search it is what tells retrievers apart, and stays.
-    """
-    text = re.sub(r"(\w://)[^/\s]*@", r"\1***@", text)
-    return re.sub(r"(\w://[^?\s]*\?)(?!(?:(?:collection|search)=[\w.-]+&?)+(?:[\s\"')]|$))[^\s\"')]+", r"\1***", text)
+@overload
+def public(value: Any) -> Any: ...
 
 
 def public(value: Any) -> Any:
-    """A value of JSON without what its name, its form or the environment says is secret, at any depth; None is left out
-    of objects."""
+    """A value of JSON, or a text such as an address or an error, that may be printed and written.
+
+    Of each URL in a text the user with the password, here and wherever the text repeats them, and the query are ***;
+    a query that only names a collection and how to search it is what tells retrievers apart, and stays. So are the
+    values of the environment variables that hold a key, token, secret or password, and what `keep_secret` was told.
+    Of objects, at any depth, what has the name of a secret, and None, is left out.
+    """
     match value:
         case dict(items):
             kept = {name: item for name, item in items.items() if item is not None and not names_a_secret(name)}
@@ -64,6 +59,16 @@ def public(value: Any) -> Any:
         case list(items):
             return [public(item) for item in items]
         case str(text):
-            return without_url_secrets(without_secrets(text))
+            return _of_text(text)
         case other:
             return other
+
+
+def _of_text(text: str) -> str:
+    for user in re.findall(r"\w://([^/\s]+@)", text):  # which some clients repeat without the scheme
+        text = re.sub(rf"(?<!\w){re.escape(user)}", "***@", text)
+    text = re.sub(r"(\w://[^?\s]*\?)(?!(?:(?:collection|search)=[\w.-]+&?)+(?:[\s\"')]|$))[^\s\"')]+", r"\1***", text)
+    named = {value for name, value in os.environ.items() if re.search(r"KEY|TOKEN|SECRET|PASSWORD", name.upper())}
+    for secret in sorted((text for text in named | _kept if len(text) >= _LEAST), key=len, reverse=True):
+        text = text.replace(secret, "***")
+    return text

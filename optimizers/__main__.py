@@ -26,7 +26,7 @@ from lms.extractive import READER
 from odqa.console import Parser, bar_size, output, run, say, with_values
 from odqa.heaps import give_back_memory
 from odqa.limits import Limiter, Limits
-from odqa.secrets import without_secrets, without_url_secrets
+from odqa.secrets import public
 from optimizers import check, filter_f1, load, names, needs_a_writer, why_no_state
 from optimizers.changes import changes
 from optimizers.optimize import optimize
@@ -167,7 +167,7 @@ def _compile(args: argparse.Namespace) -> None:
         "task": args.task,
         **asdict(how_asked(lm)),
         "cache": args.cache,
-        "retriever": args.retriever and without_url_secrets(args.retriever),
+        "retriever": public(args.retriever),
         "from_state": args.state and sha256(Path(args.state).read_bytes()).hexdigest(),
     }
     metric = _metric(args, train)
@@ -190,7 +190,6 @@ def _compile(args: argparse.Namespace) -> None:
             limiter=Limiter(Limits(calls=args.budget_calls, usd=args.budget_usd)),
             cache=args.cache,
             manifest=manifest,
-            clean=without_secrets,
         )
     report = changes(program, outcome.program, outcome.parts)
     judged = compare([read(directory / name) for name in ("after", "before")], [metric.__name__])

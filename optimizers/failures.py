@@ -13,7 +13,7 @@ from dspy.utils.exceptions import LMError, LMInvalidRequestError
 
 from eval.metrics import Metric
 from eval.runs.recorded_calls import RecordedCalls, Stopped
-from odqa.secrets import without_url_secrets
+from odqa.secrets import public
 
 __all__ = ["Failures", "one_line"]
 
@@ -103,4 +103,4 @@ class Failures(BaseCallback):
 
 def one_line(error: BaseException) -> str:
     """The error in one line; secrets in URLs are taken out."""
-    return without_url_secrets(" ".join(f"{type(error).__name__}: {error}".split()))
+    return public(" ".join(f"{type(error).__name__}: {error}".split()))

@@ -12,7 +12,6 @@ from eval.runs.runner import questions_at_once
 from eval.runs.store import making
 from lms.extractive import READER
 from odqa.limits import Limiter
-from odqa.secrets import without_secrets
 from optimizers import check, load, needs_a_writer, why_no_state
 from optimizers.optimize import compiled_by
 from optimizers.predictors import learning, restricted
@@ -46,7 +45,6 @@ def compiling(recipe: str, lm: dspy.LM, seed: int) -> tuple[str, Callable[[Prepa
                 directory=directory,
                 limiter=limiter,
                 cache=False,
-                clean=without_secrets,
             )
             state = directory / "state.json"
             train = [example.id for example in ready.examples]

@@ -77,7 +77,6 @@ def optimize(
     limiter: Limiter | None = None,
     cache: bool = False,
     manifest: dict[str, Any] | None = None,
-    clean: Callable[[str], str] = str,
 ) -> Outcome:
     """Compile the program, judge it before and after, and write its state with a manifest of how it was made.
 
@@ -101,7 +100,6 @@ def optimize(
         cache: Use the replies in DSPy's cache, and add to it. Without it, what a recipe asks again word by word still
             gets the first reply, from the directory, if the LM's cache is on.
         manifest: A record of the LM, the task and so on, as JSON without secrets; the same when a call goes on.
-        clean: Takes secrets out of the messages of errors.
 
     Raises:
         UsageError: a question is in both parts, no predictor has a name that is given, the directory holds other runs,
@@ -129,7 +127,6 @@ def optimize(
         lm_calls=lm_calls,
         workers=workers,
         cache=cache,
-        clean=clean,
     )
     before, parts_before = judge(program, directory=directory / "before", manifest=about)
     with making(directory / "compiling"):
@@ -141,7 +138,6 @@ def optimize(
             directory=directory / "compiling",
             limiter=limiter or Limiter(),
             cache=cache,
-            clean=clean,
         )
     manifest_after = {**about, "compiled": _fingerprint(made.program)}
     after, parts_after = judge(made.program, directory=directory / "after", manifest=manifest_after)
@@ -199,7 +195,6 @@ def compiled_by(
     directory: Path,
     limiter: Limiter,
     cache: bool,
-    clean: Callable[[str], str],
 ) -> Compiled:
     """The compiled program, with all its predictors shown again."""
     log = CallLog(directory / "calls.jsonl")
@@ -225,18 +220,18 @@ def compiled_by(
         trouble = error
     go_on = f"the directory {directory.parent}: it goes on, and pays nothing twice"
     if failures.caused(trouble):
-        raise OdqaError(clean(f"{failures}; mend that and start again with {go_on}")) from failures.first
+        raise OdqaError(f"{failures}; mend that and start again with {go_on}") from failures.first
     if calls.trouble is not None:
         raise calls.trouble
     if calls.stopped:
         remedy = "mend that and start again with" if failures.provider_failed else "start again with a higher limit and"
-        raise OdqaError(clean(f"{calls.stopped}, and the recipe has not ended; {remedy} {go_on}")) from trouble
+        raise OdqaError(f"{calls.stopped}, and the recipe has not ended; {remedy} {go_on}") from trouble
     if isinstance(trouble, AdapterParseError):
-        raise OdqaError(clean(f"the recipe cannot read what the LM writes for it ({one_line(trouble)})")) from trouble
+        raise OdqaError(f"the recipe cannot read what the LM writes for it ({one_line(trouble)})") from trouble
     if trouble is not None:
         raise trouble
     assert compiled is not None
-    return Compiled(compiled, cost, limiter.paid, clean(str(failures)))
+    return Compiled(compiled, cost, limiter.paid, str(failures))
 
 
 def _fingerprint(program: dspy.Module) -> str:

@@ -15,7 +15,7 @@ from eval.reports.retrieval import retrieval_table
 from eval.runs.retrieval import evaluate_retriever
 from eval.tasks import load
 from odqa.console import output, say
-from odqa.secrets import without_url_secrets
+from odqa.secrets import public
 from programs.instruments.cost import measured
 from retrieval import FORMS
 from retrieval import load as load_retriever
@@ -51,7 +51,7 @@ def main(args: Namespace) -> None:
             directory=directory,
             ks=args.k,
             against=against,
-            manifest={"file": args.questions, "retrievers": [*map(without_url_secrets, specs)]},
+            manifest={"file": args.questions, "retrievers": [*map(public, specs)]},
             progress=progress.count,
         )
     if asks:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from odqa.files import read_whole
-from odqa.secrets import without_url_secrets
+from odqa.secrets import public
 from retrieval.corpora.reader import SAMPLE
 
 __all__ = ["fingerprints"]
@@ -62,7 +62,7 @@ def _of_collection(spec: str) -> dict[str, dict[str, str]]:
 
     address = Address.parse(spec.removeprefix(_QDRANT))
     connection = Connection(address.location, address.collection, api_key=api_key())
-    return {without_url_secrets(spec): {"index": fingerprint(connection)}}
+    return {public(spec): {"index": fingerprint(connection)}}
 
 
 def _of_index(path: Path) -> dict[str, dict[str, str]]:

@@ -24,7 +24,7 @@ from eval.runs.store import read
 from eval.tasks import SEED, load
 from eval.tasks.demonstrations.training import Shown, show
 from odqa.limits import Limiter
-from odqa.secrets import without_secrets, without_url_secrets
+from odqa.secrets import public
 from programs.instruments.adapters import load_adapter
 from programs.instruments.settings import make, settings_of
 from retrieval import OdqaError, Retriever, UsageError
@@ -186,15 +186,15 @@ def manifest_of(ready: Prepared) -> dict[str, Any]:
         "limit": request.limit,
         "sample_seed": SEED,
         "program": request.program,
-        "settings": {n: without_url_secrets(v) if isinstance(v, str) else v for n, v in settings.items()},
+        "settings": {name: public(value) for name, value in settings.items()},
         "state": state,
-        "retriever": without_url_secrets(request.retriever),
+        "retriever": public(request.retriever),
         "fingerprints": fingerprints(request.retriever) | fingerprints(against),
         **(asked or {"lm": None}),
         **({"planner": plans} if plans and plans != asked else {}),
         **({} if ready.answers else {"answers": False}),
         "cache": request.cache,
-        "judge_api_base": request.judge_api_base and without_url_secrets(request.judge_api_base),
+        "judge_api_base": public(request.judge_api_base),
         "seed": request.seed,
         "demonstrations": ready.shown and ready.shown.record(),
     }
@@ -234,7 +234,6 @@ def ask(
             cache=ready.request.cache,
             manifest=manifest_of(ready),
             on_row=on_row,
-            clean=without_secrets,
         )
     if summary.total.n and summary.total.failed == summary.total.n:
         raise AllFailed(f"all {summary.total.n} questions that were asked failed, the first with {summary.first_error}")

@@ -1,6 +1,5 @@
 """One question of a run: the program is asked, the answer is scored, and what happened becomes a row."""
 
-import re
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -22,7 +21,7 @@ from eval.records.record import prediction as recorded
 from eval.runs.recorded_calls import RecordedCalls
 from odqa.bridge import unbound
 from odqa.errors import line_of
-from odqa.secrets import keep_secret, without_url_secrets
+from odqa.secrets import keep_secret, public
 from programs.instruments.cost import Cost, PredictorNames, Spent, measured
 from programs.instruments.trace import Search, Trace, observed, trace
 from retrieval import Passage, UsageError
@@ -58,7 +57,7 @@ class Questioner:
     """Asks a program questions and scores its answers. Safe for many threads.
 
     Args:
-        program: See `eval.runs.runner.evaluate`; likewise `metrics`, `retries`, `pause` and `clean`.
+        program: See `eval.runs.runner.evaluate`; likewise `metrics`, `retries` and `pause`.
         calls: What records the LM calls, here or on the way to where they are recorded.
         hold: Keeps passages for the run; gives ids and texts of those that it has with just this text.
     """
@@ -72,7 +71,6 @@ class Questioner:
         *,
         retries: int,
         pause: float,
-        clean: Callable[[str], str],
     ) -> None:
         self._program = program
         self._metrics = metrics
@@ -80,7 +78,6 @@ class Questioner:
         self._hold_passages = hold
         self._retries = retries
         self._pause = pause
-        self._clean = clean
         self._names = PredictorNames()
 
     def row(self, example: dspy.Example) -> Row:
@@ -147,9 +144,7 @@ class Questioner:
 
     def _error(self, error: Exception) -> Error:
         keep_secret(unbound(dspy.settings.lm).kwargs if dspy.settings.lm else {})
-        line = without_url_secrets(line_of(error))
-        line = re.sub(r"[^\s/:@('\"]+:[^\s/@]+@", "***@", line)  # DSPy writes addresses without their scheme, too
-        return Error(kind=type(error).__name__, message=self._clean(line)[:_LONGEST_ERROR])
+        return Error(kind=type(error).__name__, message=public(line_of(error))[:_LONGEST_ERROR])
 
 
 def _texts(values: Any) -> tuple[str, ...] | None:

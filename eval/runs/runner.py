@@ -62,7 +62,6 @@ def evaluate(
     part: slice = slice(None),
     known: Iterable[PaidCall] = (),
     on_row: Callable[[Row], object] = lambda row: None,
-    clean: Callable[[str], str] = str,
 ) -> Summary:
     """Ask the program every question and write the results to the files that `eval.runs.store` names.
 
@@ -89,7 +88,6 @@ def evaluate(
         part: Ask only these of the questions now; a later call with the same directory asks others.
         known: Calls that were paid for elsewhere: their replies are taken where the same question asks the same.
         on_row: Called with each row once it is on disk, first with those of earlier sittings; one call at a time.
-        clean: Applied to every error message before it is written. Secrets in URLs are removed in any case.
 
     Raises:
         UsageError: an argument or the directory cannot be used.
@@ -99,7 +97,7 @@ def evaluate(
     _check(examples, threads, lm_calls, retries)
     full_manifest = {**whole_manifest(manifest or {}, examples), "metrics": [metric.__name__ for metric in metrics]}
     tests = {metric.__name__: test for metric in metrics if (test := self_test_of(metric))}
-    how = {"retries": retries, "pause": pause, "clean": clean}
+    how = {"retries": retries, "pause": pause}
     job = Job(program, metrics, dspy.settings.lm, dspy.settings.adapter, how, cache=cache)
     with making(directory):
         store = Store(directory, full_manifest, asked=len(examples), self_tests=tests, resumable=manifest is not None)

@@ -7,7 +7,7 @@ from typing import Any
 
 from odqa.console import output, saying_on_interrupt
 from odqa.errors import UsageError
-from odqa.secrets import without_url_secrets
+from odqa.secrets import public
 from retrieval.commands.index import bytes_of, reading
 from retrieval.indexes import UpdatableIndex
 from retrieval.specs import load
@@ -36,7 +36,7 @@ def main(args: argparse.Namespace) -> None:
 def how_it_stands(spec: str) -> str:
     """What to say of an index after an interrupt."""
     if spec.startswith(_QDRANT):
-        return f"a part of {without_url_secrets(spec)} may be changed; what is there already is not added again"
+        return f"a part of {public(spec)} may be changed; what is there already is not added again"
     return f"{spec} is as it was before; try again"
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from odqa.cluster import Workers
 from odqa.console import output, progress_bar, say, saying_on_interrupt
 from odqa.errors import UsageError
-from odqa.secrets import without_url_secrets
+from odqa.secrets import public
 from retrieval.commands.asking import add_lm_flags, asking, bill, given_lm_flags, measured, price
 from retrieval.corpora.reader import naming_lines, read
 from retrieval.kinds import index_class
@@ -117,7 +117,7 @@ def main(args: argparse.Namespace) -> None:
         return
     start = time.monotonic()
     goes_on = "the same command begins anew" if args.backend == "bm25" else "the same command goes on where it stopped"
-    shown = without_url_secrets(args.out)
+    shown = public(args.out)
     stands = f"{shown} is not finished" if args.backend == "qdrant" else f"{shown} is as it was before"
     with saying_on_interrupt(f"{stands}; {goes_on}"), reading(args.corpus) as passages:
         index = _build(args.backend, passages, args.out, overwrite=args.overwrite, **settings)

@@ -20,7 +20,7 @@ from support.patience import PATIENCE
 from support.scripted import Function, engine_lm
 
 from odqa.bridge import Call, Watcher, bound, unbound, watching, within
-from odqa.secrets import without_secrets
+from odqa.secrets import public
 
 pytestmark = pytest.mark.leaves_sockets
 
@@ -201,7 +201,7 @@ def test_user_and_password_in_the_address_are_sent_and_nowhere_to_be_seen(server
     with watching(Tells()):
         asked("hello")
     assert "s3cret" not in repr(told[0].server)
-    assert without_secrets("s3cret@word QWRhOnMzY3JldEB3b3Jk") == "*** ***"
+    assert public("s3cret@word QWRhOnMzY3JldEB3b3Jk") == "*** ***"
 
 
 def test_a_bound_lm_answers_as_before_and_is_copied_and_sent_with_its_boundary(server: Server) -> None:
