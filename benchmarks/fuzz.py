@@ -1,30 +1,42 @@
 """Every program under hostile replies: how many were read, what escaped, and how long the slowest took.
 
     python benchmarks/fuzz.py [--replies 10000] [--seed 0] [--only PROGRAM …] [--adapter chat]
+    python benchmarks/fuzz.py --pairs --adapter chat --minutes 5
+    python benchmarks/fuzz.py --attack passages indexes stdio [--minutes 1] [--seed 0]
 
 An LM stand-in answers each call of every program, in turns, with a reply drawn by the seed: mostly in the form that
 the prompt asks for, with odd values in its fields, else out of all form. Values are random texts; markers, tags,
 headings and chat templates; JSON, XML and tables that are nested or never closed; numbers of 5,000 digits; and, as the
 share --long says, 100,000 characters of one character or short pattern, between two others. Each adapter gets at least
---replies.
+--replies. With --pairs every reply is long, and the patterns are all pairs of the short ones, each once.
 
 Counted are the replies; the questions; the escapes, questions that end in another exception than DSPy's for a reply
 that cannot be read; the share of calls whose reply was unparsable; and the CPU time from a reply to the next call of
 the program, in which it is read and the next question is asked: the slowest, and how many are above half a second. It
 fails if anything escaped or was that slow.
+
+The other attacks fail at the first thing that is not as promised. `passages`: each of a hundred passages that give
+orders is all that each program finds, under each adapter, and an LM that obeys whatever a prompt's form tells it gets
+none. `indexes`: one place of an index of BM25, or of its shards, is damaged, which its checksums see, and which a
+search says in one line or answers. `stdio`: lines that are no messages or bad ones, cut and joined anew, and the next
+request is answered. Each prints how often it was tried in --minutes.
 """
 
 import argparse
 import gc
 import json
+import math
 import random
 import sys
+import tempfile
 import threading
 import time
 import traceback
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import combinations_with_replacement, product
+from itertools import count as numbers
 from pathlib import Path
 from xml.sax.saxutils import escape
 
@@ -32,12 +44,20 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 import dspy
 from dspy.utils.exceptions import AdapterParseError
+from support.damaged_indexes import attacked
+from support.hostile_passages import HOSTILE_PASSAGES, OBEYED, Obedient
+from support.meant_replies import SETTINGS
 from support.prompt_reading import wanted
 from support.scripted import Function, engine_lm, render
+from support.stdio import HANDSHAKE, HOSTILE_LINES, line, over_stdio
+from support.word_passages import PASSAGES
 
 from programs import load, names
 from programs.instruments.cost import measured
 from retrieval import Memory, Passage
+from retrieval import load as load_retriever
+from retrieval.bm25 import BM25
+from retrieval.shards import split
 from signatures.adapters import ChatAdapter, JSONAdapter, XMLAdapter
 
 ADAPTERS: dict[str, Callable[[], dspy.Adapter]] = {"chat": ChatAdapter, "json": JSONAdapter, "xml": XMLAdapter}
@@ -91,8 +111,8 @@ class Count:
 class Fuzzer:
     """The LM stand-in."""
 
-    def __init__(self, random_: random.Random, count: Count, long: float) -> None:
-        self.random, self.count, self.long = random_, count, long
+    def __init__(self, random_: random.Random, count: Count, long: float, patterns: list[str]) -> None:
+        self.random, self.count, self.long, self.patterns = random_, count, long, patterns
         self.program = self.last = ""
         self.since = 0.0
         self.lock = threading.Lock()  # programs ask side by side
@@ -155,7 +175,8 @@ class Fuzzer:
     def value(self, is_long: bool) -> str:
         if is_long:
             ends = self.random.choices(["", *PIECES], k=2)
-            pattern = "".join(self.random.choices(PATTERNS, k=self.random.choice([1, 1, 2, 3, 5])))
+            drawn = "".join(self.random.choices(PATTERNS, k=self.random.choice([1, 1, 2, 3, 5])))
+            pattern = self.patterns.pop() if self.patterns else drawn
             return ends[0] + (pattern * LONG)[:LONG] + ends[1]
         match self.random.randrange(4):
             case 0:
@@ -170,15 +191,34 @@ class Fuzzer:
         )
 
 
-def fuzz(adapter: str, programs: list[str], *, replies: int, seed: int, long: float) -> Count:
-    """Ask the programs in turns until there were so many replies, and each was asked once."""
-    count = Count()
-    fuzzer = Fuzzer(random.Random(f"{seed} {adapter}"), count, long)
-    made = {name: load(name)(RETRIEVER) for name in programs}
+def fuzz(
+    adapter: str,
+    programs: list[str],
+    *,
+    replies: int,
+    seed: int,
+    long: float,
+    patterns: list[str] | None = None,
+    minutes: float = math.inf,
+) -> Count:
+    """Ask the programs in turns until there were so many replies, each was asked once, and no patterns are left.
+
+    Args:
+        adapter: The name of DSPy's adapter.
+        programs: Their names.
+        replies: How many, at least.
+        seed: Draws the replies.
+        long: The share of long replies.
+        patterns: Those of the first long replies, from the last; they are taken out of it.
+        minutes: After which it ends in any case.
+    """
+    count, end, patterns = Count(), time.monotonic() + 60 * minutes, patterns or []
+    fuzzer = Fuzzer(random.Random(f"{seed} {adapter}"), count, long, patterns)
+    made = {name: load(name)(RETRIEVER, **SETTINGS.get(name, {})) for name in programs}
     gc.collect()
     gc.freeze()  # what is there already is not gone through again: that took 0.3 s, in the time of whichever reply
     with dspy.context(lm=engine_lm(Function(fuzzer.reply)), adapter=ADAPTERS[adapter]()):
-        while count.replies < replies:
+        while (count.replies < replies or patterns) and time.monotonic() < end:
             for fuzzer.program, program in made.items():
                 ask(program, fuzzer, count)
     return count
@@ -199,6 +239,61 @@ def ask(program: dspy.Module, fuzzer: Fuzzer, count: Count) -> None:
     count.unparsable += cost.unparsable
 
 
+def passages(seed: int, end: float, only: list[str]) -> str:
+    """Each hostile passage for each program under each adapter, in an order drawn by the seed."""
+    tried = list(product(HOSTILE_PASSAGES, only, ADAPTERS))
+    random.Random(seed).shuffle(tried)
+    for number, (passage, name, adapter) in enumerate(tried):
+        if time.monotonic() > end:
+            return f"{number:,} of {len(tried):,} triples of passage, program and adapter"
+        lm = Obedient(number)
+        with dspy.context(lm=engine_lm(lm), adapter=ADAPTERS[adapter]()):
+            answer = load(name)(Memory([passage]), **SETTINGS.get(name, {}))(question=QUESTION).answer
+        if lm.orders or answer == OBEYED:
+            raise AssertionError(f"{name} under {adapter} obeys {passage!r}")
+    return f"all {len(tried):,} triples of passage, program and adapter"
+
+
+def indexes(seed: int, end: float, only: list[str]) -> str:
+    """BM25's index and its shards, with one damage at a time."""
+    with tempfile.TemporaryDirectory() as directory:
+        made = Path(directory)
+        BM25.build(PASSAGES, made / "bm25")
+        split(BM25(made / "bm25"), made / "shards", 2)
+        kinds = "bm25", "shards"
+        for number in numbers():
+            for kind in kinds:
+                attacked(
+                    made / kind,
+                    made / "work",
+                    lambda path, kind=kind: load_retriever(f"{kind}:{path}"),
+                    times=20,
+                    seed=1000 * seed + number,
+                )
+            if time.monotonic() > end:
+                return f"{20 * (number + 1):,} damages of each of {' and '.join(kinds)}"
+    raise AssertionError
+
+
+def stdio(seed: int, end: float, only: list[str]) -> str:
+    """Bad lines, cut and joined anew, each time with a good one behind them."""
+    chance, lines = random.Random(seed), list(HOSTILE_LINES.values())
+    with over_stdio() as (_, to, answers):
+        to.write(HANDSHAKE)
+        for number in numbers(100):
+            if time.monotonic() > end:
+                return f"{number - 100:,} blocks of lines"
+            parts = [part[: chance.randrange(len(part) + 1)] for part in chance.choices(lines, k=chance.randint(1, 3))]
+            to.write(b"".join(parts) + b"\n" + line(id=number, method="tools/list"))
+            to.flush()
+            if not any(json.loads(answer).get("id") == number for answer in answers):
+                raise AssertionError(f"no answer after {[part[:80] for part in parts]}")
+    raise AssertionError
+
+
+ATTACKS: dict[str, Callable[[int, float, list[str]], str]] = {"passages": passages, "indexes": indexes, "stdio": stdio}
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description="Answer every program with hostile replies.")
     parser.add_argument("--replies", type=int, default=10_000, help="per adapter (default: %(default)s)")
@@ -206,10 +301,31 @@ def main() -> int:
     parser.add_argument("--long", type=float, default=0.05, help="share of long replies (default: %(default)s)")
     parser.add_argument("--only", nargs="+", default=names(), metavar="PROGRAM", help="(default: all)")
     parser.add_argument("--adapter", nargs="+", default=list(ADAPTERS), choices=list(ADAPTERS), help="(default: all)")
+    parser.add_argument("--pairs", action="store_true", help="have long replies alone, of all pairs of short patterns")
+    parser.add_argument("--attack", nargs="+", choices=list(ATTACKS), help="attack what is no reply instead")
+    parser.add_argument("--minutes", type=float, help="of each attack, or of each adapter (default: 1, or all replies)")
     args = parser.parse_args()
+    for name in args.attack or []:
+        done = ATTACKS[name](args.seed, time.monotonic() + 60 * (args.minutes or 1), args.only)
+        print(f"{name}: {done}, all as promised", flush=True)
+    if args.attack:
+        return 0
     failed = False
     for adapter in args.adapter:
-        count = fuzz(adapter, args.only, replies=args.replies, seed=args.seed, long=args.long)
+        pairs = ["".join(pair) for pair in combinations_with_replacement(PATTERNS, 2)] if args.pairs else []
+        all_pairs = len(pairs)
+        random.Random(args.seed).shuffle(pairs)
+        count = fuzz(
+            adapter,
+            args.only,
+            replies=0 if pairs else args.replies,
+            seed=args.seed,
+            long=1.0 if pairs else args.long,
+            patterns=pairs,
+            minutes=args.minutes or math.inf,
+        )
+        if all_pairs:
+            print(f"{adapter}: {all_pairs - len(pairs):,} of {all_pairs:,} pairs")
         slow = [(seconds, reply) for seconds, reply in sorted(count.seconds, reverse=True) if seconds > SLOW]
         failed |= bool(count.escapes or slow)
         print(

@@ -3,15 +3,22 @@
     odqa serve-passages sample & python benchmarks/soak.py http://127.0.0.1:8893 $! [--minutes 3] [--seed 0]
     odqa serve blendfilter migres --retriever sample --lm extractive &
     python benchmarks/soak.py http://127.0.0.1:8900 $! --server answers
+    odqa serve blendfilter migres --retriever sample --lm openai/m --api-base http://127.0.0.1:8899/v1 --lm-total 5 \\
+        --lm-arg api_key=none &
+    python benchmarks/soak.py http://127.0.0.1:8900 $! --server answers --lm-port 8899 --minutes 1
 
-Each client behaves anew in turn, drawn by the seed: it asks as it should, on any of the server's routes, sends its head
-or body a few bytes at a time, connects and stays silent, goes away without reading, sends a body or a head without end,
-asks for much and does not read, or sends a request with bytes changed, cut out and doubled.
+Each client behaves anew in turn, drawn by the seed: it asks as it should, on any of the server's routes, sends its
+head or body a few bytes at a time, connects and stays silent, goes away without reading, sends a body or a head
+without end, asks for much and does not read, or sends a request with bytes changed, cut out and doubled. With
+--lm-port, the LM that the server asks is here too. During the attack it answers every second call with one of these:
+a head or a body that drips or has no end, a gzip bomb, a Retry-After of seconds or of years, JSON that is no
+completion.
 
 Prints how often each behaviour was answered with which status, and the server's memory, threads and sockets before,
-after the first minute, ten times in between and at the end, when all clients are gone. It fails if there was a 5xx that
-is no 503, if memory is more than 5 % above that of the first minute, if there are more threads or sockets than before,
-or if the server does not answer any more. Threads, sockets and memory are read from /proc, so on Linux only.
+after the first minute, ten times in between and at the end, when all clients are gone. It fails if there was a 5xx
+that is no 503 (nor, with --lm-port, 502 or 504), if memory is more than 5 % above that of the first minute, if there
+are more threads or sockets than before, or if the server does not answer any more. Threads, sockets and memory are
+read from /proc, so on Linux only.
 """
 
 import argparse
@@ -27,7 +34,14 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Lock, Thread
 from urllib.parse import quote, urlsplit
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+
+from support.hostile_lm import ATTACKS, HostileLM
+from support.prompt_reading import wanted
+from support.scripted import render
 
 WORDS = ["who", "was", "the", "first", "city", "river", "king", "born", "in", "a", "battle", "film", "author", "won"]
 PATIENCE = 60.0  # seconds that a client waits for a reply
@@ -205,6 +219,34 @@ BEHAVIOURS: dict[Callable[[Client], Awaitable[str]], int] = {
 """What clients do, and how often."""
 
 
+class LM(HostileLM):
+    """Answers as it should; while `hostile`, every second call by an attack.
+
+    Attributes:
+        attacks: How often each was tried.
+    """
+
+    def __init__(self, port: int, seed: int) -> None:
+        super().__init__(port)
+        self.random, self.lock = random.Random(seed), Lock()
+        self.hostile = False
+        self.attacks: Counter[str] = Counter()
+
+    def behaviour(self, path: str) -> str:
+        with self.lock:
+            if not self.hostile or self.random.random() < 0.5:
+                return "well"
+            attack = self.random.choice(ATTACKS)
+            self.attacks[attack] += 1
+            return attack
+
+    def reply(self, body: bytes) -> str:
+        return render(dict.fromkeys(wanted(json.loads(body)["messages"][-1]["content"]), "yes"))
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """The server hangs up where it has had enough."""
+
+
 class Connection:
     """A connection to the server, closed at the end whatever happens."""
 
@@ -267,7 +309,9 @@ class Vitals:
         return f"{self.memory / 1024:8.1f} MiB {self.threads:5d} threads {self.sockets:5d} sockets"
 
 
-async def attack(target: Target, pid: int, *, minutes: float, clients: int, seed: int, rest: float) -> int:
+async def attack(
+    target: Target, pid: int, lm: LM | None, *, minutes: float, clients: int, seed: int, rest: float
+) -> int:
     """Attack, and print what came of it; 0 if the server is well, else 1."""
     made = [Client(target, random.Random(f"{seed} {n}")) for n in range(clients)]
     for _ in range(3):  # the server's threads start, and its caches fill
@@ -287,6 +331,8 @@ async def attack(target: Target, pid: int, *, minutes: float, clients: int, seed
             seen[behaviour.__name__, outcome] += 1
             await asyncio.sleep(2 * rest * client.random.random())
 
+    if lm:
+        lm.hostile = True
     print(f"  {'before':18} {before}", flush=True)
     acting = asyncio.gather(*map(act, made))
     await asyncio.sleep(min(60, 30 * minutes))
@@ -296,6 +342,9 @@ async def attack(target: Target, pid: int, *, minutes: float, clients: int, seed
         await asyncio.sleep(max(0, end - 6 * minutes * (10 - tenth) - time.monotonic()))
         print(f"  {f'{tenth * minutes / 10:g} minutes':18} {Vitals.of(pid)}  {seen.total():,} behaviours", flush=True)
     await acting
+    if lm:
+        lm.hostile = False
+        lm.over.set()
     after = await settled(pid, before, 120)
     asked = [await client.asks() for client in made]
 
@@ -304,8 +353,13 @@ async def attack(target: Target, pid: int, *, minutes: float, clients: int, seed
     for behaviour in BEHAVIOURS:
         counts = sorted((outcome, n) for (name, outcome), n in seen.items() if name == behaviour.__name__)
         print(f"  {behaviour.__name__:18}", ", ".join(f"{outcome}: {n:,}" for outcome, n in counts))
+    if lm:
+        print(f"  {'the LM':18}", ", ".join(f"{what}: {n:,}" for what, n in sorted(lm.attacks.items())))
+    allowed = {"502", "503", "504"} if lm else {"503"}
     problems = {
-        "a 5xx that is no 503": any(outcome[0] == "5" and outcome != "503" for _, outcome in seen),
+        f"a 5xx that is none of {sorted(allowed)}": any(
+            outcome[0] == "5" and outcome not in allowed for _, outcome in seen
+        ),
         "more than 5 % above the memory of the first minute": after.memory > 1.05 * first.memory,
         "threads left": after.threads > before.threads,
         "sockets left": after.sockets > before.sockets,
@@ -338,15 +392,20 @@ def main() -> int:
     parser.add_argument(
         "--rest", type=float, default=0.0, help="seconds a client rests on average between behaviours (default: none)"
     )
+    parser.add_argument("--lm-port", type=int, help="be the server's LM too, at this port, and attack it from there")
     arguments = parser.parse_args()
     url = urlsplit(arguments.url)
     if not (url.hostname and url.port):
         parser.error("the URL names no host and port")
     target = Target(url.hostname, url.port, SERVERS[arguments.server])
+    lm = LM(arguments.lm_port, arguments.seed) if arguments.lm_port else None
+    if lm:
+        Thread(target=lm.serve_forever, daemon=True).start()
     return asyncio.run(
         attack(
             target,
             arguments.pid,
+            lm,
             minutes=arguments.minutes,
             clients=arguments.clients,
             seed=arguments.seed,

@@ -45,21 +45,25 @@ def complaint(do: Callable[[], object]) -> str | None:
     return said
 
 
-def attacked(whole: Path, work: Path, open_index: Callable[[Path], Retriever]) -> int:
-    """Damage a copy of the index 200 times, once each: its checksums see every damage. Then search.
+def attacked(
+    whole: Path, work: Path, open_index: Callable[[Path], Retriever], *, times: int = 200, seed: int = 0
+) -> int:
+    """Damage a copy of the index in one place, as many times: its checksums see every damage. Then search.
 
     Args:
         whole: The directory of the index.
         work: A directory to make for the copy.
         open_index: Opens the copy.
+        times: How often.
+        seed: Draws the damages.
 
     Returns:
         How often a search said the damage, in one line.
     """
-    chance, said = random.Random(0), 0
+    chance, said = random.Random(seed), 0
     files = _files(whole)
     expected = found(open_index(whole))
-    for number in range(200):
+    for number in range(times):
         shutil.copytree(whole, work)
         file = files[number % len(files)]
         _damage(work / file, chance)

@@ -2,20 +2,18 @@
 
 import asyncio
 import gc
-import gzip
-import json
 import pickle
 import time
 import weakref
 from collections.abc import Iterator
-from contextlib import suppress
 from copy import deepcopy
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Event, Thread
+from threading import Event
 from typing import Any
 
 import dspy
 import pytest
+from support.hostile_lm import NO_COMPLETION, HostileLM
+from support.loopback import running
 from support.patience import PATIENCE
 from support.scripted import Function, engine_lm
 
@@ -24,97 +22,15 @@ from odqa.secrets import public
 
 pytestmark = pytest.mark.leaves_sockets
 
-GOOD = {
-    "model": "m",
-    "choices": [{"index": 0, "message": {"role": "assistant", "content": "Rome"}, "finish_reason": "stop"}],
-    "usage": {"prompt_tokens": 7, "completion_tokens": 1},
-}
-BOMB = gzip.compress(b" " * 100_000_000)
-
-
-class Server(ThreadingHTTPServer):
-    """Answers by the first part of the path; `over` ends what drips."""
-
-    daemon_threads = True
-
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), Handler)
-        self.over = Event()
-        self.authorization: list[str | None] = []
-        self.url = f"http://127.0.0.1:{self.server_port}"
-
-
-class Handler(BaseHTTPRequestHandler):
-    server: Server
-
-    def do_POST(self) -> None:
-        self.rfile.read(int(self.headers["content-length"]))
-        self.server.authorization.append(self.headers["authorization"])
-        what = self.path.split("/")[1]
-        with suppress(OSError):  # the client may have gone
-            getattr(self, what)() if hasattr(self, what) else self.send(json.loads(BODIES[what]))
-
-    def send(self, body: Any, status: int = 200, **headers: str) -> None:
-        content = body if isinstance(body, bytes) else json.dumps(body).encode()
-        self.send_response(status)
-        for name, value in headers.items():
-            self.send_header(name.replace("_", "-"), value)
-        self.send_header("content-length", str(len(content)))
-        self.end_headers()
-        self.wfile.write(content)
-
-    def drip(self) -> None:
-        while not self.server.over.wait(0.05):
-            self.wfile.write(b" ")
-
-    def body(self) -> None:
-        self.send_response(200)
-        self.send_header("content-length", "1000000")
-        self.end_headers()
-        self.drip()
-
-    def headers_(self) -> None:
-        self.wfile.write(b"HTTP/1.1 200 OK\r\nx: ")
-        self.drip()
-
-    def bomb(self) -> None:
-        self.send(BOMB, content_encoding="gzip")
-
-    def bomb_of_bombs(self) -> None:
-        self.send(gzip.compress(BOMB), content_encoding="gzip, gzip")
-
-    def for_years(self) -> None:
-        self.send({"error": {"message": "slow down"}}, 429, retry_after="99999999")
-
-    def for_seconds(self) -> None:
-        self.send({"error": {"message": "slow down"}}, 429, retry_after="30")
-
-    def log_message(self, *args: object) -> None:
-        pass
-
-
-BODIES = {
-    "good": json.dumps(GOOD),
-    "nothing": "{}",
-    "no_choices": '{"model": "m", "choices": []}',
-    "null_choices": '{"model": "m", "choices": null}',
-    "no_message": '{"model": "m", "choices": [{"index": 0, "finish_reason": "stop"}]}',
-    "null_message": '{"model": "m", "choices": [{"index": 0, "message": null}]}',
-}
-
 
 @pytest.fixture
-def server() -> Iterator[Server]:
-    with Server() as server:
-        thread = Thread(target=server.serve_forever)
-        thread.start()
+def server() -> Iterator[HostileLM]:
+    with running(HostileLM()) as server:
         yield server
         server.over.set()
-        server.shutdown()
-        thread.join()
 
 
-def lm(server: Server, what: str, total: float = PATIENCE, **settings: Any) -> Any:
+def lm(server: HostileLM, what: str, total: float = PATIENCE, **settings: Any) -> Any:
     usual = {"api_key": "none", "cache": False, "num_retries": 2, "timeout": PATIENCE}
     made = dspy.LM("openai/m", api_base=f"{server.url}/{what}", **{**usual, **settings})
     made.total_seconds = total
@@ -123,33 +39,34 @@ def lm(server: Server, what: str, total: float = PATIENCE, **settings: Any) -> A
 
 @pytest.mark.slow
 @pytest.mark.parametrize("engine", ["lm15", "litellm"])
-@pytest.mark.parametrize("what", ["body", "headers_"])
-def test_a_server_that_drips_is_left_when_the_calls_time_is_over(server: Server, what: str, engine: str) -> None:
+@pytest.mark.parametrize("what", ["drip_body", "drip_head"])
+def test_a_server_that_drips_is_left_when_the_calls_time_is_over(server: HostileLM, what: str, engine: str) -> None:
     began = time.monotonic()
     with pytest.raises(dspy.LMTimeoutError, match=r"no whole reply .*, which is at most 0\.5 s"):
         lm(server, what, 0.5, engine=engine)("hello")
     assert time.monotonic() - began < PATIENCE
 
 
-def test_an_awaited_call_ends_too(server: Server) -> None:
+def test_an_awaited_call_ends_too(server: HostileLM) -> None:
     with pytest.raises(dspy.LMTimeoutError, match="no whole reply"):
-        asyncio.run(lm(server, "headers_", 0.5).acall("hello"))
+        asyncio.run(lm(server, "drip_head", 0.5).acall("hello"))
     assert asyncio.run(lm(server, "good").acall("hello")) == ["Rome"]
 
 
-def test_the_nearer_end_counts(server: Server) -> None:
+def test_the_nearer_end_counts(server: HostileLM) -> None:
     with pytest.raises(dspy.LMTimeoutError, match="no whole reply"), within(0.3), within(PATIENCE):
-        lm(server, "body")("hello")
+        lm(server, "drip_body")("hello")
 
 
 @pytest.mark.parametrize(
     ("what", "message"),
     [
         ("bomb", r"the server's reply has more than 8,388,608 bytes"),
+        ("endless", r"the server's reply has more than 8,388,608 bytes"),
         ("bomb_of_bombs", "the server packed its reply more than once"),
     ],
 )
-def test_a_reply_that_unpacks_without_end_is_an_error(server: Server, what: str, message: str) -> None:
+def test_a_reply_that_unpacks_without_end_is_an_error(server: HostileLM, what: str, message: str) -> None:
     with pytest.raises(dspy.LMError, match=message):
         lm(server, what)("hello")
     assert len(server.authorization) == 1  # it is not asked for again
@@ -163,14 +80,14 @@ def test_a_reply_that_unpacks_without_end_is_an_error(server: Server, what: str,
     ],
 )
 def test_a_server_that_wants_to_be_left_alone_for_long_is_not_waited_for(
-    server: Server, what: str, total: float, message: str
+    server: HostileLM, what: str, total: float, message: str
 ) -> None:
     with pytest.raises(dspy.LMRateLimitError, match=message):
         lm(server, what, total)("hello")
     assert len(server.authorization) == 1
 
 
-def test_a_wait_is_said_and_ends_when_the_run_stops(server: Server, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_wait_is_said_and_ends_when_the_run_stops(server: HostileLM, caplog: pytest.LogCaptureFixture) -> None:
     class Stops(Watcher):
         stopping = Event()
 
@@ -181,13 +98,13 @@ def test_a_wait_is_said_and_ends_when_the_run_stops(server: Server, caplog: pyte
     assert "waiting 30 s before the LM is asked again: the server asks for it (Retry-After)" in caplog.text
 
 
-@pytest.mark.parametrize("what", ["nothing", "no_choices", "null_choices", "no_message", "null_message"])
-def test_what_is_no_completion_is_no_answer(server: Server, what: str) -> None:
+@pytest.mark.parametrize("what", NO_COMPLETION)
+def test_what_is_no_completion_is_no_answer(server: HostileLM, what: str) -> None:
     with pytest.raises(dspy.LMError, match="the server's reply is no completion"):
         lm(server, what)("hello")
 
 
-def test_user_and_password_in_the_address_are_sent_and_nowhere_to_be_seen(server: Server) -> None:
+def test_user_and_password_in_the_address_are_sent_and_nowhere_to_be_seen(server: HostileLM) -> None:
     server.url = server.url.replace("//", "//Ada:s3cret%40word@")
     asked = lm(server, "good", api_key=None)
     assert asked("hello") == ["Rome"]
@@ -204,7 +121,7 @@ def test_user_and_password_in_the_address_are_sent_and_nowhere_to_be_seen(server
     assert public("s3cret@word QWRhOnMzY3JldEB3b3Jk") == "*** ***"
 
 
-def test_a_bound_lm_answers_as_before_and_is_copied_and_sent_with_its_boundary(server: Server) -> None:
+def test_a_bound_lm_answers_as_before_and_is_copied_and_sent_with_its_boundary(server: HostileLM) -> None:
     plain = dspy.LM("openai/m", api_base=f"{server.url}/good", api_key="none", cache=False, temperature=0.5)
     front = bound(plain)
     assert bound(plain) is front is bound(front)

@@ -2,12 +2,9 @@
 
 import asyncio
 import json
-import subprocess
-import sys
 import threading
 from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from typing import Any
 
 import httpx
@@ -16,6 +13,7 @@ import pytest
 from support.answers_server import TABLE, answering_with, serving
 from support.faulty_server import Provider
 from support.patience import PATIENCE, eventually
+from support.stdio import HANDSHAKE, HOSTILE_LINES, line, over_stdio
 
 import lms
 from programs.serving.question import Question, Stopped
@@ -256,47 +254,10 @@ def test_what_is_not_for_everyone_is_refused(url: str) -> None:
         assert httpx.post(f"{guarded}/mcp", json=ping, headers=with_token).status_code == 200
 
 
-def line(**fields: Any) -> bytes:
-    return json.dumps({"jsonrpc": "2.0", **fields}).encode() + b"\n"
-
-
-HANDSHAKE = line(
-    id=1,
-    method="initialize",
-    params={"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}},
-) + line(method="notifications/initialized")
-
-
-def asking(question: object) -> bytes:
-    return line(id=2, method="tools/call", params={"name": "answer", "arguments": {"question": question}})
-
-
-HOSTILE = {
-    "garbage": b"\x00\xff\xfe\n" * 100,
-    "no JSON": b"hello\n[]\n123\nnull\n",
-    "a line of 10 MB": b"a" * 10**7 + b"\n",
-    "a question of 10 MB": asking("a" * 10**7),
-    "nesting without end": b"[" * 10**6 + b"\n" + b'{"a":' * 10**5 + b"\n",
-    "ids that are none": b'{"jsonrpc":"2.0","id":1e999,"method":"x"}\n{"jsonrpc":"2.0","id":"\\ud800","method":"x"}\n',
-    "arguments that are none": asking(7),
-}
-
-
-@contextmanager
-def over_stdio() -> Iterator[tuple[subprocess.Popen[bytes], Any, Any]]:
-    """The server over stdio, with the pipes to it and from it."""
-    command = [sys.executable, "-m", "programs", "serve", "direct", "--lm", "extractive", "--stdio"]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-        try:
-            yield process, process.stdin, process.stdout
-        finally:
-            process.kill()
-
-
 def test_over_stdio_hostile_lines_leave_the_next_one_answered_and_half_a_message_ends_well() -> None:
     with over_stdio() as (process, to, answers):
         to.write(HANDSHAKE)
-        for number, lines in enumerate(HOSTILE.values(), 100):
+        for number, lines in enumerate(HOSTILE_LINES.values(), 100):
             to.write(lines + line(id=number, method="tools/list"))
             to.flush()
             assert any(json.loads(answer).get("id") == number for answer in answers)
