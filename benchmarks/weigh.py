@@ -42,7 +42,9 @@ def main() -> None:
         print(f"{room:12} {count:7,}")
     print(f"{'in all':12} {lines.total():7,}\n{'tests':12} {tests:7,}")
     page = sum(
-        len((ROOT / path).read_text().splitlines()) for path in listed if path.endswith((".js", ".css", ".html"))
+        len((ROOT / path).read_text(encoding="utf-8").splitlines())
+        for path in listed
+        if path.endswith((".js", ".css", ".html")) and not path.startswith("docs/")
     )
     print(f"{'page, report':12} {page:7,}  (JavaScript, CSS and HTML)\n")
     for length, name in sorted(
