@@ -12,6 +12,7 @@ from eval.runs.request import Request
 from eval.runs.sets import combinations, make_set
 from odqa.errors import UsageError, there_are
 from odqa.reading import read_toml
+from odqa.secrets import public
 
 __all__ = ["USUAL", "candidates_of", "request_of"]
 
@@ -108,11 +109,11 @@ def _names(requests: Sequence[Request]) -> list[str]:
             *(f"{name}-{value}" for name, value in request.settings.items()),
             *([Path(request.state).stem] if request.state else []),
             *([f"demonstrations-{request.demonstrations}"] if request.demonstrations else []),
-            *([Path(request.retriever.rpartition(":")[2]).name] if several["retriever"] else []),
+            *([Path(public(request.retriever).rpartition(":")[2]).name] if several["retriever"] else []),
             *([request.adapter or "chat"] if several["adapter"] else []),
         ]
         for request in requests
     ]
-    names = [re.sub(r"[^\w.-]+", "-", "-".join(each)) for each in parts]
+    names = [re.sub(r"[^\w.-]+", "-", "-".join(each)).rstrip("-") for each in parts]
     again = Counter(names)
     return [f"{name}-{number}" if again[name] > 1 else name for number, name in enumerate(names, 1)]

@@ -10,8 +10,9 @@ from eval.records.record import Row
 __all__ = ["drop_of", "look_of", "outcome_of", "point_of", "told_by"]
 
 
-def outcome_of(row: Row, goal: str) -> Outcome:
-    """What became of the question of a row; one that has no score by the goal counts as failed."""
+def outcome_of(row: Row, goal: str, *, timed: bool) -> Outcome:
+    """What became of the question of a row; one that has no score by the goal counts as failed. Its seconds are known
+    if it was `timed`, so that no search of another candidate was used, and no reply was on record."""
     spent = [row.cost, *row.judging.values()]
     dollars = [each.paid_usd for each in spent]
     score = row.scores.get(goal)
@@ -22,7 +23,7 @@ def outcome_of(row: Row, goal: str) -> Outcome:
             "tokens": row.cost.input_tokens + row.cost.output_tokens,
             "calls": row.cost.lm_calls,
             "depth": row.cost.depth,
-            "seconds": None if row.cost.cached_calls else row.cost.seconds,  # what is on record takes no time
+            "seconds": row.cost.seconds if timed and not row.cost.cached_calls else None,
         },
         calls=sum(each.lm_calls - each.cached_calls for each in spent),
         usd=None if None in dollars else sum(each or 0.0 for each in dollars),
@@ -55,7 +56,7 @@ def told_by(contest: Contest) -> Told:
     """What the questions of the race can tell, by how much its best two differ."""
     first, *others = sorted(contest.racing(), key=contest.score, reverse=True)
     rest = contest.scores(others[0]) if others else []
-    return tell(contest.rules.questions, [a - b for a, b in zip(contest.scores(first), rest, strict=False)])
+    return tell(contest.asked, [a - b for a, b in zip(contest.scores(first), rest, strict=False)])
 
 
 def drop_of(contest: Contest, names: Sequence[str], leave: Leave, *, look: int) -> Drop:

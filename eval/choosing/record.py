@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from eval.records.record import jsonable
 from odqa.files import json_page, write_whole
 from odqa.reading import read_as, reading
+from odqa.secrets import public
 from programs.instruments.adapters import Structured
 from retrieval import UsageError
 
@@ -33,6 +34,7 @@ __all__ = [
     "Told",
     "read_race",
     "write_race",
+    "written",
 ]
 
 FILE = "race.json"
@@ -91,7 +93,7 @@ class Standing(_Record):
     """The best of those that are not dearer; None where there is none."""
     p: float = 1.0
     """How surprising the scores are if none that is not dearer is better; it may be looked at as often as one likes. At
-    `Race.level` the candidate is dropped."""
+    `Race.level` the candidate is dropped; where the best are compiled, at half of it in each of the two races."""
 
 
 class Look(_Record):
@@ -244,4 +246,10 @@ def read_race(directory: str | Path) -> Race:
 
 def write_race(directory: str | Path, race: Race) -> None:
     """Write the record in place of an older one."""
-    write_whole(Path(directory) / FILE, json_page(jsonable(race)))
+    write_whole(Path(directory) / FILE, json_page(jsonable(written(race))))
+
+
+def written(race: Race) -> Race:
+    """The race as its record has it: without the secrets in the addresses of retrievers and in settings."""
+    candidates = tuple(Candidate.model_validate(public(jsonable(candidate))) for candidate in race.candidates)
+    return race.model_copy(update={"candidates": candidates})

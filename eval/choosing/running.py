@@ -18,7 +18,7 @@ from eval.choosing.advice import front, recommend, tell
 from eval.choosing.candidates import request_of
 from eval.choosing.looks import drop_of, look_of, outcome_of, point_of, told_by
 from eval.choosing.race import PRICES, Contest, Leave, Outcome, Rules
-from eval.choosing.record import FILE, Candidate, Measured, Price, Race, read_race, write_race
+from eval.choosing.record import FILE, Candidate, Measured, Price, Race, read_race, write_race, written
 from eval.choosing.searches import Remembering
 from eval.figures.statistics import interval
 from eval.metrics import Metric, self_test_of
@@ -83,7 +83,7 @@ def choose(wanted: Wanted) -> Race:
         The race as it is on disk; `stopped` where a limit was reached before its end.
 
     Raises:
-        UsageError: the request or the directory cannot be used.
+        UsageError: the request or the directory cannot be used, or no question has a score by the goal.
         AllFailed: every question of every candidate failed.
         KeyboardInterrupt: passed on; the same call goes on with the race.
     """
@@ -137,7 +137,8 @@ class _Choosing:
         with adapter(request):
             ready = prepare(request, self.wanted.opened)
             retriever = self.wanted.opened.retrievers[name]
-            if retriever is not None and not isinstance(retriever, Remembering):
+            shares = "seconds" not in self.wanted.prices  # what was found before takes no time
+            if shares and retriever is not None and not isinstance(retriever, Remembering):
                 self.wanted.opened.retrievers[name] = Remembering(retriever)
                 ready = prepare(request, self.wanted.opened)
         return ready
@@ -201,8 +202,8 @@ class _Choosing:
         if not (wanted.directory / FILE).exists():
             write_race(wanted.directory, race)
             return race
-        old = read_race(wanted.directory)
-        if different := [name for name in Race.DECIDES if getattr(old, name) != getattr(race, name)]:
+        old, new = read_race(wanted.directory), written(race)
+        if different := [name for name in Race.DECIDES if getattr(old, name) != getattr(new, name)]:
             raise UsageError(
                 f"{wanted.directory} holds another race, with different "
                 f"{', '.join(different).replace('known_', '')}; choose another directory"
@@ -230,7 +231,7 @@ class _Choosing:
         rules = Rules(
             questions=len(self.raced) - begins,
             block=self.wanted.block,
-            level=self.wanted.level,
+            level=self.wanted.level / (2 if self.wanted.compile else 1),  # of both races together
             prices=self.wanted.prices,
             within=self.wanted.within,
             # A second race is short: the limits only stop it.
@@ -247,8 +248,10 @@ class _Choosing:
                 contest.take(one, self._outcomes(entrant, slice(begins + block.start, begins + block.stop)))
             leaves = contest.look()
             if all(contest.failures(one) == contest.asked for one in contest.racing()):
-                error = next(row.error for row in self.entrants[names[0]].rows.values())
-                raise AllFailed(f"all questions that were asked failed, the first with {error}")
+                errors = [row.error for row in self.entrants[names[0]].rows.values() if row.error]
+                if not errors:
+                    raise UsageError(f"no question has what {self.goal.__name__} is computed from: take another --goal")
+                raise AllFailed(f"all questions that were asked failed, the first with {errors[0]}")
             self._looked(contest, names, leaves, begins)
         if contest.short:
             raise _Short(f"the limit of {contest.short} does not suffice for another question of those that are left")
@@ -289,7 +292,8 @@ class _Choosing:
             for call in CallLog(entrant.directory / _CALLS).read():
                 if call.question in ids:
                     self.shared.setdefault(call.question, {}).setdefault(call.key, call)
-        return [outcome_of(entrant.rows[id_], self.goal.__name__) for id_ in ids]
+        timed = "seconds" in self.wanted.prices
+        return [outcome_of(entrant.rows[id_], self.goal.__name__, timed=timed) for id_ in ids]
 
     def _looked(self, contest: Contest, names: Sequence[str], leaves: Sequence[Leave], begins: int) -> None:
         """Write down how the race stands."""

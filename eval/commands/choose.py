@@ -11,6 +11,7 @@ import importlib
 import time
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Iterator, Mapping, Sequence
+from math import inf
 from pathlib import Path
 from typing import Any, get_args
 
@@ -100,9 +101,11 @@ def add_flags(parser: ArgumentParser) -> None:
         "the best score at any price (default: usd, or tokens where the LM has no price)",
     )
     group.add_argument(
-        "--value", type=float, metavar="PRICE", help="recommend by what a point of the score is worth for a question"
+        "--value", type=_amount, metavar="PRICE", help="recommend by what a point of the score is worth for a question"
     )
-    group.add_argument("--within", type=float, metavar="PRICE", help="recommend what costs at most this for a question")
+    group.add_argument(
+        "--within", type=_amount, metavar="PRICE", help="recommend what costs at most this for a question"
+    )
     group = parser.add_argument_group("race")
     group.add_argument("--plan", action="store_true", help="ask no LM; print what a full grid would take")
     group.add_argument("--race", metavar="DIR", help="directory of the race (default: runs/choose-TASK-TIME)")
@@ -144,7 +147,7 @@ def main(args: Namespace) -> None:
     base = _base(args, args.goal or metrics.standard(questions)[0].__name__)
     candidates = candidates_of(
         base,
-        methods=args.methods.split(",") if args.methods else (),
+        methods=[name.strip() for name in args.methods.split(",")] if args.methods else (),
         settings=_by_method(args.tried),
         retrievers=args.retriever or (),
         file=args.candidates,
@@ -184,11 +187,19 @@ def main(args: Namespace) -> None:
     except KeyboardInterrupt:
         say(f"interrupted; to continue, repeat the command with --race {wanted.directory}")
         raise
+    again = f"repeat the command with --race {wanted.directory}"
     if race.state == "finished" and race.recommended:
-        race = _written(race, wanted, lm, out or wanted.directory / "answerer.toml")
+        try:
+            race = _written(race, wanted, lm, out or wanted.directory / "answerer.toml")
+        except UsageError as error:
+            output(race_table(race, columns()))
+            raise UsageError(f"{error}; {again} and another --out: nothing is asked twice") from None
     output(race_table(race, columns()))
     if race.state == "stopped":
-        say(f"to continue, repeat the command with --race {wanted.directory} and another limit")
+        say(
+            f"no answerer is written; to continue, {again} and another limit of calls or dollars; minutes are counted "
+            "anew"
+        )
 
 
 class _Said:
@@ -196,6 +207,7 @@ class _Said:
 
     def __init__(self) -> None:
         self._drops = 0
+        self._state = ""
 
     def __call__(self, race: Race) -> None:
         for drop in race.drops[self._drops :]:
@@ -207,8 +219,9 @@ class _Said:
                 f"{look.questions} of {len(race.order)} questions, {len(look.standings)} candidates, {look.calls:,} LM "
                 f"calls paid; best so far: {best.candidate} {100 * best.score:.1f}"
             )
-        elif race.state in ("compiling", "measuring"):
+        elif race.state in ("compiling", "measuring") and race.state != self._state:
             say({"compiling": "compiling the best", "measuring": "measuring on what was kept aside"}[race.state])
+        self._state = race.state
 
 
 def _base(args: Namespace, goal: str) -> Request:
@@ -329,6 +342,16 @@ def _tried(text: str) -> tuple[str, str, list[Any]]:
     if not (method and dot and name and equals and values):
         raise ArgumentTypeError(f"it is given as METHOD.NAME=VALUE,…, not {text!r}")
     return method, name.replace("-", "_"), [flags.assignment(f"x={value}")[1] for value in values.split(",")]
+
+
+def _amount(text: str) -> float:
+    try:
+        amount = float(text)
+    except ValueError:
+        amount = -1.0
+    if not 0 <= amount < inf:
+        raise ArgumentTypeError(f"a price is a number from 0 on, not {text!r}")
+    return amount
 
 
 def _prices(text: str) -> tuple[str, ...]:

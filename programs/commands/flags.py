@@ -178,7 +178,9 @@ def set_lm(parser: argparse.ArgumentParser, answerer: Answerer) -> None:
 def set_answerer(parser: argparse.ArgumentParser, answerer: Answerer) -> None:
     """Let the flags of `add_environment` default to what an answerer says."""
     set_lm(parser, answerer)
-    parser.set_defaults(retriever=answerer.retriever, state=answerer.state_file)
+    parser.set_defaults(state=answerer.state_file)
+    if "retriever" in answerer.model_fields_set:
+        parser.set_defaults(retriever=answerer.retriever)
 
 
 def add_program(parser: argparse.ArgumentParser, name: str) -> None:

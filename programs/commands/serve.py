@@ -174,7 +174,8 @@ def _serve(args: argparse.Namespace, served: Mapping[str, Answerer | None]) -> N
     )
     adapter = adapter_of(args)
     answerers = {name: answerer for name, answerer in served.items() if answerer}
-    usual = [answerer.retriever for answerer in answerers.values()] or [environment("ODQA_RETRIEVER") or "sample"]
+    named = [answerer.retriever for answerer in answerers.values() if "retriever" in answerer.model_fields_set]
+    usual = named or [environment("ODQA_RETRIEVER") or "sample"]
     with dspy.context(adapter=adapter):  # a state says under which it was made
         methods = Methods(
             served or usual_first(),

@@ -140,7 +140,7 @@ def read_answerer(path: str | Path) -> Answerer:
     if state and sha256(_content(state.file)).hexdigest() != state.sha256:
         raise UsageError(f"{state.file} is not the state that {path} was written with: its SHA-256 differs")
     found = {"lm": _with_file(read.lm, here), "retriever": with_path(read.retriever, here), "state": state}
-    return read.model_copy(update=found)
+    return read.model_copy(update={name: value for name, value in found.items() if name in read.model_fields_set})
 
 
 def named_answerer(word: str) -> Answerer | None:

@@ -23,6 +23,8 @@ def test_the_usual_ones() -> None:
 def test_settings_and_retrievers_are_combined_and_told_apart() -> None:
     assert names(methods=["direct", "cot"], settings={"cot": {"k": [3, 10]}}) == ["direct", "cot-k-3", "cot-k-10"]
     assert names(methods=["direct"], retrievers=["sample", "none"]) == ["direct-sample", "direct-none"]
+    secret = "colbertv2:http://me:password@127.0.0.1/search?token=hidden"
+    assert names(methods=["direct"], retrievers=["none", secret]) == ["direct-none", "direct-search"]
     found = candidates_of(BASE, methods=["direct", "cot"], settings={"cot": {"k": [3]}})
     request = request_of(found[1], BASE)
     assert (request.program, request.settings, request.retriever, request.lm) == (

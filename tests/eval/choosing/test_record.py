@@ -16,6 +16,14 @@ def test_a_race_is_read_as_it_was_written(tmp_path: Path) -> None:
     assert race.candidate("ircot").program == "ircot"
 
 
+def test_a_record_holds_no_secret_of_an_address(tmp_path: Path) -> None:
+    race = a_race()
+    secret = "colbertv2:http://me:password@127.0.0.1/search?token=hidden"
+    first = race.candidates[0].model_copy(update={"retriever": secret})
+    write_race(tmp_path, race.model_copy(update={"candidates": (first, *race.candidates[1:])}))
+    assert read_race(tmp_path).candidates[0].retriever == "colbertv2:http://***@127.0.0.1/search?***"
+
+
 def test_a_directory_without_a_race_and_a_damaged_one_are_said_in_one_line(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"holds no race: there is no .*race\.json"):
         read_race(tmp_path)

@@ -67,8 +67,9 @@ def test_what_candidates_ask_alike_is_paid_once(tmp_path: Path) -> None:
     assert [look.calls for look in race.looks] == [2 * look.questions for look in race.looks]
     assert {standing.prices["calls"] for standing in race.looks[-1].standings} == {1, 2}
     one, two = sorted(race.looks[-1].standings, key=lambda standing: standing.prices["calls"] or 0)
-    assert one.prices["seconds"]
-    assert two.prices["seconds"] is None  # nobody knows how long it would have waited for the shared reply
+    assert (
+        one.prices["seconds"] is two.prices["seconds"] is None
+    )  # nobody knows how long it would have waited for the shared reply
     # What is on record takes no time, so nothing is shared where seconds count.
     timed = choose(replace(shared, directory=tmp_path / "timed", prices=("seconds",)))
     assert [look.calls for look in timed.looks] == [3 * look.questions for look in timed.looks]

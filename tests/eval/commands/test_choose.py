@@ -58,12 +58,33 @@ def test_a_limit_that_is_reached_is_said(tmp_path: Path, capsys: pytest.CaptureF
     assert read_race(tmp_path / "race").answerer is None
 
 
+def test_a_goal_that_the_questions_have_no_gold_for_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "mine.csv").write_text("question,answer\n" + "".join(f"who is {n}?,{n}\n" for n in range(4)))
+    words = ["choose", str(tmp_path / "mine.csv"), "--lm", "extractive", "--methods", "direct, cot"]
+    assert exit_code(main, [*words, "--goal", "recall_passages", "--race", str(tmp_path / "race")]) == 2
+    assert "no question has what recall_passages is computed from" in capsys.readouterr().err
+
+
+def test_an_answerer_that_cannot_be_written_costs_no_figures(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").touch()
+    race = str(tmp_path / "race")
+    assert exit_code(main, [*COMMON, "--race", race, "--out", str(tmp_path / "file" / "best.toml")]) == 2
+    said, told = capsys.readouterr()
+    assert "kept aside" in said
+    assert f"repeat the command with --race {race} and another --out: nothing is asked twice" in told
+    assert told.count("measuring on what was kept aside") == 1
+
+
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
         (["--value", "1", "--within", "1"], "a recommendation is made by --value or by --within, not by both"),
         (["--price", "usd"], "extractive/reader has no known price: take tokens, calls, depth or seconds"),
         (["--price", "none", "--within", "1"], "--value and --within are in the first --price, and there is none"),
+        (["--value", "nan"], "a price is a number from 0 on, not 'nan'"),
+        (["--within", "-1"], "a price is a number from 0 on, not '-1'"),
         (["--price", "fun"], "it is one or two of usd, tokens, calls, depth, seconds, or none, not 'fun'"),
         (["--set", "cot=3"], "it is given as METHOD.NAME=VALUE,…, not 'cot=3'"),
         (["--set", "nosuch.k=3"], "there is no program 'nosuch'"),

@@ -63,6 +63,12 @@ def test_another_lm_takes_the_place_of_the_files_with_its_options(provider: Prov
     assert "top_p" not in body
 
 
+def test_a_file_that_names_no_retriever_leaves_it_to_the_environment(tmp_path: Path) -> None:
+    (tmp_path / "answerer.toml").write_text('program = "direct"\nlm = "extractive"', encoding="utf-8")
+    done = run(tmp_path, "ask", "@answerer.toml", QUESTION, ODQA_RETRIEVER="bm25:not-there")
+    assert "there is no BM25 index in not-there" in done.stderr
+
+
 def test_a_file_that_names_no_lm_leaves_it_to_the_environment(provider: Provider, tmp_path: Path) -> None:
     (tmp_path / "answerer.toml").write_text('program = "direct"\nadapter = "json"', encoding="utf-8")
     assert asked(tmp_path, ODQA_LM="openai/made-up", ODQA_API_BASE=provider.url)["answer"] == "Baratieri"
