@@ -217,7 +217,8 @@ def fuzz(
     made = {name: load(name)(RETRIEVER, **SETTINGS.get(name, {})) for name in programs}
     gc.collect()
     gc.freeze()  # what is there already is not gone through again: that took 0.3 s, in the time of whichever reply
-    with dspy.context(lm=engine_lm(Function(fuzzer.reply)), adapter=ADAPTERS[adapter]()):
+    lm = engine_lm(Function(fuzzer.reply))
+    with dspy.context(lm=lm, adapter=ADAPTERS[adapter](), disable_history=True):  # it would hold gigabytes
         while (count.replies < replies or patterns) and time.monotonic() < end:
             for fuzzer.program, program in made.items():
                 ask(program, fuzzer, count)

@@ -69,6 +69,7 @@ def attacked(
         _damage(work / file, chance)
         seen = complaint(lambda: verify_all(work))
         assert seen or file.name == "meta.json"  # of Qdrant, in which much has no meaning here
+        assert not seen or str(work) in seen or file.name in seen
         answers: list[Any] = []
         heard = complaint(lambda: answers.extend(found(open_index(work))))  # noqa: B023  # called at once
         assert seen or heard or answers == expected
