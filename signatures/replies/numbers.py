@@ -35,12 +35,14 @@ _FOLLOWS = (
 _TOKEN = re.compile(
     rf"(?P<except>\b(?:{EXCEPT})\b)|(?P<bad>{whole(BAD)}|\w+n't\b)|(?P<good>{whole(GOOD)})|(?P<named>(?>{_NAMED}){_MORE})"
     rf"|(?P<bare>\b(?>{_N}{_MORE})(?={_FOLLOWS}|\W{{0,3}}(?:{GOOD}|{BAD})))|(?P<all>{whole(ALL)})"
-    r"|(?P<why>\b(?:because|since|as|due)\b|—)|(?P<about>\b(?:mention|discuss|describe|talk|refer|cover|concern|about)\w*)"
+    r"|(?P<why>\b(?:because|since|as|due)\b|—)"
+    r"|(?P<about>\b(?:mention|discuss|describe|talk|refer|cover|concern|about|seemed|looked|appeared)\w*)"
     r"|(?P<word>\w+)"
 )
 _CLAUSE = re.compile(
     r"[;\n]|(?<=[a-z\])])\.\s|(?<!^\d)(?<!^\d\d)[.!?]\s+(?=[a-z])|,\s(?=so\b)"
-    r"|,?\s{0,3}(?<!\ball )(?<!\beverything )\b(?P<turn>but|while|whereas|however|although)\b"
+    r"|,?\s{0,3}(?<!\ball )(?<!\beverything )"
+    r"\b(?P<turn>but|while|whereas|however|although|mentre|während|mientras|enquanto)\b"
     rf"|(?<!\bnot)\s(?=(?:the )?(?:others|rest|remaining)\b|(?:not )?(?:{GOOD}|{BAD})(?: \w+)?\s?:)"
 )
 _ASIDE = re.compile(r"\(([^()]{0,300})\)")
@@ -49,7 +51,7 @@ _ASIDE = re.compile(r"\(([^()]{0,300})\)")
 _SIGNS: dict[int, str] = {
     **dict.fromkeys(map(ord, "‐‑‒−－"), "-"), **{ord("①") + n: f" {n + 1} " for n in range(20)},
     **dict.fromkeys(map(ord, "✅✔✓☑"), " relevant "), **dict.fromkeys(map(ord, "❌✗✘☐☒"), " irrelevant "),
-    ord("、"): ",", ord("，"): ",", ord("。"): ". ", ord("【"): "[", ord("】"): "]", ord("∅"): "none", ord("’"): "'",
+    ord("、"): ",", ord("，"): ",", ord("。"): "\n", ord("【"): "[", ord("】"): "]", ord("∅"): "none", ord("’"): "'",
 }  # fmt: skip
 _MANY = rf"(?:\d{{1,2}}|{'|'.join(NUMBERS)})"
 _PASSAGES = (
@@ -59,6 +61,8 @@ _THE = r"(?:(?:the|these|those|them)\s)?"
 _SPELLINGS: list[tuple[re.Pattern[str], Any]] = [
     # JSON and XML as lines: "passage: 2, irrelevant" for {"passage": 2, "relevant": false}.
     (re.compile(r"\"(?:reason|expla|thought|text|why|comment|justif)\w*\"\s*:\s*\"[^\"]*\",?"), ""),
+    (re.compile("不相关|无关"), " irrelevant "),
+    (re.compile(r"^\W*reasons?\W{0,3}:.*", re.M), ""),
     (re.compile(rf"\"(?:ir|un|not_)\w+\"\s*:\s*true|\"(?:{GOOD})\w*\"\s*:\s*false"), "irrelevant"),
     (re.compile(r",\s*\"[^\"\d:]*\"(?=\s*[,\]])"), ""),
     (re.compile(r"\}\s*,"), "\n"),
@@ -73,7 +77,8 @@ _SPELLINGS: list[tuple[re.Pattern[str], Any]] = [
     (re.compile(r"(?<![\d,])\d{1,3}(?:,\d{3})+(?![\d,])"), ""),  # 1,000
     (re.compile(r"\bnos?\.\s*(?=[#\d])"), "#"),
     (re.compile(r"\b(\d{1,3})(?:st|nd|rd|th)\b"), r" passage \1"),
-    (re.compile(rf"\b({'|'.join(ORDINALS)})\b"), lambda found: f" passage {ORDINALS.index(found[1]) + 1}"),
+    (re.compile(rf"\b({'|'.join(ORDINALS)})\b(?:\s{_PASSAGES}\b)?"),
+     lambda found: f" passage {ORDINALS.index(found[1]) + 1}"),
     (re.compile(rf"\b({NAMES})\s({'|'.join(NUMBERS)})\b"),
      lambda found: f"{found[1]} {NUMBERS.index(found[2]) + 1}"),
     (re.compile(rf"\bboth(?:\s(?:of\s)?{_THE})*{_PASSAGES}\b"), "1, 2"),
@@ -194,9 +199,8 @@ def _clause(text: str, good: bool) -> _Clause:
     lists: list[tuple[int, list[int]]] = []
     verdicts: list[tuple[int, bool]] = []
     for n, (kind, said) in enumerate(tokens):
-        if (kind == "named" and not (n > why and bare_before)) or (
-            kind == "bare" and n < why and (not named or all(len(word) < _SHORT for _, word in tokens[:n]))
-        ):
+        alone = not named or all(len(word) < _SHORT for _, word in tokens[:n]) or kinds[n - 1] in ("good", "bad")
+        if (kind == "named" and not (n > why and bare_before)) or (kind == "bare" and n < why and alone):
             lists.append((n, [int(number) for number in re.findall(_N, said)]))
         elif kind == "good" and verdicts and not verdicts[-1][1] and not any(verdicts[-1][0] < at for at, _ in lists):
             verdicts[-1] = n, False  # "not relevant"
