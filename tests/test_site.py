@@ -71,7 +71,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def pages(site: Path) -> dict[Path, Page]:
-    return {path: Page(path) for path in site.rglob("*.html") if path.name != "404.html"}
+    own = (path for path in site.rglob("*.html") if path.name != "404.html" and "assets" not in path.parts)
+    return {path: Page(path) for path in own}
 
 
 @pytest.fixture
