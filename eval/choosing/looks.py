@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from eval.choosing.advice import tell
 from eval.choosing.race import PRICES, Contest, Leave, Outcome
 from eval.choosing.record import Drop, Look, Point, Standing, Told
-from eval.records.record import Row
+from eval.records.record import Error, Row
 
 __all__ = ["drop_of", "look_of", "outcome_of", "point_of", "told_by"]
 
@@ -59,14 +59,14 @@ def told_by(contest: Contest) -> Told:
     return tell(contest.asked, [a - b for a, b in zip(contest.scores(first), rest, strict=False)])
 
 
-def drop_of(contest: Contest, names: Sequence[str], leave: Leave, *, look: int) -> Drop:
-    """A candidate that leaves at this look."""
+def drop_of(contest: Contest, names: Sequence[str], leave: Leave, *, look: int, error: Error | None) -> Drop:
+    """A candidate that leaves at this look; `error` is that of its last question, if that failed."""
     return Drop(
         candidate=names[leave.candidate],
         look=look,
         why=leave.why,
         by=None if leave.by is None else names[leave.by],
-        said=_said(contest, names, leave),
+        said=_said(contest, names, leave, error),
     )
 
 
@@ -86,7 +86,7 @@ def _standing(contest: Contest, names: Sequence[str], one: int) -> Standing:
     )
 
 
-def _said(contest: Contest, names: Sequence[str], leave: Leave) -> str:
+def _said(contest: Contest, names: Sequence[str], leave: Leave, error: Error | None) -> str:
     """Why a candidate leaves, as a sentence."""
     questions = f"after {len(contest.scores(leave.candidate))} questions"
     by = "" if leave.by is None else names[leave.by]
@@ -100,4 +100,4 @@ def _said(contest: Contest, names: Sequence[str], leave: Leave) -> str:
         case "price":
             return f"It costs more than may be paid ({questions})."
         case "failed":
-            return f"None of its questions was answered ({questions})."
+            return f"None of its questions was answered ({questions})" + (f": {error}" if error else ".")

@@ -18,7 +18,7 @@ from eval.choosing.advice import front, recommend, tell
 from eval.choosing.candidates import request_of
 from eval.choosing.looks import drop_of, look_of, outcome_of, point_of, told_by
 from eval.choosing.race import PRICES, Contest, Leave, Outcome, Rules
-from eval.choosing.record import FILE, Candidate, Measured, Price, Race, read_race, write_race, written
+from eval.choosing.record import FILE, Candidate, Drop, Measured, Price, Race, read_race, write_race, written
 from eval.choosing.searches import Remembering
 from eval.figures.statistics import interval
 from eval.metrics import Metric, self_test_of
@@ -302,9 +302,15 @@ class _Choosing:
         points = [point_of(contest, names, one) for one in contest.racing()]
         kept = front(points, self.wanted.prices)
         paid = {"calls": self.limiter.paid, "usd": self.limiter.paid_usd}
+        last = self.raced[begins + contest.asked - 1].id
+
+        def drop(leave: Leave) -> Drop:
+            error = self.entrants[names[leave.candidate]].rows[last].error
+            return drop_of(contest, names, leave, look=number, error=error)
+
         self._write(
             looks=(*self.race.looks, look.model_copy(update=paid)),
-            drops=(*self.race.drops, *(drop_of(contest, names, leave, look=number) for leave in leaves)),
+            drops=(*self.race.drops, *map(drop, leaves)),
             front=kept,
             recommended=recommend(kept, self.wanted.prices, value=self.wanted.value, within=self.wanted.within),
             told=told_by(contest),

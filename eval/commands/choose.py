@@ -252,6 +252,8 @@ def _prices_for(args: Namespace, lm: dspy.LM) -> tuple[Price, ...]:
     prices: tuple[Price, ...] = (("usd",) if known else ("tokens",)) if args.price is None else args.price
     if "usd" in prices and not known:
         raise UsageError(f"{lm.model} has no known price: take tokens, calls, depth or seconds for --price")
+    if "seconds" in prices and args.cache:
+        raise UsageError("--price seconds cannot be told with --cache: a reply on record takes no time")
     if not prices and (args.value is not None or args.within is not None):
         raise UsageError("--value and --within are in the first --price, and there is none")
     return prices

@@ -16,6 +16,7 @@ from eval.choosing.running import Wanted, choose
 from eval.runs.prepare import AllFailed
 from odqa.limits import Limits
 from optimizers.finalist import compiling
+from programs.cot import CoT
 from retrieval import UsageError
 
 BASE = Request(task="sample", program="direct", lm="extractive", limit=16, metrics=("em",))
@@ -74,6 +75,19 @@ def test_what_candidates_ask_alike_is_paid_once(tmp_path: Path) -> None:
     timed = choose(replace(shared, directory=tmp_path / "timed", prices=("seconds",)))
     assert [look.calls for look in timed.looks] == [3 * look.questions for look in timed.looks]
     assert all(standing.prices["seconds"] for standing in timed.looks[-1].standings)
+
+
+def test_a_candidate_that_always_fails_leaves_and_its_error_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise RuntimeError("the flux is out")
+
+    monkeypatch.setattr(CoT, "forward", fail)
+    race = choose(wanted(tmp_path / "race"))
+    (drop,) = [drop for drop in race.drops if drop.why == "failed"]
+    assert (race.state, drop.candidate) == ("finished", "cot")
+    assert drop.said == "None of its questions was answered (after 2 questions): RuntimeError: the flux is out"
 
 
 class Killed(BaseException):

@@ -83,6 +83,7 @@ def test_an_answerer_that_cannot_be_written_costs_no_figures(
         (["--value", "1", "--within", "1"], "a recommendation is made by --value or by --within, not by both"),
         (["--price", "usd"], "extractive/reader has no known price: take tokens, calls, depth or seconds"),
         (["--price", "none", "--within", "1"], "--value and --within are in the first --price, and there is none"),
+        (["--price", "seconds", "--cache"], "--price seconds cannot be told with --cache"),
         (["--value", "nan"], "a price is a number from 0 on, not 'nan'"),
         (["--within", "-1"], "a price is a number from 0 on, not '-1'"),
         (["--price", "fun"], "it is one or two of usd, tokens, calls, depth, seconds, or none, not 'fun'"),
