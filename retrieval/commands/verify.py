@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from odqa.console import output, progress_bar
+from odqa.errors import UsageError
 from retrieval.commands.index import bytes_of
 from retrieval.descriptions import verify
 from retrieval.shards.build import DESCRIPTION, shards_in, verify_shard
@@ -21,6 +22,8 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> None:
     """Verify the index, each shard, or each collection of Qdrant."""
+    if "://" in args.index:  # a path of it would be another address, whose password nobody knows for one
+        raise UsageError(f"{args.index} is a server, which keeps its files itself: name a directory")
     path = Path(args.index)
     with progress_bar(desc="verifying", total=bytes_of(path)["bytes"], unit="B", unit_scale=True) as bar:
         for directory, check in parts_of(path).items():
