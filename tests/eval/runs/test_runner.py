@@ -130,6 +130,17 @@ def test_failed_unparsable_wrong_and_right_are_told_apart(tmp_path: Path) -> Non
     assert summary.first_error == str(crashed.error)
 
 
+def test_the_row_of_a_question_says_the_status_that_the_servers_own_words_leave_out(tmp_path: Path) -> None:
+    def reply(system: str, user: str) -> str:
+        error = dspy.LMError("no")
+        error.status = 999
+        raise error
+
+    with dspy.context(lm=engine_lm(Function(reply))):
+        evaluate(Reader(), questions("rome"), metrics=[em], directory=tmp_path / "run", retries=0)
+    assert str(rows(tmp_path / "run")["q0"].error).endswith("no (HTTP status 999)")
+
+
 def test_a_row_keeps_what_led_to_the_answer(tmp_path: Path) -> None:
     lm = engine_lm(Function(lambda system, user: render({"answer": "Rome"})))
     with dspy.context(lm=lm):
