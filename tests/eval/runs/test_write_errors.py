@@ -117,7 +117,8 @@ def test_files_that_may_not_grow_end_the_command_with_what_to_do_and_nothing_is_
             environment = {**os.environ, "OPENAI_API_KEY": "none"}
             return subprocess.run(["/bin/sh", "-c", command], env=environment, capture_output=True, text=True)
 
-        stopped = asked(str(2**12 + 2**10))  # KiB: room for about five of the replies beyond what is kept free
+        # Blocks of 512 bytes: 5 MiB, room for about five of the replies beyond what is kept free.
+        stopped = asked(str(5 * 2**11))
         assert stopped.returncode == 2, stopped.stderr
         said = f"cannot write to {tmp_path / 'run' / 'calls.jsonl'}: File too large; make room and start again"
         assert stopped.stderr.splitlines()[-1] == f"odqa eval: error: {said}"
