@@ -65,7 +65,8 @@ def public(value: Any) -> Any:
 
 
 def _of_text(text: str) -> str:
-    for user in re.findall(r"\w://([^/\s]+@)", text):  # which some clients repeat without the scheme
+    # Some clients repeat the user without the scheme, and a path leaves one slash of two.
+    for user in re.findall(r"(?:\w://|https?:/)([^/\s]+@)", text):
         text = re.sub(rf"(?<!\w){re.escape(user)}", "***@", text)
     text = re.sub(r"(\w://[^?\s]*\?)(?!(?:(?:collection|search)=[\w.-]+&?)+(?:[\s\"')]|$))[^\s\"')]+", r"\1***", text)
     named = {value for name, value in os.environ.items() if re.search(r"KEY|TOKEN|SECRET|PASSWORD", name.upper())}

@@ -20,6 +20,7 @@ def test_what_was_given_as_an_argument_is_secret_too() -> None:
 
 
 def test_secrets_in_urls() -> None:
+    assert public("there is no index in http:/me:secret@host/wiki") == "there is no index in http:/***@host/wiki"
     assert public("colbertv2:http://me:pw@host:1/a?k=1 is") == "colbertv2:http://***@host:1/a?*** is"
     named = "qdrant:http://host:6333?collection=wiki-17&search=dense"
     assert public(f"{named} is") == f"{named} is"
