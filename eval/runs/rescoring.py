@@ -79,8 +79,8 @@ def rescore(
         try:
             with calls.recording():
                 waiting = [row for row in run.rows if row.id not in done]
-                made = [pool.submit(contextvars.copy_context().run, rescored, row) for row in waiting]
                 try:
+                    made = [pool.submit(contextvars.copy_context().run, rescored, row) for row in waiting]
                     for future in made:
                         row = future.result()
                         store.add(row)

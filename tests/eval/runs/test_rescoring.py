@@ -119,23 +119,27 @@ def test_a_second_interrupt_leaves_a_judge_that_does_not_answer(
             over.wait(PATIENCE)
         return 1.0
 
-    def waits() -> bool:
-        return any(frame.name == "shutdown" for frame in traceback.extract_stack(sys._current_frames()[main]))
+    def main_is_in(function: str) -> bool:
+        frames = traceback.extract_stack(sys._current_frames()[main])
+        return over.is_set() or any(frame.name == function for frame in frames)
 
     def interrupt() -> None:
         began.wait()
-        os.kill(os.getpid(), signal.SIGINT)
-        eventually(waits)
-        os.kill(os.getpid(), signal.SIGINT)
+        for function in ("result", "shutdown"):  # it waits for a row, then for the threads
+            eventually(lambda function=function: main_is_in(function))
+            if not over.is_set():
+                os.kill(os.getpid(), signal.SIGINT)
 
     helper = threading.Thread(target=interrupt)
     helper.start()
-    with pytest.raises(KeyboardInterrupt):
-        rescore(run, metrics=[silent], directory=tmp_path / "new", threads=1)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            rescore(run, metrics=[silent], directory=tmp_path / "new", threads=1)
+    finally:  # so that no later test is interrupted
+        over.set()
+        helper.join()
     assert "interrupt again to leave" in caplog.text
     assert read(tmp_path / "new").gap
-    over.set()
-    helper.join()
 
 
 def test_a_question_that_only_a_metric_failed_is_scored(run: Run, tmp_path: Path) -> None:
